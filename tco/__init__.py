@@ -6,19 +6,19 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tco.catalog import Catalogue, load_catalogue
-    from tco.chain.draws import evaluate_draws
-    from tco.chain.result import Result
-    from tco.chain.saved import load_result
-    from tco.chain.scenario import evaluate
-    from tco.foundation.errors import DataError, TcoError, UnavailableError, UsageError
+    from tco.comparison.break_even import solve
+    from tco.comparison.frontier import frontier
+    from tco.comparison.maps import map_of
+    from tco.core.errors import DataError, TcoError, UnavailableError, UsageError
     from tco.notebook import compare
-    from tco.studies.frontier import frontier
-    from tco.studies.maps import map_of
-    from tco.studies.sensitivity import sensitivity
-    from tco.studies.solve import solve
-    from tco.studies.sweep.run import sweep
-    from tco.studies.uncertainty import uncertainty
-    from tco.studies.waterfall import diff
+    from tco.regression.waterfall import diff
+    from tco.sampling.sensitivity import sensitivity
+    from tco.sampling.uncertainty import uncertainty
+    from tco.scenario.evaluate import evaluate
+    from tco.scenario.evaluate_samples import evaluate_draws
+    from tco.scenario.result import Result
+    from tco.scenario.saved import load_result
+    from tco.sweeps.run import sweep
 
 __version__ = "0.1.0"
 __all__ = [
@@ -45,23 +45,23 @@ __all__ = [
 
 _HOMES = {
     "Catalogue": "tco.catalog",
-    "DataError": "tco.foundation.errors",
-    "TcoError": "tco.foundation.errors",
-    "UnavailableError": "tco.foundation.errors",
-    "UsageError": "tco.foundation.errors",
+    "DataError": "tco.core.errors",
+    "TcoError": "tco.core.errors",
+    "UnavailableError": "tco.core.errors",
+    "UsageError": "tco.core.errors",
     "load_catalogue": "tco.catalog",
-    "Result": "tco.chain.result",
-    "load_result": "tco.chain.saved",
-    "evaluate": "tco.chain.scenario",
-    "evaluate_draws": "tco.chain.draws",
+    "Result": "tco.scenario.result",
+    "load_result": "tco.scenario.saved",
+    "evaluate": "tco.scenario.evaluate",
+    "evaluate_draws": "tco.scenario.evaluate_samples",
     "compare": "tco.notebook",
-    "diff": "tco.studies.waterfall",
-    "frontier": "tco.studies.frontier",
-    "map_of": "tco.studies.maps",
-    "sensitivity": "tco.studies.sensitivity",
-    "solve": "tco.studies.solve",
-    "sweep": "tco.studies.sweep.run",
-    "uncertainty": "tco.studies.uncertainty",
+    "diff": "tco.regression.waterfall",
+    "frontier": "tco.comparison.frontier",
+    "map_of": "tco.comparison.maps",
+    "sensitivity": "tco.sampling.sensitivity",
+    "solve": "tco.comparison.break_even",
+    "sweep": "tco.sweeps.run",
+    "uncertainty": "tco.sampling.uncertainty",
 }
 
 

@@ -9,10 +9,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from tco.chain.result import Result
-from tco.foundation.errors import UsageError
-from tco.studies import comparison as study
-from tco.studies.evaluation import HEADLINE, evaluate_each
+from tco.comparison import records as study
+from tco.core.errors import UsageError
+from tco.evaluation.evaluation import HEADLINE, evaluate_each
+from tco.scenario.result import Result
 
 OF_MANY = ("frontier", "cost", "fabric")  # figures of several scenarios
 OF_ONE = ("tornado", "range", "roofline", "operators", "bom", "money")

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import settings
 
 from tco import Catalogue, load_catalogue
-from tests.shipped import CATALOGUE, keep
+from tests.catalogue import CATALOGUE, keep
 
 ROOT = Path(__file__).parents[1]
 CACHE_PREFIX = "tco-tests-"

@@ -13,8 +13,8 @@ from types import SimpleNamespace
 from typing import Any, NamedTuple, TypeVar
 
 import tco
-from tco.foundation.equation import Symbol, equation
-from tco.foundation.formula import (
+from tco.core.equation import Symbol, equation
+from tco.core.formula import (
     RECORDER,
     REGISTRY,
     Formula,
@@ -25,7 +25,7 @@ from tco.foundation.formula import (
     select,
     total,
 )
-from tco.foundation.units import convert, parse_quantity, registry, same_unit, unit, unit_table
+from tco.core.units import convert, parse_quantity, registry, same_unit, unit, unit_table
 
 __all__ = [
     "RECORDER",

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.chain import HEADLINE, again, fill_ratio_to_baseline, result
 from tests.cli import tco
+from tests.scenario_helpers import HEADLINE, again, fill_ratio_to_baseline, result
 
 ROOT = Path(__file__).parents[1]
 GUIDE = ROOT / "reports/site/pages/guide"

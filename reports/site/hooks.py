@@ -24,12 +24,12 @@ from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
 import tco
-from tco.chain.metrics import METRICS, MORE_IS_BETTER, NEITHER
 from tco.cli import app
 from tco.cli.help import examples
-from tco.foundation.formula import REGISTRY, Formula
-from tco.studies.claims import check_claims
-from tco.studies.evaluation import HEADLINE
+from tco.core.formula import REGISTRY, Formula
+from tco.evaluation.evaluation import HEADLINE
+from tco.evidence import check_claims
+from tco.scenario.metrics import METRICS, MORE_IS_BETTER, NEITHER
 
 sys.path.insert(0, str(Path(__file__).parent))
 from literate import drawn, filled, inside, noted, ran  # the site loads this file alone
@@ -56,14 +56,14 @@ PICTURE = ROOT / "reports/frontier.svg"
 NOTEBOOKS = sorted((ROOT / "reports/site/notebooks").glob("*.ipynb"))
 FOUR = " ".join(HEADLINE)
 ROOMS = {  # what each is about, and the figure that shows it
-    "hardware": ("From parts to bills, watts, wires and networks.", "tco plot bom trn3-nl72x2"),
+    "system": ("From parts to bills, watts, wires and networks.", "tco plot bom trn3-nl72x2"),
     "fabric": ("From lanes to hops, bandwidths, collectives.", f"tco plot fabric {FOUR}"),
     "performance": (
         "From operators to times: chip, serving, training.",
         "tco plot roofline gb200-nvl72",
     ),
-    "economics": ("From flows of money to a chip-hour.", "tco plot money gb200-nvl72"),
-    "chain": ("What joins cost and performance.", f"tco plot frontier {FOUR}"),
+    "cost": ("From flows of money to a chip-hour.", "tco plot money gb200-nvl72"),
+    "scenario": ("What joins cost and performance.", f"tco plot frontier {FOUR}"),
 }
 
 

@@ -7,8 +7,8 @@ from __future__ import annotations
 from html import escape
 from typing import Any
 
-from tco.foundation.equation import Symbol, expression, literal
-from tco.foundation.formula import Formula
+from tco.core.equation import Symbol, expression, literal
+from tco.core.formula import Formula
 
 SIGNS = {"+": "+", "-": "−", "*": "⋅", "<": "&lt;", "<=": "≤", ">": "&gt;", ">=": "≥"}
 RANK = {

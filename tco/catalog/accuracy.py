@@ -8,7 +8,7 @@ from collections.abc import Collection
 from typing import NamedTuple
 
 from tco.catalog.catalogue import Catalogue
-from tco.foundation.files import read_csv
+from tco.core.files import read_csv
 
 ERRORS = ("kind", "left_out", "n", "median_ape", "p90_ape", "spearman", "date")
 CHIPS = ("kind", "part", "n", "median_ape", "p90_ape", "left_out", "date")

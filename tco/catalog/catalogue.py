@@ -22,8 +22,8 @@ from tco.catalog.rows import (
     to_input,
     usual_value,
 )
-from tco.foundation.errors import DataError, UnavailableError, unknown
-from tco.foundation.files import (
+from tco.core.errors import DataError, UnavailableError, unknown
+from tco.core.files import (
     data_directory,
     is_folder,
     read_csv,
@@ -32,8 +32,8 @@ from tco.foundation.files import (
     scenario_directory,
     stamp_of,
 )
-from tco.foundation.provenance import Input, anchoring, making, period, refuse_own
-from tco.foundation.stand_ins import WITHHELD
+from tco.core.provenance import Input, anchoring, making, period, refuse_own
+from tco.core.redaction_values import WITHHELD
 
 CONFIGURATION, RUN = (
     "configuration",

@@ -14,9 +14,9 @@ from tco.catalog.catalogue import Catalogue, values_of
 from tco.catalog.halls import in_each_hall
 from tco.catalog.rows import CatalogueRow, attribute, to_input
 from tco.catalog.schema import ScenarioSchema, SystemSchema, problems
-from tco.catalog.systems import load_system
-from tco.foundation.errors import DataError, TcoError
-from tco.foundation.provenance import DIRECTNESS
+from tco.catalog.system_tree import load_system
+from tco.core.errors import DataError, TcoError
+from tco.core.provenance import DIRECTNESS
 
 
 def check_row(

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tco.foundation.errors import DataError, unknown
+from tco.core.errors import DataError, unknown
 
 COOLING = (
     "cooling"  # the key by which a site, or a document on top of one, picks a hall for all racks

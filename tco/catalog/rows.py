@@ -10,11 +10,11 @@ from datetime import date
 from functools import cache
 from typing import Any, NamedTuple
 
-from tco.foundation.errors import DataError, nearest, unknown
-from tco.foundation.files import data_directory, read_csv
-from tco.foundation.provenance import DIRECTNESS, GUESSED, KINDS, UNTOLD, Input, bounded, period
-from tco.foundation.stand_ins import placeholder_value
-from tco.foundation.units import convert
+from tco.core.errors import DataError, nearest, unknown
+from tco.core.files import data_directory, read_csv
+from tco.core.provenance import DIRECTNESS, GUESSED, KINDS, UNTOLD, Input, bounded, period
+from tco.core.redaction_values import placeholder_value
+from tco.core.units import convert
 
 COLUMNS = ("value", "unit", "low", "high", "as_of", "kind", "source", "note")
 OPTIONAL = (

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from tco.foundation.errors import DataError, unknown
+from tco.core.errors import DataError, unknown
 
 
 class Strict(BaseModel):

@@ -14,8 +14,8 @@ from typer.main import get_group
 
 from tco import __version__
 from tco.cli.help import Listing, Taught, help_position
-from tco.foundation.errors import DataError, TcoError, UsageError, nearest
-from tco.foundation.streams import full, put, tell
+from tco.core.errors import DataError, TcoError, UsageError, nearest
+from tco.core.streams import full, put, tell
 
 TOGETHER = {  # the module that registers some commands on `app`, where it has not the name of one
     "hardware": ("bom", "fabric", "network", "collective", "kernel"),

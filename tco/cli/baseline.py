@@ -9,7 +9,7 @@ import typer
 from tco.cli import app
 from tco.cli.help import Listing
 from tco.cli.options import CommandRequest, Metrics, Scenarios, command, name_argument
-from tco.foundation.errors import UsageError
+from tco.core.errors import UsageError
 
 group = typer.Typer(
     cls=Listing,
@@ -28,13 +28,13 @@ Name = Annotated[
 @command(group, "set")
 def save(given: CommandRequest, name: Name, scenarios: Scenarios = None) -> None:
     """Keep the results of scenarios under a name; those it already keeps of others stay."""
-    from tco.economics.dates import newest_price
-    from tco.foundation.files import is_there
-    from tco.outputs.drift import saved_answer
-    from tco.studies.baseline import baseline_path, load
-    from tco.studies.baseline import save_baseline as keep
-    from tco.studies.difference import state_of
-    from tco.studies.evaluation import HEADLINE
+    from tco.core.files import is_there
+    from tco.cost.price_dates import newest_price
+    from tco.evaluation.evaluation import HEADLINE
+    from tco.regression.baseline import baseline_path, load
+    from tco.regression.baseline import save_baseline as keep
+    from tco.regression.difference import state_of
+    from tco.report.regression import saved_answer
 
     names, path = list(scenarios or HEADLINE), baseline_path(name)
     if is_there(path):
@@ -56,10 +56,10 @@ def baseline_choice_statistics(given: CommandRequest, names: list[str]) -> dict[
     """Return what the draws of a comparison of some scenarios say; nothing of one alone."""
     if len(names) < 2:
         return {}
-    from tco.studies.baseline import stakes_of
-    from tco.studies.comparison import compare_results
-    from tco.studies.confidence import confidence_of
-    from tco.studies.evaluation import evaluate_each
+    from tco.comparison.confidence import confidence_of
+    from tco.comparison.records import compare_results
+    from tco.evaluation.evaluation import evaluate_each
+    from tco.regression.baseline import stakes_of
 
     asked = evaluate_each(names, given.data, given.settings, refuse=False)
     return stakes_of(confidence_of(asked, compare_results([one.result for one in asked]).baseline))
@@ -73,7 +73,7 @@ def redact_baseline_states(
     """
     if not given.redact:
         return states
-    from tco.cli.keeping import alike_states, release_answer
+    from tco.cli.redaction import alike_states, release_answer
 
     given.redact = False  # what is left to say are names
     kept: dict[str, dict[str, Any]] = release_answer(
@@ -105,8 +105,7 @@ def check(
     """Compare today's results with the kept ones; exit 1 and say why, step by step, if any metric
     moved.
     """
-    from tco.outputs.drift import drift_answer
-    from tco.studies.baseline import (
+    from tco.regression.baseline import (
         baseline_path,
         drifts,
         load,
@@ -115,6 +114,7 @@ def check(
         stakes_in,
         with_baseline_ratios,
     )
+    from tco.report.regression import drift_answer
 
     rule = rule_of(threshold, max_increase, metrics)
     kept = load(baseline_path(name))
@@ -141,8 +141,8 @@ def check(
 @command(group, name="list")
 def list_baselines(given: CommandRequest) -> None:
     """List the baselines of the current folder, and what each keeps."""
-    from tco.outputs.drift import baseline_list_answer
-    from tco.studies.baseline import baseline_path, baseline_scenarios
+    from tco.regression.baseline import baseline_path, baseline_scenarios
+    from tco.report.regression import baseline_list_answer
 
     given.emit(
         baseline_list_answer(
@@ -155,8 +155,8 @@ def list_baselines(given: CommandRequest) -> None:
 @command(group, name="show")
 def show_baseline(given: CommandRequest, name: Name, metrics: Metrics = None) -> None:
     """Show the metrics a baseline keeps, and by which program, on which data they were made."""
-    from tco.outputs.drift import kept_answer
-    from tco.studies.baseline import baseline_path, known_metrics, load, with_baseline_ratios
+    from tco.regression.baseline import baseline_path, known_metrics, load, with_baseline_ratios
+    from tco.report.regression import kept_answer
 
     kept = with_baseline_ratios(load(baseline_path(name)))
     given.emit(kept_answer(given.catalogue, name, kept, known_metrics(metrics)))
@@ -186,11 +186,11 @@ def diff(
     Of two systems it says what each group of things adds to the cost as it becomes the other's:
     chip, network, site, energy, memory, software.
     """
-    from tco.chain.metrics import METRICS
-    from tco.outputs.drift import diff_answer
-    from tco.studies.baseline import known_metrics
-    from tco.studies.evaluation import HEADLINE
-    from tco.studies.waterfall import diff as differing
+    from tco.evaluation.evaluation import HEADLINE
+    from tco.regression.baseline import known_metrics
+    from tco.regression.waterfall import diff as differing
+    from tco.report.regression import diff_answer
+    from tco.scenario.metrics import METRICS
 
     if b is None:
         raise UsageError(

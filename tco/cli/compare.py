@@ -11,15 +11,15 @@ import typer
 
 from tco.cli import app
 from tco.cli.options import Baseline, CommandRequest, Named, Scenarios, command, parse_key_values
-from tco.foundation.errors import UsageError
+from tco.core.errors import UsageError
 
 if TYPE_CHECKING:
     from tco.catalog import Catalogue
-    from tco.chain.result import Result
-    from tco.outputs.record import Answer
-    from tco.studies.comparison import Confidence, Notice
-    from tco.studies.evaluation import Evaluation
-    from tco.studies.renters import BreakEvenRent
+    from tco.comparison.records import Confidence, Notice
+    from tco.evaluation.evaluation import Evaluation
+    from tco.evaluation.renters import BreakEvenRent
+    from tco.report.record import Answer
+    from tco.scenario.result import Result
 
 
 MOST, SHOWN = 24, 40  # speeds of one curve, and characters of a wrong list that are said again
@@ -46,7 +46,7 @@ def hall_settings(hall: str | None) -> dict[str, str]:
     """Return the inputs that `--hall` replaces, by path."""
     if hall is None:
         return {}
-    from tco.chain.ownership import SITE_POWER
+    from tco.scenario.pricing import SITE_POWER
 
     return parse_key_values([f"{SITE_POWER}={hall}"], "--hall")
 
@@ -159,8 +159,8 @@ def compare(
                 "--all ranks every system: it takes no scenario, and --vendor, --date, --air and "
                 "--set alone"
             )
-        from tco.outputs.ranking import ranking_answer
-        from tco.studies.ranking import ranking
+        from tco.comparison.ranking import ranking
+        from tco.report.ranking import ranking_answer
 
         given.emit(ranking_answer(ranking(given.settings, given.data, vendor, air)))
         return
@@ -173,9 +173,9 @@ def compare(
             )
 
         def rated() -> Answer:
-            from tco.outputs.workloads import workloads_answer
-            from tco.studies.evaluation import HEADLINE
-            from tco.studies.workloads import matrix
+            from tco.comparison.workloads import matrix
+            from tco.evaluation.evaluation import HEADLINE
+            from tco.report.workloads import workloads_answer
 
             return workloads_answer(
                 given.catalogue_of(None), matrix(scenarios or HEADLINE, given.settings, given.data)
@@ -192,12 +192,12 @@ def compare(
         refuse_without_draws({"--choose": choose is not None, "--why": why, "--evidence": evidence})
 
     def answer() -> Answer:
-        from tco.chain.ownership import SITE_POWER
-        from tco.outputs.comparison import ComparisonOptions, comparison_answer
-        from tco.studies.comparison import compare_results
-        from tco.studies.confidence import cheaper_elsewhere, confidence_of
-        from tco.studies.evaluation import HEADLINE, catalogue_of, evaluate_each
-        from tco.studies.middle import base_cases
+        from tco.comparison.base_case import base_cases
+        from tco.comparison.confidence import cheaper_elsewhere, confidence_of
+        from tco.comparison.records import compare_results
+        from tco.evaluation.evaluation import HEADLINE, catalogue_of, evaluate_each
+        from tco.report.comparison import ComparisonOptions, comparison_answer
+        from tco.scenario.pricing import SITE_POWER
 
         asked = evaluate_each(
             scenarios or HEADLINE, given.data, settings, refuse=False, what_if=replaced
@@ -219,7 +219,7 @@ def compare(
         rows = noticed(catalogue, results, found) if evidence else None
         halls = []
         if any(SITE_POWER in result.inputs for result in results):
-            from tco.studies.fleet import hall_of  # only a site that is filled asks for it
+            from tco.comparison.fleet import hall_of  # only a site that is filled asks for it
 
             halls = [hall_of(result) for result in results]
         elsewhere = cheaper_elsewhere(asked, found) if racks is None else []
@@ -238,7 +238,7 @@ def refuse_unserved(results: Sequence[Result], has_speeds: bool, has_racks: bool
     """Raise `UsageError` where speeds or racks are asked of what promises no speed, or runs no
     pools.
     """
-    from tco.studies.comparison import speed_of
+    from tco.comparison.records import speed_of
 
     without_speed = [result.scenario for result in results if speed_of(result) is None]
     if has_speeds and without_speed:
@@ -265,7 +265,7 @@ def rents_to_beat(asked: Sequence[Evaluation]) -> list[BreakEvenRent]:
     """Return the break-even rents of racks that have no price; none where all have one."""
     if not any(one.result.costless for one in asked):
         return []
-    from tco.studies.renters import break_even_rents
+    from tco.evaluation.renters import break_even_rents
 
     return break_even_rents(asked)
 
@@ -274,8 +274,8 @@ def noticed(catalogue: Catalogue, results: Sequence[Result], found: Confidence) 
     """Return how what moves an answer shows in measured rows, the inputs among them that show in
     none.
     """
-    from tco.studies.comparison import Notice
-    from tco.studies.evidence import evidence_of
+    from tco.comparison.evidence_value import evidence_of
+    from tco.comparison.records import Notice
 
     inputs = {path: given for result in results for path, given in result.inputs.items()}
     every = [one.drivers for one in found.regimes] + [one.drivers for one in found.sure]
@@ -323,9 +323,9 @@ def frontier(
     """
 
     def answer() -> Answer:
-        from tco.outputs.frontiers import frontier_answer
-        from tco.studies import frontier as study
-        from tco.studies.designs import designs_of
+        from tco.comparison import frontier as study
+        from tco.comparison.designs import designs_of
+        from tco.report.frontier import frontier_answer
 
         found = study.frontier(
             scenarios, prefill or (), given.settings, given.data, ranges, given.hold
@@ -354,9 +354,9 @@ def fleet(
     """Fill one power with several systems bought at their dates: racks, chips, price and tokens of
     each and of all.
     """
-    from tco.outputs.fleets import fleet_answer
-    from tco.studies.evaluation import catalogue_of
-    from tco.studies.fleet import fleet_of, wave_of
+    from tco.comparison.fleet import fleet_of, wave_of
+    from tco.evaluation.evaluation import catalogue_of
+    from tco.report.fleet import fleet_answer
 
     found = fleet_of([wave_of(text) for text in waves], power, given.data, given.settings)
     given.emit(fleet_answer(catalogue_of(found.asked, given.data), found))
@@ -378,9 +378,9 @@ def gigawatt(
     """Turn a power of the grid into racks, and racks into dollars by kind of part: a watt's price,
     and what others say it is.
     """
-    from tco.outputs.gigawatts import gigawatt_answer
-    from tco.studies.evaluation import catalogue_of
-    from tco.studies.gigawatt import gigawatts
+    from tco.comparison.gigawatt import gigawatts
+    from tco.evaluation.evaluation import catalogue_of
+    from tco.report.gigawatt import gigawatt_answer
 
     found = gigawatts(systems, power, given.data, given.settings)
     given.emit(gigawatt_answer(catalogue_of([one.asked for one in found], given.data), found))
@@ -400,7 +400,7 @@ def rents(
     """Show what chips are let for by month and statistic, what they cost then, and the margin that
     leaves.
     """
-    from tco.outputs.rents import rents_answer
-    from tco.studies.rents import rents_of
+    from tco.comparison.rents import rents_of
+    from tco.report.rents import rents_answer
 
     given.emit(rents_answer(*rents_of(chip, given.data, given.settings)))

@@ -14,9 +14,9 @@ def completion_names(kind: str) -> Iterable[str]:
     """Return what there is of a kind: scenarios, systems (and the chips that may be asked for
     alone), chips, studies, metrics or settings.
     """
-    from tco.catalog.systems import known_systems
-    from tco.chain.metrics import METRICS
-    from tco.studies.sweep.study import shipped_studies
+    from tco.catalog.system_tree import known_systems
+    from tco.scenario.metrics import METRICS
+    from tco.sweeps.study import shipped_studies
 
     catalogue = load_catalogue()
     found: dict[str, Callable[[], Iterable[str]]] = {

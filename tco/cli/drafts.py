@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tco.cli import app
+from tco.cli.catalogue import SHELVES
 from tco.cli.help import Taught
 from tco.cli.options import CommandRequest, command
-from tco.cli.shelves import SHELVES
-from tco.foundation.errors import UsageError
-from tco.foundation.streams import put, tell
+from tco.core.errors import UsageError
+from tco.core.streams import put, tell
 
 if TYPE_CHECKING:
     from tco.catalog import Catalogue
@@ -32,7 +32,7 @@ def init(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="The folder to make.")],
 ) -> None:
     """Make a folder of your own, with an editable scenario and prices laid over the shipped ones."""
-    from tco.foundation.files import is_there, write_all
+    from tco.core.files import is_there, write_all
 
     if is_there(folder) and (not folder.is_dir() or any(folder.iterdir())):
         raise UsageError(f"{folder}: exists and is not an empty folder")
@@ -62,7 +62,7 @@ def own_folder(given: CommandRequest) -> Path:
 
 def catalogue_with_overlay(given: CommandRequest) -> Catalogue:
     """Return the catalogue, with the folder the user named over it if that is there already."""
-    from tco.studies.evaluation import catalogue_for
+    from tco.evaluation.evaluation import catalogue_for
 
     return catalogue_for(None, given.data if given.data is not None and isdir(given.data) else None)
 
@@ -72,8 +72,8 @@ def new_part(given: CommandRequest, part: New, like: Like) -> None:
     """Write the rows of a new part to edit, in ./data or --data: those of another, marked as your
     own and as assumed.
     """
-    from tco.catalog.drafts import part_draft, write_draft
-    from tco.chain.inputs import plain_inputs
+    from tco.catalog.templates import part_draft, write_draft
+    from tco.scenario.resolve import plain_inputs
 
     catalogue = catalogue_with_overlay(given)
     date = plain_inputs(catalogue, {}).date
@@ -91,7 +91,7 @@ def new_part(given: CommandRequest, part: New, like: Like) -> None:
 @command(SHELVES["systems"], name="new", usual=USUAL)
 def new_system(given: CommandRequest, system: New, like: Like) -> None:
     """Write the tree of a new system to edit, in ./data or --data: that of another."""
-    from tco.catalog.drafts import own_source, system_draft, write_draft
+    from tco.catalog.templates import own_source, system_draft, write_draft
 
     catalogue = catalogue_with_overlay(given)
     write_draft(
@@ -108,8 +108,8 @@ def new_scenario(given: CommandRequest, scenario: New, like: Like) -> None:
     """Write a new scenario to edit, in ./scenarios: what another states, or the headline's terms
     for a system.
     """
-    from tco.catalog.drafts import refuse_taken, scenario_draft, write_draft
-    from tco.chain.inputs import load_scenario
+    from tco.catalog.templates import refuse_taken, scenario_draft, write_draft
+    from tco.scenario.resolve import load_scenario
 
     catalogue = given.catalogue
     refuse_taken(scenario, catalogue.scenarios, "scenario")
@@ -143,8 +143,8 @@ def add_model(
     """Put a model's config.json into ./data or --data, after reading it: --set workload.model=ID
     then runs it.
     """
-    from tco.catalog.drafts import refuse_taken, write_draft
-    from tco.foundation.files import read_text
+    from tco.catalog.templates import refuse_taken, write_draft
+    from tco.core.files import read_text
     from tco.models.architecture import load_model
 
     catalogue = catalogue_with_overlay(given)

@@ -12,8 +12,8 @@ import typer
 
 from tco.cli import app
 from tco.cli.options import CommandRequest, command
-from tco.foundation.errors import UsageError
-from tco.foundation.streams import tell
+from tco.core.errors import UsageError
+from tco.core.streams import tell
 
 Verdict = Literal["holds", "open", "arithmetic", "not-shown", "off", "contradicts", "not-derivable"]
 
@@ -38,13 +38,13 @@ def claims(
     """Check what published sources claim against parts and formulas; exit 1 if a verdict is not the
     one the ledger expects.
     """
-    from tco.outputs.claims import claims_answer
-    from tco.studies.claims import check_claims
+    from tco.evidence import check_claims
+    from tco.report.claims import claims_answer
 
     catalogue = given.catalogue
     if forecasts:
-        from tco.outputs.forecasts import forecasts_answer
-        from tco.studies.claims.forecasts import read_forecasts
+        from tco.evidence.forecasts import read_forecasts
+        from tco.report.forecasts import forecasts_answer
 
         given.emit(forecasts_answer(catalogue, read_forecasts(catalogue)))
         return
@@ -123,10 +123,10 @@ def validate(
     ] = None,
 ) -> None:
     """Compare predictions with measurements, each row predicted from its own stated configuration."""
-    from tco.chain.inputs import plain_inputs
-    from tco.foundation.values import as_number
-    from tco.outputs import validations
-    from tco.studies.validation.run import score_measurements as score
+    from tco.core.inputs import as_number
+    from tco.report import validation
+    from tco.scenario.resolve import plain_inputs
+    from tco.validation.run import score_measurements as score
 
     if max_error is not None and not max_error >= 0:
         raise UsageError(f"--max-error {max_error}: expected a fraction such as 0.1")
@@ -134,19 +134,19 @@ def validate(
     inputs = plain_inputs(catalogue, given.settings)
     values = inputs.values(as_number)
     if back_test:
-        given.emit(validations.back_test_answer(catalogue, file, given.settings))
+        given.emit(validation.back_test_answer(catalogue, file, given.settings))
         return
     if ratios:
-        given.emit(validations.ratios_answer(catalogue, file, given.settings))
+        given.emit(validation.ratios_answer(catalogue, file, given.settings))
         return
     if envelopes:
-        given.emit(validations.envelopes_answer(catalogue, file, values, given.settings))
+        given.emit(validation.envelopes_answer(catalogue, file, values, given.settings))
         return
     found = score(file, catalogue, values, kind, against, alias, given.settings)
     values.check_given(inputs.is_known)
     if report is not None:
-        validations.write_report(found, file.name, report)
-    given.emit(validations.validation_answer(catalogue, file, found, rows))
+        validation.write_report(found, file.name, report)
+    given.emit(validation.validation_answer(catalogue, file, found, rows))
     error = found.card["median_ape"]
     if max_error is not None and (error is None or error > max_error):
         raise typer.Exit(1)
@@ -197,17 +197,17 @@ def calibrate(
     """Fit the shared parameters of practice to measurements, and judge them by leave-one-out."""
     import pandas as pd
 
-    from tco.chain.inputs import plain_inputs
-    from tco.foundation.files import write_atomically
-    from tco.foundation.values import as_number
-    from tco.outputs.table import to_csv
-    from tco.outputs.validations import write_accuracy
-    from tco.performance.chip.engine_kernels import COLUMNS as KERNELS
-    from tco.studies.validation import engine_kernels, long_runs
-    from tco.studies.validation.calibrate import COLUMNS, KINDS
-    from tco.studies.validation.calibrate import fit_shared_parameters as fit
-    from tco.studies.validation.deployed import NAME, deployed_rows, gaps, residuals_by_source
-    from tco.studies.validation.measured import read_measured
+    from tco.core.files import write_atomically
+    from tco.core.inputs import as_number
+    from tco.performance.chip.engine_corrections import COLUMNS as KERNELS
+    from tco.report.table import to_csv
+    from tco.report.validation import write_accuracy
+    from tco.scenario.resolve import plain_inputs
+    from tco.validation import engine_kernels, long_runs
+    from tco.validation.calibrate import COLUMNS, KINDS
+    from tco.validation.calibrate import fit_shared_parameters as fit
+    from tco.validation.deployed import NAME, deployed_rows, gaps, residuals_by_source
+    from tco.validation.measured import read_measured
 
     catalogue = given.catalogue
     values = plain_inputs(catalogue, {}).values(as_number)
@@ -292,11 +292,11 @@ def measure(
     """
     from datetime import datetime
 
-    from tco.foundation.files import write_atomically
-    from tco.outputs.table import to_csv
-    from tco.studies.measure.pytorch import choose_device, device_name, load_torch
-    from tco.studies.measure.session import Session, collective_session, kernel_session
-    from tco.studies.validation.naming import accelerators
+    from tco.core.files import write_atomically
+    from tco.measure.pytorch import choose_device, device_name, load_torch
+    from tco.measure.session import Session, collective_session, kernel_session
+    from tco.report.table import to_csv
+    from tco.validation.naming import accelerators
 
     say = sayer(given)
     known = accelerators(given.catalogue)

@@ -10,10 +10,10 @@ import typer
 
 from tco.cli import app
 from tco.cli.options import CommandRequest, Scenario, command, name_argument
-from tco.foundation.errors import DataError, UsageError, unknown
+from tco.core.errors import DataError, UsageError, unknown
 
 if TYPE_CHECKING:
-    from tco.outputs.record import Answer
+    from tco.report.record import Answer
 
 
 @command(app, "set", "anchor", "variant")
@@ -36,14 +36,14 @@ def price(
         raise UsageError("--swap is of the money by month: add --cash-flow")
     chosen = None
     if swap is not None:
-        from tco.studies.money import swap_of
+        from tco.comparison.cash_flow import swap_of
 
         chosen = swap_of(swap)
 
     def answer() -> Answer:
-        from tco.outputs.costs import price_answer
-        from tco.studies.evaluation import evaluate_each
-        from tco.studies.money import money_of
+        from tco.comparison.cash_flow import money_of
+        from tco.evaluation.evaluation import evaluate_each
+        from tco.report.cost import price_answer
 
         catalogue, (result,) = given.evaluated(
             [scenario], workload=cash_flow or given.form == "json"
@@ -66,7 +66,7 @@ def perf(given: CommandRequest, scenario: Scenario) -> None:
     """Show the best parallel plan, what it reaches, and its time by operator and by bound."""
 
     def answer() -> Answer:
-        from tco.outputs.performance import performance_answer
+        from tco.report.performance import performance_answer
 
         return performance_answer(*given.performed(scenario))
 
@@ -110,10 +110,10 @@ def metric_explanation(
     given: CommandRequest, scenario: str, metric: str, depth: int | None, everything: bool
 ) -> Answer:
     """Return the explanation of a metric of a scenario, or of a cell of one."""
-    from tco.chain.metrics import METRICS
-    from tco.chain.result import why_absent
-    from tco.foundation.trace import walk
-    from tco.outputs.explanation import SHALLOW, View, explanation_answer
+    from tco.core.trace import walk
+    from tco.report.explanation import SHALLOW, View, explanation_answer
+    from tco.scenario.metrics import METRICS
+    from tco.scenario.result import why_absent
 
     if scenario in METRICS:
         raise UsageError(
@@ -161,9 +161,9 @@ def inputs(
     """List what a scenario depends on, by the paths that --set takes: value, range, kind and
     source.
     """
-    from tco.catalog.systems import load_system
-    from tco.outputs.inputs import inputs_answer, result_and_money_inputs, search_inputs
-    from tco.studies.chip_price import built_up
+    from tco.catalog.system_tree import load_system
+    from tco.report.inputs import inputs_answer, result_and_money_inputs, search_inputs
+    from tco.system.chip_price import built_up
 
     (asked,) = given.evaluate_scenarios([scenario], priced=False)
     catalogue, result = asked.catalogue, asked.result

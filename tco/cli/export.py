@@ -12,11 +12,11 @@ import typer
 
 from tco.cli import app
 from tco.cli.options import Baseline, CommandRequest, Scenarios, command
-from tco.foundation.errors import DataError, UsageError
+from tco.core.errors import DataError, UsageError
 
 if TYPE_CHECKING:
     from tco.catalog import Catalogue
-    from tco.chain.result import Result
+    from tco.scenario.result import Result
 
 WORKBOOK = ".xlsx"
 FOLDER = "/"  # the end of a folder's name
@@ -55,9 +55,9 @@ def export(
     """Write scenarios side by side to a workbook whose formulas recalculate, or as tables for other
     programs.
     """
-    from tco.outputs.redaction import NOTE
-    from tco.studies.comparison import compare_results
-    from tco.studies.evaluation import HEADLINE
+    from tco.comparison.records import compare_results
+    from tco.evaluation.evaluation import HEADLINE
+    from tco.report.redaction import NOTE
 
     ending = ending_of(output)
     names = list(dict.fromkeys(scenarios or HEADLINE))
@@ -97,8 +97,8 @@ def write_workbook(
     """Write the workbook; one that is to keep own values back cannot, since it recalculates from
     them.
     """
-    from tco.foundation.files import write_atomically
-    from tco.outputs.workbook.book import workbook_of
+    from tco.core.files import write_atomically
+    from tco.report.workbook.book import workbook_of
 
     for name, result in zip(names, results, strict=True):
         if not result.nodes:
@@ -112,7 +112,7 @@ def write_workbook(
                 "--redact: a workbook recalculates from its inputs and cannot withhold your own; "
                 "export tables, or without own values"
             )
-        from tco.cli.keeping import release_answer
+        from tco.cli.redaction import release_answer
 
         release_answer({})
     made_by = join(["tco", "export", *given.words(names, baseline), "--output", "model.xlsx"])
@@ -128,17 +128,17 @@ def write_tables(
     baseline: str,
 ) -> None:
     """Write what the scenarios come to as tables, in the form an ending asks for."""
-    from tco.foundation.files import write_atomically
-    from tco.outputs.export import (
+    from tco.core.files import write_atomically
+    from tco.report.assumptions import values_by_scenario
+    from tco.report.export import (
         DESCRIPTION,
         export_document,
         package_files,
         parquet_of,
         tables_of,
     )
-    from tco.outputs.premises import values_by_scenario
-    from tco.outputs.record import document, to_json
-    from tco.outputs.table import to_csv
+    from tco.report.record import document, to_json
+    from tco.report.table import to_csv
 
     tables = tables_of(results, catalogue)
     asked = document(
@@ -147,7 +147,7 @@ def write_tables(
         {"inputs": values_by_scenario(results), "set": given.settings, "variant": given.variant},
     )
     if given.redact:
-        from tco.cli.keeping import release_answer
+        from tco.cli.redaction import release_answer
 
         tables, asked = release_answer((tables, asked | {"set": dict.fromkeys(given.settings)}))
     if ending == FOLDER:
@@ -165,7 +165,7 @@ def write_folder(folder: Path, files: Mapping[str, str], mark: str) -> None:
     """Write files to a folder that is new, empty or holds such already, by the file that marks it;
     nothing that was in it is ever deleted.
     """
-    from tco.foundation.files import write_all
+    from tco.core.files import write_all
 
     if isdir(folder) and any(folder.iterdir()) and not (folder / mark).is_file():
         raise UsageError(
@@ -200,12 +200,12 @@ def report(
     """Write one page that stands alone: the verdict, figures, sources, and a what-if that
     recalculates as inputs move.
     """
-    from tco.foundation.files import write_atomically
-    from tco.outputs.page.report import report_page
-    from tco.outputs.page.write import render_page
-    from tco.outputs.record import to_json
-    from tco.studies.evaluation import HEADLINE
-    from tco.studies.reporting import material_of
+    from tco.comparison.report_data import material_of
+    from tco.core.files import write_atomically
+    from tco.evaluation.evaluation import HEADLINE
+    from tco.report.page.report import report_page
+    from tco.report.page.write import render_page
+    from tco.report.record import to_json
 
     folder = output.endswith(FOLDER)
     if not folder and Path(output).suffix.lower() not in PAGES:
@@ -228,12 +228,12 @@ def report(
     )
     pages = {output: page}
     if folder:
-        from tco.outputs.page.report import gallery_of
-        from tco.studies.ranking import ranking
+        from tco.comparison.ranking import ranking
+        from tco.report.page.report import gallery_of
 
         pages = gallery_of(page, material, ranking(given.settings, given.data))
     if given.redact:
-        from tco.cli.keeping import pages_without_own_values
+        from tco.cli.redaction import pages_without_own_values
 
         pages = pages_without_own_values(pages)
         page = next(iter(pages.values()))

@@ -8,10 +8,10 @@ import typer
 
 from tco.cli import app
 from tco.cli.options import CommandRequest, System, command, name_argument
-from tco.foundation.errors import DataError, UsageError
+from tco.core.errors import DataError, UsageError
 
 if TYPE_CHECKING:
-    from tco.chain.inputs import Inputs
+    from tco.scenario.resolve import Inputs
 
 LEAST = 0.001  # sides of a kernel may be means, of tokens over experts for one
 
@@ -19,8 +19,8 @@ LEAST = 0.001  # sides of a kernel may be means, of tokens over experts for one
 @command(app, "set", "variant")
 def bom(given: CommandRequest, system: System) -> None:
     """Show the bill of materials of one scale-up domain."""
-    from tco.chain.scenario import bill_of_system
-    from tco.outputs.hardware import bill_answer
+    from tco.report.hardware import bill_answer
+    from tco.scenario.evaluate import bill_of_system
 
     catalogue = given.catalogue
     given.emit(
@@ -31,9 +31,9 @@ def bom(given: CommandRequest, system: System) -> None:
 @command(app, "set", "variant")
 def fabric(given: CommandRequest, system: System) -> None:
     """Show what the scale-up fabric gives: injection, hops, bisection, all-to-all."""
-    from tco.chain.inputs import system_inputs
-    from tco.fabric.scopes import fabric_scopes
-    from tco.outputs.hardware import fabric_answer
+    from tco.fabric.topology import fabric_scopes
+    from tco.report.hardware import fabric_answer
+    from tco.scenario.resolve import system_inputs
 
     catalogue = given.catalogue
     inputs = system_inputs(catalogue, system, given.settings, given.variant)
@@ -95,11 +95,11 @@ def network(
     """Size a folded Clos: what it reaches, and the switches, links, optics, watts and dollars of a
     cluster.
     """
-    from tco.chain.connections import ClosRequest, port_rate, requested_clos
-    from tco.chain.inputs import plain_inputs
-    from tco.foundation.units import parse_quantity
-    from tco.hardware.network import network_planes, switch_part
-    from tco.outputs.hardware import network_answer
+    from tco.core.units import parse_quantity
+    from tco.report.hardware import network_answer
+    from tco.scenario.network_choice import ClosRequest, port_rate, requested_clos
+    from tco.scenario.resolve import plain_inputs
+    from tco.system.scale_out_network import network_planes, switch_part
 
     if between_sites is not None and span is None:
         raise UsageError(
@@ -220,17 +220,7 @@ def collective(
 
     The quickest that the library offers is the answer; what it does not offer is shown beside it.
     """
-    from tco.chain.connections import links_of_system
-    from tco.chain.inputs import system_inputs
-    from tco.fabric.algorithms import OPERATIONS, half_rate
-    from tco.fabric.experts import Tokens
-    from tco.fabric.library import EXCHANGES, combined_library, offering, token_size
-    from tco.fabric.links import group_across_domains, rank_group
-    from tco.outputs.hardware import collective_answer
-    from tco.outputs.table import significant
-    from tco.performance.chip.engine_kernels import asked_correction
-    from tco.performance.chip.formats import family_of
-    from tco.studies.operations import (
+    from tco.comparison.operations import (
         Measured,
         as_engine_runs,
         candidate_rows,
@@ -238,6 +228,16 @@ def collective(
         in_a_step,
         limited,
     )
+    from tco.fabric.collectives import OPERATIONS, half_rate
+    from tco.fabric.expert_exchange import Tokens
+    from tco.fabric.libraries import EXCHANGES, combined_library, offering, token_size
+    from tco.fabric.links import group_across_domains, rank_group
+    from tco.performance.chip.engine_corrections import asked_correction
+    from tco.performance.chip.formats import family_of
+    from tco.report.hardware import collective_answer
+    from tco.report.table import significant
+    from tco.scenario.network_choice import links_of_system
+    from tco.scenario.resolve import system_inputs
 
     if system in OPERATIONS:
         raise UsageError(
@@ -361,7 +361,7 @@ def participating_chips(
 
 def buffer_of(text: str, option: str) -> float:
     """Return the bytes of a buffer; one that is negative, or counted in bits, raises `UsageError`."""
-    from tco.foundation.units import parse_quantity
+    from tco.core.units import parse_quantity
 
     if text.strip().endswith("b"):
         raise UsageError(
@@ -454,9 +454,9 @@ def kernel(
     ] = None,
 ) -> None:
     """Time a GEMM, attention or an elementwise kernel on one chip, and show the bound that binds."""
-    from tco.chain.inputs import plain_inputs
-    from tco.outputs.hardware import kernel_answer
-    from tco.studies.operations import answer_kernel_query, operation_of
+    from tco.comparison.operations import answer_kernel_query, operation_of
+    from tco.report.hardware import kernel_answer
+    from tco.scenario.resolve import plain_inputs
 
     catalogue = given.catalogue
     inputs = plain_inputs(catalogue, given.settings)

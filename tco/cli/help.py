@@ -8,7 +8,7 @@ from typing import Any
 
 from typer.core import TyperCommand, TyperGroup
 
-from tco.foundation.errors import nearest
+from tco.core.errors import nearest
 
 HEADINGS = {  # heading -> the commands under it
     "Analyse": (

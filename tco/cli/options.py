@@ -16,17 +16,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tco.cli.emit import FORMS, emit, format_choices, render_answer, width_for
 from tco.cli.help import Taught
-from tco.foundation.errors import DataError, UsageError
-from tco.foundation.provenance import anchoring, making
-from tco.foundation.streams import tell
+from tco.cli.output import FORMS, emit, format_choices, render_answer, width_for
+from tco.core.errors import DataError, UsageError
+from tco.core.provenance import anchoring, making
+from tco.core.streams import tell
 
 if TYPE_CHECKING:
     from tco.catalog import Catalogue
-    from tco.chain.result import Result
-    from tco.outputs.record import Answer
-    from tco.studies.evaluation import Evaluation
+    from tco.evaluation.evaluation import Evaluation
+    from tco.report.record import Answer
+    from tco.scenario.result import Result
 
 
 def completed(kind: str) -> Callable[[str], list[str]]:
@@ -259,7 +259,7 @@ class CommandRequest:
 
     def catalogue_of(self, scenario: str | None, checked: bool = True) -> Catalogue:
         """Return the catalogue that a scenario sees."""
-        from tco.studies.evaluation import catalogue_for
+        from tco.evaluation.evaluation import catalogue_for
 
         return catalogue_for(scenario, self.data, checked)
 
@@ -267,14 +267,14 @@ class CommandRequest:
         """Return scenarios evaluated as the options say, those of the headline where none is named,
         and their catalogue.
         """
-        from tco.studies.evaluation import catalogue_of
+        from tco.evaluation.evaluation import catalogue_of
 
         asked = self.evaluate_scenarios(names, **how)
         return catalogue_of(asked, self.data), [one.result for one in asked]
 
     def evaluate_scenarios(self, names: Sequence[str] | None, **how: Any) -> list[Evaluation]:
         """Return scenarios evaluated as the options say, each with what it was asked with."""
-        from tco.studies.evaluation import HEADLINE, evaluate_each
+        from tco.evaluation.evaluation import HEADLINE, evaluate_each
 
         return evaluate_each(
             names or HEADLINE, self.data, self.settings, self.variant, self.plan, **how
@@ -319,7 +319,7 @@ class CommandRequest:
     def emit(self, answer: Answer) -> None:
         """Print or write an answer in the form that was asked for."""
         if self.redact:
-            from tco.cli.keeping import redact_answer
+            from tco.cli.redaction import redact_answer
 
             answer = redact_answer(answer, self.form)
         emit(
@@ -338,7 +338,7 @@ class CommandRequest:
             make_answer: Makes the answer where none is kept.
 
         """
-        from tco.foundation.kept import are_shipped, disk_cached
+        from tco.core.disk_cache import are_shipped, disk_cached
 
         if self.rests_on_own_values() or not are_shipped(scenarios):
             self.emit(make_answer())
@@ -428,7 +428,7 @@ def command(
             if not texts.get("redact"):
                 function(CommandRequest(texts, command_line), **mine)
                 return
-            from tco.cli.keeping import keeping_back
+            from tco.cli.redaction import keeping_back
 
             keeping_back(lambda: function(CommandRequest(texts, command_line), **mine))
 
@@ -483,7 +483,7 @@ def parse_plan_axes(text: str | None) -> Any:
     if text is None:
         return None
     if text.endswith(".json"):
-        from tco.chain.saved import load_result
+        from tco.scenario.saved import load_result
 
         plan = load_result(text).plan
         if plan is None:

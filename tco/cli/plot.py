@@ -24,7 +24,7 @@ from tco.cli.options import (
     command,
     name_argument,
 )
-from tco.foundation.errors import UsageError
+from tco.core.errors import UsageError
 
 SVG, PNG = ".svg", ".png"
 METRIC = "usd_per_million_output_tokens"
@@ -77,15 +77,15 @@ def write_figure(
     given: CommandRequest, output: Path, figure: str, notes: Sequence[str] = ()
 ) -> None:
     """Write a figure in the form of the file's ending, and the notes of what it shows to stderr."""
-    from tco.foundation.files import write_atomically
+    from tco.core.files import write_atomically
 
     if given.redact:
-        from tco.cli.keeping import figure_without_own_values
+        from tco.cli.redaction import figure_without_own_values
 
         figure, notes = figure_without_own_values(figure, list(notes))
     made: str | bytes = figure
     if output.suffix.lower() == PNG:
-        from tco.outputs.figures.svg import png_of
+        from tco.report.figures.svg import png_of
 
         made = png_of(figure)
     write_atomically(output, made)
@@ -108,7 +108,7 @@ def cost(
     width: Width = WIDE,
 ) -> None:
     """Draw what a chip-hour costs, system beside system, by what is paid for."""
-    from tco.outputs.figures.cost import cost_figure
+    from tco.report.figures.cost import cost_figure
 
     _, results = given.evaluated(scenarios, workload=False)
     write_figure(
@@ -124,7 +124,7 @@ def roofline(
     given: CommandRequest, output: Output, scenario: Scenario, width: Width = WIDE
 ) -> None:
     """Draw the operators of a plan under the roofs of the chip."""
-    from tco.outputs.figures.performance import roofline_figure
+    from tco.report.figures.performance import roofline_figure
 
     _, result = given.performed(scenario)
     write_figure(given, output, roofline_figure(result, width), result.notes)
@@ -135,7 +135,7 @@ def operators(
     given: CommandRequest, output: Output, scenario: Scenario, width: Width = WIDE
 ) -> None:
     """Draw where the time of a plan goes, by operator and by what binds it."""
-    from tco.outputs.figures.performance import operators_figure
+    from tco.report.figures.performance import operators_figure
 
     _, result = given.performed(scenario)
     write_figure(given, output, operators_figure(result, width), result.notes)
@@ -159,10 +159,10 @@ def frontier(
     width: Width = WIDE,
 ) -> None:
     """Draw what interactivity costs on each system."""
-    from tco.outputs.figures.frontier import AGAINST, frontier_figure
-    from tco.studies import frontier as study
-    from tco.studies.confidence import confidence_of
-    from tco.studies.evaluation import evaluate_each
+    from tco.comparison import frontier as study
+    from tco.comparison.confidence import confidence_of
+    from tco.evaluation.evaluation import evaluate_each
+    from tco.report.figures.frontier import AGAINST, frontier_figure
 
     found = study.frontier(scenarios, prefill or (), given.settings, given.data)
     metric = dict(zip(("cost", "chip", "power"), AGAINST, strict=True))[against]
@@ -186,8 +186,8 @@ def tornado(
     width: Width = WIDE,
 ) -> None:
     """Draw what drives a metric: every input at its P5 and P95."""
-    from tco.outputs.figures.tornado import tornado_figure
-    from tco.studies.sensitivity import sensitivity
+    from tco.report.figures.tornado import tornado_figure
+    from tco.sampling.sensitivity import sensitivity
 
     found = sensitivity(
         scenario,
@@ -212,9 +212,9 @@ def drawn_range(
     width: Width = WIDE,
 ) -> None:
     """Draw how sure the answer is: the draws of the ratio to a baseline, or of the cost."""
-    from tco.outputs.figures.ranges import range_figure
-    from tco.outputs.uncertainties import notes
-    from tco.studies.uncertainty import uncertainty
+    from tco.report.figures.ranges import range_figure
+    from tco.report.uncertainty import notes
+    from tco.sampling.uncertainty import uncertainty
 
     found = uncertainty(scenario, baseline, samples, seed, given.hold, given.settings, given.data)
     write_figure(
@@ -248,9 +248,9 @@ def drawn_map(
     width: Width = WIDE,
 ) -> None:
     """Draw who wins where: two inputs moved together, the plan re-optimised in every cell."""
-    from tco.outputs.figures.maps import map_figure
-    from tco.studies.evaluation import HEADLINE
-    from tco.studies.maps import field_of
+    from tco.comparison.maps import field_of
+    from tco.evaluation.evaluation import HEADLINE
+    from tco.report.figures.maps import map_figure
 
     ranges = list(zip(of_two(start, "--from"), of_two(end, "--to"), strict=True))
     found = field_of(
@@ -277,10 +277,10 @@ def fabric(
     width: Width = WIDE,
 ) -> None:
     """Draw what scale-up fabrics give: injection, all-to-all and hops, scope by scope."""
-    from tco.chain.inputs import system_inputs
-    from tco.fabric.scopes import fabric_scopes
-    from tco.foundation.values import as_number
-    from tco.outputs.figures.fabric import fabric_figure
+    from tco.core.inputs import as_number
+    from tco.fabric.topology import fabric_scopes
+    from tco.report.figures.fabric import fabric_figure
+    from tco.scenario.resolve import system_inputs
 
     catalogue = given.catalogue
     found, unused = [], []
@@ -298,8 +298,8 @@ def fabric(
 @kind("set", "variant")
 def bom(given: CommandRequest, output: Output, system: System, width: Width = WIDE) -> None:
     """Draw what a system's price is made of: a map of its bill of materials."""
-    from tco.chain.scenario import bill_of_system
-    from tco.outputs.figures.bom import bom_figure
+    from tco.report.figures.bom import bom_figure
+    from tco.scenario.evaluate import bill_of_system
 
     made = bill_of_system(given.catalogue, system, given.settings, given.variant)
     write_figure(given, output, bom_figure(made.system, made.bill, made.date, width), made.notes)
@@ -308,8 +308,8 @@ def bom(given: CommandRequest, output: Output, system: System, width: Width = WI
 @kind("set", "variant")
 def money(given: CommandRequest, output: Output, scenario: Scenario, width: Width = WIDE) -> None:
     """Draw what is paid and what comes in over the life of a world."""
-    from tco.outputs.figures.money import money_figure
-    from tco.studies.money import money_of
+    from tco.comparison.cash_flow import money_of
+    from tco.report.figures.money import money_figure
 
     catalogue, (result,) = given.evaluated([scenario])
     found = money_of(result, catalogue)
@@ -320,6 +320,6 @@ def money(given: CommandRequest, output: Output, scenario: Scenario, width: Widt
 def errors(given: CommandRequest, output: Output, width: Width = WIDE) -> None:
     """Draw how far predictions lie from published measurements, by kind and chip."""
     from tco.catalog.accuracy import accuracy_rows
-    from tco.outputs.figures.errors import errors_figure
+    from tco.report.figures.errors import errors_figure
 
     write_figure(given, output, errors_figure(accuracy_rows(given.catalogue, "chips"), width))

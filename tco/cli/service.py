@@ -10,9 +10,9 @@ from typing import Annotated, Literal
 import typer
 
 from tco.cli import app
+from tco.cli.catalogue import SHELVES
 from tco.cli.options import CommandRequest, Named, Seed, command
-from tco.cli.shelves import SHELVES
-from tco.foundation.streams import put
+from tco.core.streams import put
 
 TRAFFIC = SHELVES["traffic"]
 
@@ -59,8 +59,8 @@ def service(
     """Show the fewest racks that keep promises under traffic, and what tokens, requests and agents
     cost on them.
     """
-    from tco.outputs.services import service_answer
-    from tco.studies.service import services
+    from tco.comparison.service import services
+    from tco.report.service import service_answer
 
     how = {"racks": racks, "router": router, "samples": samples, "seed": seed}
     asked, missed = services(
@@ -80,9 +80,9 @@ def new_traffic(
     ] = "chat",
 ) -> None:
     """Write traffic of your own to edit, in ./data or --data: that of another."""
-    from tco.catalog.drafts import refuse_taken, write_draft
+    from tco.catalog.templates import refuse_taken, write_draft
     from tco.cli.drafts import catalogue_with_overlay, option, own_folder
-    from tco.foundation.files import read_text
+    from tco.core.files import read_text
 
     catalogue, folder = catalogue_with_overlay(given), own_folder(given)
     refuse_taken(traffic, catalogue.ids("traffic"), "traffic")
@@ -111,8 +111,8 @@ def traffic_from(
     ],
 ) -> None:
     """Sum up a trace of requests as traffic: rate, bursts, lengths, sessions."""
-    from tco.foundation.files import write_atomically
-    from tco.studies.traces import read_trace, traffic_text
+    from tco.comparison.request_traces import read_trace, traffic_text
+    from tco.core.files import write_atomically
 
     found = read_trace(trace)
     write_atomically(output, traffic_text(found, trace.name))

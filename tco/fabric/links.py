@@ -13,7 +13,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tco.fabric.costs import (
+from tco.core.formula import Known, ceil_ratio, formula, known_on, maximum, minimum, total
+from tco.core.trace import untraced_value
+from tco.core.units import Byte, BytePerSecond, Pure, Second
+from tco.fabric.collective_costs import (
     lanes_rate,
     latency_scale,
     mesh_injection,
@@ -22,12 +25,9 @@ from tco.fabric.costs import (
     step_ratio,
     trips_to_memory,
 )
-from tco.fabric.library import CollectiveLibrary, library_with_parameters
-from tco.fabric.scopes import FabricScope
-from tco.fabric.slices import Torus, slice_all_to_all, slices_of
-from tco.foundation.formula import Known, ceil_ratio, formula, known_on, maximum, minimum, total
-from tco.foundation.trace import untraced_value
-from tco.foundation.units import Byte, BytePerSecond, Pure, Second
+from tco.fabric.libraries import CollectiveLibrary, library_with_parameters
+from tco.fabric.topology import FabricScope
+from tco.fabric.torus import Torus, slice_all_to_all, slices_of
 
 
 @formula(unit="byte/s", source="tco-model")

@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from tco.catalog import Catalogue
-from tco.foundation.errors import DataError, unknown
-from tco.foundation.files import is_folder
-from tco.foundation.provenance import refuse_own
-from tco.models import latent
+from tco.core.errors import DataError, unknown
+from tco.core.files import is_folder
+from tco.core.provenance import refuse_own
 from tco.models.config import Config, ParsedConfig, read_config
 from tco.models.layers import Architecture, Attention, FeedForward, LayerBlock, StateMixer
+from tco.models.readers import latent_attention
 
 __all__ = [
     "Architecture",
@@ -48,7 +48,7 @@ def load_model(
     """
     if is_stated_model(name):
         refuse_own("a model stated by its figures")
-        from tco.models.stated import stated_model
+        from tco.models.from_figures import stated_model
 
         stated: Architecture = catalogue.once(("stated model", name), lambda: stated_model(name))
         return stated
@@ -82,7 +82,10 @@ def reader_of(kind: str, where: str) -> Callable[[Config], ParsedConfig]:
     """Return what reads a model type; one without a reader is refused: why it has none, or the
     nearest that has one.
     """
-    from tco.models.families import READERS, REASONS  # the headline's model is read without them
+    from tco.models.readers.families import (
+        READERS,
+        REASONS,
+    )  # the headline's model is read without them
 
     if kind in READERS:
         return READERS[kind]
@@ -99,7 +102,7 @@ def architecture(content: dict[str, Any], name: str, where: str) -> Architecture
     """
     config = Config(content, where)
     kind = config.text("model_type")
-    read = latent.READERS.get(kind) or reader_of(kind, where)
+    read = latent_attention.READERS.get(kind) or reader_of(kind, where)
     inner = config
     if config.has("text_config"):
         inner = config.section("text_config")

@@ -7,8 +7,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tco.foundation.errors import DataError, unknown
-from tco.foundation.files import read_json
+from tco.core.errors import DataError, unknown
+from tco.core.files import read_json
 from tco.models.layers import LayerBlock
 
 

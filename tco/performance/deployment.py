@@ -15,10 +15,10 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from tco.foundation.formula import formula
-from tco.foundation.trace import scope
-from tco.foundation.units import Pure, TokenPerSecondPerChip
-from tco.foundation.values import Readable
+from tco.core.formula import formula
+from tco.core.inputs import Readable
+from tco.core.trace import scope
+from tco.core.units import Pure, TokenPerSecondPerChip
 
 OPERATED_BY = "workload.operated_by"
 OPERATORS = FLEET, SERVER, APART, BENCHMARK = ("fleet", "server", "apart", "benchmark")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from tco.performance.layer.operators import Operator
-    from tco.performance.serving.phases import PassResult
+    from tco.performance.serving.passes import PassResult
 
 BOUNDS_OF_A_PASS = ("compute", "memory", "link", "latency")
 BOUNDS = (

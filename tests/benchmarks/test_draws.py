@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import tco
-from tests.chain import CELLS, HEADLINE
-from tests.studies.room import Dice, beliefs_of, settings_of
+from tests.scenario_helpers import CELLS, HEADLINE
+from tests.study_helpers import Dice, beliefs_of, settings_of
 
 DRAWS = CELLS
 FEW = 512

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from tco import Catalogue, evaluate
-from tests.chain import HEADLINE, bill_of_system, load_scenario
 from tests.performance.servers import serving as phases
+from tests.scenario_helpers import HEADLINE, bill_of_system, load_scenario
 
 SERIES = itertools.count(1)
 COLUMN, ROW = np.ones((8, 1)), np.ones((1, 5))

@@ -8,7 +8,7 @@ import time
 
 import numpy as np
 
-from tests.studies.room import frontier_of, pool_of
+from tests.study_helpers import frontier_of, pool_of
 
 NUMBERS = np.random.default_rng(1).random(500_000)
 

@@ -9,8 +9,8 @@ import time
 import pytest
 
 from tco import load_catalogue
-from tests.chain import bill_of_system, fabric_of, system_of
-from tests.shipped import load_system
+from tests.catalogue import load_system
+from tests.scenario_helpers import bill_of_system, fabric_of, system_of
 
 BARE = [sys.executable, "-c", "pass"]
 ROUNDS = 12

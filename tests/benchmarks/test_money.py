@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tco import evaluate
-from tests.studies.room import money_of
+from tests.study_helpers import money_of
 
 DEAL = {
     "money.rent": "3.3 USD/chip/h",

@@ -6,11 +6,11 @@ from __future__ import annotations
 
 import pytest
 
-from tco.outputs.page.report import report_page
-from tco.outputs.page.write import render_page
-from tco.studies.reporting import material_of
-from tests.chain import HEADLINE
-from tests.outputs.chromium import BINARY, WIDE, Opened, browser
+from tco.comparison.report_data import material_of
+from tco.report.page.report import report_page
+from tco.report.page.write import render_page
+from tests.report.chromium import BINARY, WIDE, Opened, browser
+from tests.scenario_helpers import HEADLINE
 
 FRAME = 16.0  # milliseconds
 FRAMES = """path => { const control = CONTROLS.get(path), times = [];

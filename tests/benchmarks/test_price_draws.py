@@ -9,10 +9,10 @@ import time
 import pytest
 
 import tco
-from tco.chain.draws import programs_of
-from tco.graph.run import ScheduleRunner
-from tests.chain import CELLS, load_scenario
-from tests.studies.room import Dice, beliefs_of, settings_of
+from tco.compile.execute import ScheduleRunner
+from tco.scenario.evaluate_samples import programs_of
+from tests.scenario_helpers import CELLS, load_scenario
+from tests.study_helpers import Dice, beliefs_of, settings_of
 
 PRICED = ("tco_usd_per_chip_hour", "capex_usd_per_chip")
 OF_THE_WORK = ("performance.", "workload.")

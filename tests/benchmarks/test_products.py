@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from tco import load_catalogue
-from tests.chain import plain_values
 from tests.performance.servers import chip_on, computed_on, operands, product
+from tests.scenario_helpers import plain_values
 
 
 def made(chip):

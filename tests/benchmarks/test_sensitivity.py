@@ -7,7 +7,7 @@ import time
 import pytest
 
 from tco import sensitivity
-from tests.chain import HEADLINE
+from tests.scenario_helpers import HEADLINE
 
 
 @pytest.mark.benchmark(timer=time.process_time)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from tco import evaluate
-from tests.chain import HEADLINE
-from tests.outputs.room import workbook_of
-from tests.studies.room import compare_results
+from tests.report.helpers import workbook_of
+from tests.scenario_helpers import HEADLINE
+from tests.study_helpers import compare_results
 
 
 def test_four_racks_side_by_side(benchmark, catalogue):

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.chain import bill_of, fabric_of, system_of
+from tests.catalogue import DATA, checks
 from tests.cli import document, tco
-from tests.shipped import DATA, checks
+from tests.scenario_helpers import bill_of, fabric_of, system_of
 
 PAGE = Path(__file__).parents[2] / "CONTRIBUTING.md"
 

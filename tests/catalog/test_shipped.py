@@ -9,8 +9,8 @@ from collections import Counter
 
 import pytest
 
+from tests.catalogue import DATA, checks, input_attributes, load_model, load_system, read_csv
 from tests.registry import unit_table
-from tests.shipped import DATA, checks, input_attributes, load_model, load_system, read_csv
 
 DOCUMENTS = [  # group of the values, folder
     ("site", "sites"),

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tco import DataError
-from tco.catalog.systems import expand
-from tests.shipped import checks, load_system, read_toml
+from tco.catalog.system_tree import expand
+from tests.catalogue import checks, load_system, read_toml
 
 WORLDS = {"trn3-nl32x2": 64, "trn3-nl72x2": 144, "gb200-nvl72": 72, "mi450x-ualoe72": 72}
 

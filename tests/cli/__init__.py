@@ -10,9 +10,9 @@ from typing import Any
 from jsonschema import Draft202012Validator
 from typer import testing
 
-from tco.cli import app, emit
+from tco.cli import app, output
 
-__all__ = ["emit"]  # what tests of several files ask for
+__all__ = ["output"]  # what tests of several files ask for
 
 testing._get_command = cache(
     testing._get_command

@@ -9,9 +9,9 @@ import json
 
 import pytest
 
-from tco.foundation.files import data_directory
+from tco.core.files import data_directory
+from tests.catalogue import CATALOGUE
 from tests.cli import HEADLINE, document, tco
-from tests.shipped import CATALOGUE
 
 NAME = "trn3-nl72x2"
 USAGE = [  # the command line is wrong: 2
@@ -345,7 +345,7 @@ def test_a_port_of_no_rate_is_refused(option):
 
 
 def test_what_is_no_finite_number_is_none_in_every_form():
-    from tests.outputs.room import json_number_or_none, significant, to_csv
+    from tests.report.helpers import json_number_or_none, significant, to_csv
 
     for endless in (float("nan"), float("inf"), float("-inf")):
         assert (

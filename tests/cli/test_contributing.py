@@ -15,17 +15,17 @@ from jsonschema import Draft202012Validator
 
 from tco import evaluate as tco_evaluate
 from tco.catalog.rows import Attribute
-from tco.chain import workloads
-from tco.chain.metrics import Metric
-from tco.chain.result import why_absent
 from tco.cli import options
-from tco.economics import cost
+from tco.cost import ledger
+from tco.scenario import workload
+from tco.scenario.metrics import Metric
+from tco.scenario.result import why_absent
 from tests.catalog.test_contributing import blocks
-from tests.chain import METRICS, metrics
-from tests.cli import app, document, emit, tco, testing
-from tests.outputs.room import DOCUMENTS, published_schema
+from tests.catalogue import DATA, input_attributes
+from tests.cli import app, document, output, tco, testing
 from tests.registry import REGISTRY, equation
-from tests.shipped import DATA, input_attributes
+from tests.report.helpers import DOCUMENTS, published_schema
+from tests.scenario_helpers import METRICS, metrics
 
 METRIC = "output_tokens_per_usd"
 
@@ -88,10 +88,10 @@ def test_the_kind_of_workload_of_the_page(own, monkeypatch):
     told from what it does.
     """
     code, row = blocks("Add a kind of workload")
-    made = vars(workloads) | {}
+    made = vars(workload) | {}
     exec("from __future__ import annotations\n" + code, made)
     for name, kind in eval(f"{{{row}}}", made).items():
-        monkeypatch.setitem(workloads.KINDS, name, kind)
+        monkeypatch.setitem(workload.KINDS, name, kind)
     own.write("workloads/replay.toml", 'name = "A replay"\nkind = "replayed"\n')
     asked = {"workload.output_rate": "500 token/s/chip"}
     found, stated = (
@@ -116,13 +116,13 @@ def test_the_cost_line_of_the_page(own, monkeypatch):
             group, name, unit, float(least), float(most), belief, dated == "yes", words, also
         ),
     )
-    usual = cost.add_repairs
+    usual = ledger.add_repairs
 
     def repairs(ledger, values, bill, broken):
-        exec(line, {"ledger": ledger, "bill": bill, "yearly_upkeep": cost.yearly_upkeep})
+        exec(line, {"ledger": ledger, "bill": bill, "yearly_upkeep": ledger.yearly_upkeep})
         usual(ledger, values, bill, broken)
 
-    monkeypatch.setattr(cost, "add_repairs", repairs)
+    monkeypatch.setattr(ledger, "add_repairs", repairs)
     own.write(
         "perspectives/hyperscaler.toml",
         (DATA / "perspectives" / "hyperscaler.toml").read_text(encoding="utf-8") + "\n" + value,
@@ -172,7 +172,7 @@ def run(code: str) -> None:
 @pytest.fixture
 def with_output(monkeypatch):
     """The program with the output of the page."""
-    page = ModuleType("tco.outputs.watts")
+    page = ModuleType("tco.report.watts")
     monkeypatch.setitem(sys.modules, page.__name__, page)
     exec(compile(blocks("Add an output")[0], "page", "exec"), vars(page))
     yield page
@@ -220,9 +220,9 @@ def test_the_output_of_the_page_has_every_form(commands, with_output):
 def test_the_form_of_the_page(commands, with_output, monkeypatch, tmp_path):
     run(blocks("Add a command")[0])
     ((name, made),) = eval(
-        f"{{{blocks('Add an output')[1]}}}", {"Rendering": emit.Rendering}
+        f"{{{blocks('Add an output')[1]}}}", {"Rendering": output.Rendering}
     ).items()
-    monkeypatch.setitem(emit.FORMS, name, made)
+    monkeypatch.setitem(output.FORMS, name, made)
     path = tmp_path / "watts.tsv"
     assert tco("watts", "gb200-nvl72", "--output", path).exit_code == 0
     with path.open(encoding="utf-8") as stream:
@@ -230,7 +230,7 @@ def test_the_form_of_the_page(commands, with_output, monkeypatch, tmp_path):
     assert found == list(
         csv.reader(io.StringIO(tco("watts", "gb200-nvl72", "--format", "csv").stdout))
     )
-    assert emit.choices("own")("tsv")
+    assert output.choices("own")("tsv")
     assert (
         "expected one of .csv, .json, .md, .tsv, .txt"
         in tco("watts", "gb200-nvl72", "--output", tmp_path / "watts.foo").stderr

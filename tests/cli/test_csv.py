@@ -8,8 +8,8 @@ import re
 
 import pytest
 
-from tests.chain import METRICS
 from tests.cli import document, tco
+from tests.scenario_helpers import METRICS
 
 CONTEXT = (  # what a row rests on, after its metrics
     *(

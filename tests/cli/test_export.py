@@ -16,10 +16,10 @@ import pytest
 
 from tco import UsageError
 from tco.cli.export import write_folder
-from tests.chain import METRICS
 from tests.cli import document, tco
-from tests.outputs.spreadsheet import cells, table
 from tests.registry import unit
+from tests.report.spreadsheet import cells, table
+from tests.scenario_helpers import METRICS
 
 PAIR = ("trn3-nl72x2", "gb200-nvl72")
 
@@ -239,7 +239,7 @@ def test_a_rack_that_does_not_fit_keeps_its_column(tmp_path):
 
 
 def test_a_saved_result_is_exported_as_tables_only(tmp_path):
-    from tests.chain import result
+    from tests.scenario_helpers import result
 
     result("gb200-nvl72").save(tmp_path / "saved.json")
     assert tco("export", tmp_path / "saved.json", "-o", tmp_path / "a.csv").exit_code == 0

@@ -11,7 +11,7 @@ import re
 
 import pytest
 
-from tests.cli import emit, tco
+from tests.cli import output, tco
 
 COMMANDS = {
     "compare": ("compare", "trn3-nl72x2", "gb200-nvl72", "--no-range"),
@@ -53,7 +53,7 @@ def form(text: str) -> str:
 @pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize("name", COMMANDS)
 def test_a_table_keeps_its_form(name, width, monkeypatch, file_regression):
-    monkeypatch.setattr(emit, "terminal_width", lambda: WIDTHS[width])
+    monkeypatch.setattr(output, "terminal_width", lambda: WIDTHS[width])
     text = tco(*COMMANDS[name]).stdout
     if WIDTHS[width]:
         assert max(map(len, text.splitlines())) <= WIDTHS[width]

@@ -7,7 +7,7 @@ import io
 
 import pytest
 
-from tests.cli import document, emit, tco
+from tests.cli import document, output, tco
 
 NAMES = ("scenario", "system", "prefill_scenario", "prefill_system")
 TWO = ("frontier", "trn3-nl72x2", "gb200-nvl72")
@@ -74,7 +74,7 @@ def test_csv_is_the_json(arguments):
     ids=["alone", "pairs", "ranges", "designs", "both"],
 )
 def test_eighty_columns(arguments, monkeypatch):
-    monkeypatch.setattr(emit, "terminal_width", lambda: 80)
+    monkeypatch.setattr(output, "terminal_width", lambda: 80)
     text = tco(*arguments).stdout
     assert max(map(len, text.splitlines())) <= 80
     assert "validated on 159 serving points of gb200-gpu" in text.lower() or arguments is PAIRS

@@ -12,9 +12,9 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from tco.foundation.kept import cache_folder
-from tco.studies import confidence
-from tco.studies.evaluation import evaluate_each
+from tco.comparison import confidence
+from tco.core.disk_cache import cache_folder
+from tco.evaluation.evaluation import evaluate_each
 from tests.cli import app, tco
 from tests.conftest import CACHE_PREFIX, ROOT
 
@@ -89,7 +89,7 @@ def test_line_that_is_wrong_in_itself_is_refused_before_answers_are_looked_up(
     def refuse(key, make):
         raise AssertionError(f"{key} was looked up")
 
-    monkeypatch.setattr("tco.foundation.kept.disk_cached", refuse)
+    monkeypatch.setattr("tco.core.disk_cache.disk_cached", refuse)
     assert {line: exit_code(line) for line in wrong} == dict.fromkeys(wrong, 2)
 
 

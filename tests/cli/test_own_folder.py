@@ -6,8 +6,8 @@ import json
 
 import pytest
 
+from tests.catalogue import DATA
 from tests.cli import document, tco
-from tests.shipped import DATA
 
 
 @pytest.fixture

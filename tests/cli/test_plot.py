@@ -11,7 +11,7 @@ import typer
 
 from tco.cli import plot
 from tests.cli import app, tco
-from tests.outputs.room import WIDE
+from tests.report.helpers import WIDE
 
 KINDS = {
     "bom": ("gb200-nvl72",),

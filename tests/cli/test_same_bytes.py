@@ -6,8 +6,8 @@ from __future__ import annotations
 
 import pytest
 
+from tests.catalogue import scenario_directory
 from tests.cli import tco
-from tests.shipped import scenario_directory
 
 COLUMNS = "part,attribute,value,unit,low,high,as_of,kind,source,note,use\n"
 SOURCES = "id,title,url,date\nown-quote,SECRET{} of a friend,https://example.org/{},2025-11\n"
@@ -228,7 +228,7 @@ def test_a_fault_tells_no_number(own, monkeypatch, tmp_path):
     def broken(*_, **__):
         raise KeyError(2111000000.0)
 
-    monkeypatch.setattr("tco.studies.evaluation.evaluate_each", broken)
+    monkeypatch.setattr("tco.evaluation.evaluation.evaluate_each", broken)
     done = tco("price", "trn3-nl72x2", "--set", "parts.trn3.tdp=1100 W", "--redact")
     assert done.exit_code == 70
     assert "2111" not in done.stderr

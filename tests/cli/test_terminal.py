@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tco.cli.emit import terminal_width
-from tests.cli import emit, tco
+from tco.cli.output import terminal_width
+from tests.cli import output, tco
 
 
 class Screen:
@@ -24,14 +24,14 @@ def test_a_pipe_has_no_width():
 
 @pytest.mark.parametrize(("columns", "width"), [("80", 80), ("132", 132)])
 def test_a_terminal_is_as_wide_as_it_says(columns, width, monkeypatch):
-    monkeypatch.setattr(emit.sys, "stdout", Screen())
+    monkeypatch.setattr(output.sys, "stdout", Screen())
     monkeypatch.setenv("COLUMNS", columns)
     assert terminal_width() == width
 
 
 def test_a_terminal_that_says_nothing_is_asked(monkeypatch):
-    monkeypatch.setattr(emit.sys, "stdout", Screen())
-    monkeypatch.setattr(emit.os, "get_terminal_size", lambda _: emit.os.terminal_size((97, 20)))
+    monkeypatch.setattr(output.sys, "stdout", Screen())
+    monkeypatch.setattr(output.os, "get_terminal_size", lambda _: output.os.terminal_size((97, 20)))
     assert terminal_width() == 97
 
 
@@ -41,7 +41,7 @@ def test_a_terminal_that_says_nothing_is_asked(monkeypatch):
     ids=" ".join,
 )
 def test_eighty_columns(arguments, monkeypatch):
-    monkeypatch.setattr(emit, "terminal_width", lambda: 80)
+    monkeypatch.setattr(output, "terminal_width", lambda: 80)
     text = tco(*arguments).stdout
     assert max(map(len, text.splitlines())) <= 80
 

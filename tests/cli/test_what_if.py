@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from tco import evaluate
-from tests.chain import result
+from tests.catalogue import CATALOGUE
 from tests.cli import document, tco
-from tests.shipped import CATALOGUE
+from tests.scenario_helpers import result
 
 PAIR = ("trn3-nl72x2", "gb200-nvl72")
 MOVED = {"terms.life": "4 year", "performance.trainium.launch_time": "40 us"}

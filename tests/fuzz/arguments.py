@@ -8,9 +8,9 @@ from random import Random
 
 import typer
 
-from tests.chain import METRICS
+from tests.catalogue import CATALOGUE
 from tests.cli import app
-from tests.shipped import CATALOGUE
+from tests.scenario_helpers import METRICS
 
 # Those that fit parameters or measure machines take minutes however well they are asked.
 LONG = {"calibrate", "measure"}

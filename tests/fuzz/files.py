@@ -12,8 +12,8 @@ from pathlib import Path
 from random import Random
 
 import tco
+from tests.catalogue import data_directory, scenario_directory
 from tests.cli import tco as run
-from tests.shipped import data_directory, scenario_directory
 
 DATA, SCENARIOS = data_directory(), scenario_directory()
 SHIPPED = sorted(

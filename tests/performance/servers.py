@@ -7,15 +7,15 @@ from __future__ import annotations
 from functools import cache
 from typing import NamedTuple
 
-from tco.chain.inputs import load_scenario
 from tco.performance.chip.formats import FORMATS, computed_on
+from tco.performance.chip.gemm import operands, product
 from tco.performance.chip.kernel_times import chip_on
-from tco.performance.chip.products import operands, product
 from tco.performance.chip.roofline import flops_per_token
-from tco.performance.layer.machine import Machine
+from tco.performance.layer.chip_model import Machine
 from tco.performance.layer.operators import Operator
-from tco.performance.serving import phases as serving
-from tco.performance.serving.phases import PassResult, cached_numbers, decode_pass
+from tco.performance.serving import passes as serving
+from tco.performance.serving.passes import PassResult, cached_numbers, decode_pass
+from tco.performance.serving.plan_choice import decode_axes
 from tco.performance.serving.plans import (
     DecodePlan,
     PrefillPlan,
@@ -25,9 +25,9 @@ from tco.performance.serving.plans import (
     plan_axes,
     request_of,
 )
-from tco.performance.serving.search import decode_axes
-from tests.chain import Inputs, by_path, server_of
-from tests.shipped import CATALOGUE, Architecture
+from tco.scenario.resolve import load_scenario
+from tests.catalogue import CATALOGUE, Architecture
+from tests.scenario_helpers import Inputs, by_path, server_of
 
 __all__ = [
     "FORMATS",

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tco.fabric.algorithms import VAST, half_rate
-from tests.chain import links_of, system_of
-from tests.fabric import OPERATIONS, rank_group, timings
+from tco.fabric.collectives import VAST, half_rate
+from tests.fabric_helpers import OPERATIONS, rank_group, timings
+from tests.scenario_helpers import links_of, system_of
 
 SYSTEMS = ["h100-hgx8", "gb200-nvl72", "trn2-nl32x2-3d", "trn3-nl72x2", "mi300x-8", "tpuv7-cube64"]
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from tco import DataError
+from tests.catalogue import CATALOGUE, Attention, load_model
 from tests.registry import over
-from tests.shipped import CATALOGUE, Attention, load_model
 
 TABLE = Path(__file__).parents[1] / "golden" / "models.csv"
 # `weights` are counted tensor by tensor from the same config by another library's model code

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tco.performance.serving import phases
+from tco.performance.serving import passes
 from tco.performance.serving.disaggregation import rate_of_split, whole_engines
+from tco.performance.serving.plan_choice import PlanChoice, choose_best
 from tco.performance.serving.plans import PrefillPlan
-from tco.performance.serving.search import PlanChoice, choose_best
 from tests.cli import document
 from tests.performance.servers import DecodePlan
 
@@ -39,10 +39,10 @@ def test_the_best_proportion_is_the_best_of_all_splits():
     ):
         split = rate_of_split(made, read, shares, 1 - shares, prompt, answer, sharpness)
         assert split.max() == pytest.approx(
-            phases.output_rate(made, read, prompt, answer, sharpness), rel=1e-8
+            passes.output_rate(made, read, prompt, answer, sharpness), rel=1e-8
         )
         assert 1 - shares[split.argmax()] == pytest.approx(
-            phases.prefill_share(made, read, prompt, answer, sharpness), abs=1e-4
+            passes.prefill_share(made, read, prompt, answer, sharpness), abs=1e-4
         )
 
 
@@ -85,7 +85,7 @@ def test_whole_engines_on_one_domain_are_the_best_that_find_room(chips):
     assert found.output_tokens_per_s_per_chip == pytest.approx(best, rel=1e-12)
     engines = (found.decode_chips, found.decode_engines, found.prefill_chips, found.prefill_engines)
     assert rates[engines] == pytest.approx(best, rel=1e-12)
-    fleet = phases.output_rate(
+    fleet = passes.output_rate(
         max(decode.values()), max(prefill.values()), prompt, answer, sharpness
     )
     assert best < fleet * (1 + 1e-12)

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tco import evaluate
-from tests.chain import result
 from tests.registry import FORMULA
+from tests.scenario_helpers import result
 
 
 @given(

@@ -9,8 +9,8 @@ import pytest
 from tco import evaluate
 from tco.models.layers import numbers_of, projections
 from tco.performance.layer.layers import keys_attended, keys_held
+from tests.catalogue import load_model
 from tests.performance.servers import CATALOGUE, cached_numbers
-from tests.shipped import load_model
 
 MODEL = load_model(CATALOGUE, "deepseek-v4-pro")
 WIDTH, INDEX, WINDOW, TOP = (

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from tco import DataError
-from tests.shipped import CATALOGUE, READERS, load_model
+from tests.catalogue import CATALOGUE, READERS, load_model
 
 LLAMA = json.loads(CATALOGUE.models["llama-3-8b"].read_text(encoding="utf-8"))
 

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import tco
-from tests.chain import ALIKE, CATALOGUE, evaluate
 from tests.cli import tco as command
+from tests.scenario_helpers import ALIKE, CATALOGUE, evaluate
 
 RATE, SPEED, FIRST = "output_tokens_per_s_per_chip", "tokens_per_s_per_user", "ttft_s"
 SYSTEMS = [name for name in CATALOGUE.ids("systems") if name != "trn4-preview"]

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tco.foundation.errors import DataError
-from tco.performance.chip.engine_kernels import (
+from tco.core.errors import DataError
+from tco.performance.chip.engine_corrections import (
     ANY,
     BENDS,
     COLUMNS,
@@ -27,13 +27,13 @@ from tco.performance.chip.engine_kernels import (
     nearest_release,
     release,
 )
-from tco.studies.validation import collectives, kernels
-from tco.studies.validation.engine_kernels import fit_engine_kernel_rows
-from tests.chain import plain_values
+from tco.validation import collectives, kernels
+from tco.validation.engine_kernels import fit_engine_kernel_rows
+from tests.catalogue import CATALOGUE
 from tests.cli import document, tco
-from tests.shipped import CATALOGUE
-from tests.studies.validation import today
-from tests.studies.validation.today import ROOT
+from tests.scenario_helpers import plain_values
+from tests.validation import today
+from tests.validation.today import ROOT
 
 TABLES = sorted(
     path.name.removesuffix(".csv.gz") for path in (ROOT / "data/measured").glob("engine_*.csv.gz")

@@ -11,6 +11,7 @@ import pytest
 
 from tco import evaluate
 from tco.performance.serving.axes import pass_communication_axes
+from tco.performance.serving.plan_choice import choose_decode
 from tco.performance.serving.plans import (
     DomainLayout,
     decode_plan_document,
@@ -20,10 +21,8 @@ from tco.performance.serving.plans import (
     parallelism_table,
     stages_of,
 )
-from tco.performance.serving.search import choose_decode
-from tests.chain import dispatched
 from tests.cli import document
-from tests.fabric import RankGroup, fastest_algorithm_time, reach
+from tests.fabric_helpers import RankGroup, fastest_algorithm_time, reach
 from tests.performance.servers import (
     CATALOGUE,
     DecodePlan,
@@ -37,6 +36,7 @@ from tests.performance.servers import (
     plan_axes,
     server,
 )
+from tests.scenario_helpers import dispatched
 
 CONTEXT_PARALLEL = (2, 4, 8)
 CUTS = ("experts", "tensor", "context")

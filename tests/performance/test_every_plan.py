@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tco.performance.serving.phases import evaluate_prefill
-from tco.performance.serving.search import quantity_at_plan
-from tests.chain import inputs_of, server_of
+from tco.performance.serving.passes import evaluate_prefill
+from tco.performance.serving.plan_choice import quantity_at_plan
 from tests.performance.servers import (
     PrefillPlan,
     decode_axes,
@@ -16,6 +15,7 @@ from tests.performance.servers import (
     plan_axes,
     request_of,
 )
+from tests.scenario_helpers import inputs_of, server_of
 
 SCENARIOS = (
     "gb200-nvl72",

@@ -10,8 +10,8 @@ import pytest
 
 from tco import DataError
 from tco.models.architecture import architecture
+from tests.catalogue import CATALOGUE, READERS
 from tests.performance.published_models import ACTIVE, PUBLISHED
-from tests.shipped import CATALOGUE, READERS
 
 ALIASES = {
     "gemma4_text",

@@ -2,10 +2,10 @@
 
 import pytest
 
-from tests.chain import recording
+from tests.catalogue import CATALOGUE, load_model
 from tests.performance.servers import flops_per_token
 from tests.registry import FORMULA
-from tests.shipped import CATALOGUE, load_model
+from tests.scenario_helpers import recording
 
 
 def work(name, context, training=True):

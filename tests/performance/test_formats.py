@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tco import DataError
-from tco.performance.layer.machine import model_format_notes
-from tests.chain import plain_values
+from tco.performance.layer.chip_model import model_format_notes
+from tests.catalogue import CATALOGUE
 from tests.cli import document, tco
 from tests.performance.servers import (
     FORMATS,
@@ -28,7 +28,7 @@ from tests.performance.servers import (
     server,
 )
 from tests.registry import FORMULA
-from tests.shipped import CATALOGUE
+from tests.scenario_helpers import plain_values
 
 COMPUTED = {  # chip: format: the format it is computed as, and whether software unpacks it first
     "trn3": {

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from tco import evaluate
-from tco.chain.connections import route_of
-from tests.chain import dispatched, links_of, system_of
+from tco.scenario.network_choice import route_of
+from tests.catalogue import CATALOGUE, DATA
 from tests.cli import document, tco
-from tests.fabric import OPERATIONS, RankGroup, timings, timings_on
-from tests.shipped import CATALOGUE, DATA
+from tests.fabric_helpers import OPERATIONS, RankGroup, timings, timings_on
+from tests.scenario_helpers import dispatched, links_of, system_of
 
 FITTED = DATA / "calibration" / "collectives.csv"
 SMALL = 8192.0

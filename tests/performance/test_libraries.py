@@ -15,13 +15,13 @@ import pytest
 
 from tco import DataError
 from tco.catalog.schema import LibrarySchema, expect
-from tco.fabric.algorithms import algorithms_for, timings_of_available
-from tco.fabric.experts import units_reached_per_token
-from tco.fabric.library import family_library, read_library
+from tco.fabric.collectives import algorithms_for, timings_of_available
+from tco.fabric.expert_exchange import units_reached_per_token
+from tco.fabric.libraries import family_library, read_library
 from tco.fabric.links import group_across_domains
-from tests.chain import links_of
+from tests.catalogue import CATALOGUE, DATA
 from tests.cli import tco
-from tests.fabric import (
+from tests.fabric_helpers import (
     OPERATIONS,
     Links,
     RankGroup,
@@ -31,8 +31,8 @@ from tests.fabric import (
     reach,
     timings,
 )
-from tests.shipped import CATALOGUE, DATA
-from tests.studies.validation.today import predicted, table_of
+from tests.scenario_helpers import links_of
+from tests.validation.today import predicted, table_of
 
 EXCHANGES = ("dispatch", "combine")
 

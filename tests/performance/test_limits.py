@@ -14,8 +14,8 @@ import math
 import pytest
 from scipy.optimize import brentq
 
+from tests.catalogue import FeedForward
 from tests.registry import FORMULA, read_rows
-from tests.shipped import FeedForward
 
 ROWS = {row["id"]: row for row in read_rows("limits.csv")}
 HIDDEN, AXIS, SIZE = 8192, 1e11, 2  # whatever width and link: both cancel; BF16

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 import tco
-from tco.performance.serving.loaded import loaded_engine_rates
+from tco.performance.serving.closed_loop import loaded_engine_rates
+from tco.performance.serving.plan_choice import offered_axes
 from tco.performance.serving.plans import ServingPlan
-from tco.performance.serving.search import offered_axes
+from tests.catalogue import CATALOGUE
 from tests.performance.servers import PrefillPlan, decode_plan_from_axes, plan_axes, server
-from tests.shipped import CATALOGUE
 
 
 @pytest.mark.parametrize("name", ["gb200-nvl72", "trn3-nl32x2"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tco import DataError, evaluate
-from tests.shipped import CATALOGUE
+from tests.catalogue import CATALOGUE
 
 LLAMA = {"workload.model": "llama-3.1-70b"}
 

@@ -11,18 +11,18 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from tco import evaluate
-from tco.fabric.links import known_of
-from tco.fabric.paces import (
+from tco.core.formula import MANY
+from tco.fabric.collective_rates import (
     Paces,
     evenly,
     paces_of,
     shortest_collective_time,
     undominated_algorithms,
 )
-from tco.foundation.formula import MANY
-from tests.chain import links_of, recording
-from tests.fabric import Tokens, fastest_algorithm_time, rank_group, reach
+from tco.fabric.links import known_of
+from tests.fabric_helpers import Tokens, fastest_algorithm_time, rank_group, reach
 from tests.registry import Known
+from tests.scenario_helpers import links_of, recording
 
 SYSTEMS = [
     "h100-hgx8",

@@ -13,10 +13,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tco.fabric.collective_times import AlgorithmTiming
 from tco.fabric.links import Latencies
-from tco.fabric.timing import AlgorithmTiming
-from tests.chain import dispatched, fabric_of, links_of, system_of
-from tests.fabric import OPERATIONS, Links, RankGroup, rank_group, timings, timings_on
+from tests.fabric_helpers import OPERATIONS, Links, RankGroup, rank_group, timings, timings_on
 from tests.performance.servers import (
     CATALOGUE,
     DecodePlan,
@@ -28,6 +27,7 @@ from tests.performance.servers import (
     server,
 )
 from tests.registry import Known
+from tests.scenario_helpers import dispatched, fabric_of, links_of, system_of
 
 FABRICS = {
     "star": "gb200-nvl72",

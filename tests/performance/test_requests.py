@@ -7,9 +7,9 @@ from functools import cache
 import pytest
 
 from tco import DataError, evaluate
-from tests.chain import result
+from tests.catalogue import CATALOGUE
 from tests.cli import document
-from tests.shipped import CATALOGUE
+from tests.scenario_helpers import result
 
 NAME = "gb200-nvl72"
 RATE, SPEED, FIRST = "output_tokens_per_s_per_chip", "tokens_per_s_per_user", "ttft_s"

@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 
 from tco import evaluate
 from tco.fabric.links import links_for
-from tco.fabric.slices import Torus, slices_of
-from tests.chain import dispatched, links_of, load_scenario, system_of
-from tests.fabric import OPERATIONS, Links, TorusSlice, cheapest, rank_group, slice_of
-from tests.hardware.flows import all_to_all, between
-from tests.hardware.graph import Graph
-from tests.shipped import CATALOGUE
+from tco.fabric.torus import Torus, slices_of
+from tests.catalogue import CATALOGUE
+from tests.fabric_helpers import OPERATIONS, Links, TorusSlice, cheapest, rank_group, slice_of
+from tests.scenario_helpers import dispatched, links_of, load_scenario, system_of
+from tests.system.flows import all_to_all, between
+from tests.system.graph import Graph
 
 TORI = [
     name

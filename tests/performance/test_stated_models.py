@@ -6,8 +6,8 @@ import pytest
 
 import tco
 from tco import DataError
-from tco.models.stated import figures_text
-from tests.shipped import CATALOGUE, load_model
+from tco.models.from_figures import figures_text
+from tests.catalogue import CATALOGUE, load_model
 
 LLAMA = "layers=40,hidden=5120,heads=40,kv_heads=40,ffn=13824,vocab=32000"
 GPT = "layers=96,hidden=12288,heads=96,ffn=49152,vocab=50257"

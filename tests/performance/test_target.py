@@ -12,7 +12,6 @@ import pytest
 
 from tco import DataError, evaluate
 from tco.performance.serving.plans import SEQUENCES
-from tests.chain import ALIKE, inputs_of, server_of
 from tests.performance.servers import (
     attention_chips,
     decode_axes,
@@ -21,6 +20,7 @@ from tests.performance.servers import (
     request_of,
 )
 from tests.registry import FORMULA
+from tests.scenario_helpers import ALIKE, inputs_of, server_of
 
 RATE = "output_tokens_per_s_per_chip"
 

@@ -7,10 +7,10 @@ import re
 
 import pytest
 
-from tco.foundation.errors import DataError
+from tco.core.errors import DataError
 from tco.performance.chip.formats import family_of
-from tco.performance.software import served_by
-from tests.chain import ALIKE, CATALOGUE, evaluate
+from tco.performance.software_maturity import served_by
+from tests.scenario_helpers import ALIKE, CATALOGUE, evaluate
 
 SPEEDS = (20, 30, 50, 75, 100, 120, 150)
 RATE = "output_tokens_per_s_per_chip"

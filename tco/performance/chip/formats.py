@@ -10,9 +10,9 @@ from __future__ import annotations
 from typing import Any, NamedTuple, Protocol
 
 from tco.catalog import Catalogue
-from tco.foundation.errors import DataError, unknown
-from tco.foundation.formula import formula
-from tco.foundation.units import FLOP, Byte, FLOPPerSecond, Pure
+from tco.core.errors import DataError, unknown
+from tco.core.formula import formula
+from tco.core.units import FLOP, Byte, FLOPPerSecond, Pure
 
 
 def families_of(catalogue: Catalogue) -> dict[str, str]:

@@ -14,12 +14,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tco.catalog import Catalogue
-from tco.foundation.errors import DataError
-from tco.foundation.formula import total
+from tco.core.errors import DataError
+from tco.core.formula import total
 from tco.performance.chip import kernels as cost
-from tco.performance.chip.engine_kernels import Correction
+from tco.performance.chip.engine_corrections import Correction
 from tco.performance.chip.formats import FORMATS, WIDE, Computed, element_size, family_of
-from tco.performance.chip.products import Chip, Operands, kernels_on, operands, product, traits_of
+from tco.performance.chip.gemm import Chip, Operands, kernels_on, operands, product, traits_of
 from tco.performance.chip.roofline import (
     achieved_bandwidth,
     achieved_rate,

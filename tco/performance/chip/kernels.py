@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from tco.foundation.formula import ceil_ratio, formula, maximum, minimum, select
-from tco.foundation.units import (
+from tco.core.formula import ceil_ratio, formula, maximum, minimum, select
+from tco.core.units import (
     FLOP,
     Byte,
     BytePerSecond,

@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from tco.fabric.costs import only_if_shared, scattered_bytes, token_bytes
-from tco.fabric.experts import Tokens
-from tco.fabric.library import EXCHANGES
+from tco.core.formula import formula, maximum, minimum, select, somewhere, total
+from tco.core.trace import scope
+from tco.core.units import Pure, Second
+from tco.fabric.collective_costs import only_if_shared, scattered_bytes, token_bytes
+from tco.fabric.expert_exchange import Tokens
+from tco.fabric.libraries import EXCHANGES
 from tco.fabric.links import RankGroup, rank_group
-from tco.foundation.formula import formula, maximum, minimum, select, somewhere, total
-from tco.foundation.trace import scope
-from tco.foundation.units import Pure, Second
 from tco.models.architecture import LayerBlock
 from tco.models.layers import (
     Attention,

@@ -15,19 +15,19 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tco.fabric.algorithms import fastest_algorithm_time, reach
-from tco.fabric.costs import only_if_shared
-from tco.fabric.experts import Tokens
+from tco.core.formula import formula, in_use, select, somewhere, total
+from tco.core.trace import scope, untraced_value
+from tco.core.units import FLOP, Byte, Pure, Second
+from tco.fabric.collective_costs import only_if_shared
+from tco.fabric.collective_rates import Paces, evenly, paces_of, shortest_collective_time
+from tco.fabric.collective_times import GroupLinks
+from tco.fabric.collectives import fastest_algorithm_time, reach
+from tco.fabric.expert_exchange import Tokens
 from tco.fabric.links import Links, RankGroup
-from tco.fabric.paces import Paces, evenly, paces_of, shortest_collective_time
-from tco.fabric.timing import GroupLinks
-from tco.foundation.formula import formula, in_use, select, somewhere, total
-from tco.foundation.trace import scope, untraced_value
-from tco.foundation.units import FLOP, Byte, Pure, Second
 from tco.models.layers import Architecture, Side
 from tco.performance.chip.formats import FORMATS, WIDE
+from tco.performance.chip.gemm import Operands, Product, Sides, batching_key, product, products
 from tco.performance.chip.kernels import quantising_size
-from tco.performance.chip.products import Operands, Product, Sides, batching_key, product, products
 from tco.performance.chip.roofline import (
     elementwise_bytes,
     layer_kernels,
@@ -36,7 +36,7 @@ from tco.performance.chip.roofline import (
     stream_time,
     wait_beyond,
 )
-from tco.performance.layer.machine import Machine
+from tco.performance.layer.chip_model import Machine
 
 ATTENTION, DENSE, EXPERTS, HEAD = range(4)  # places of operands in a machine
 

@@ -14,13 +14,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tco.foundation.trace import untraced_value
+from tco.core.trace import untraced_value
 from tco.models.architecture import Architecture
 from tco.performance.chip.roofline import causal_keys
-from tco.performance.layer.machine import Machine
-from tco.performance.serving import phases
-from tco.performance.serving.loaded import engine_room, sequences_held
-from tco.performance.serving.phases import reserved_context
+from tco.performance.layer.chip_model import Machine
+from tco.performance.serving import passes
+from tco.performance.serving.closed_loop import engine_room, sequences_held
+from tco.performance.serving.passes import reserved_context
 from tco.performance.serving.plans import (
     DecodePlan,
     ServingRequest,
@@ -92,9 +92,9 @@ def engine_for_plan(
     before = as_prefill_plan(plan)
     budget = float(untraced_value(machine.habit("token_budget"))) * float(before.context_parallel)
     groups = max(int(plan.chips / attention_chips(plan)), 1)
-    empty = phases.decode_memory(machine, model, plan._replace(sequences=0.0), request)
+    empty = passes.decode_memory(machine, model, plan._replace(sequences=0.0), request)
     held = sequences_held(
-        machine.memory, empty, phases.sequence_memory(machine, model, plan, request)
+        machine.memory, empty, passes.sequence_memory(machine, model, plan, request)
     )
     reserved = float(untraced_value(machine.habit("answer_reserved")))
     foreseen = float(untraced_value(machine.habit("answer_foreseen")))
@@ -108,7 +108,7 @@ def engine_for_plan(
     def step(length: float) -> Array:
         asked = request._replace(prompt=length, answer=0.0, cache_hit=None)
         return np.ravel(
-            phases.decode_pass(
+            passes.decode_pass(
                 machine, model, plan._replace(sequences=SIZES[None]), asked
             ).per_token
         )
@@ -116,13 +116,20 @@ def engine_for_plan(
     def read(length: float) -> Array:
         asked = request._replace(prompt=length, cache_hit=None)
         return np.ravel(
-            phases.evaluate_prefill(machine, model, before, asked, TOKENS[None] / length).time
+            passes.evaluate_prefill(machine, model, before, asked, TOKENS[None] / length).time
         )
 
     steps = lines(step(SHORT), step(LONG), SHORT, LONG, SIZES, np.arange(largest + 1))
     near, far = (float(untraced_value(causal_keys(length))) for length in (SHORT, LONG))
     quanta = np.arange(int((budget + largest) / QUANTUM) + 2)
-    passes = lines(read(SHORT), read(LONG), near, far, TOKENS / QUANTUM, quanta)
+    prompt_passes = lines(read(SHORT), read(LONG), near, far, TOKENS / QUANTUM, quanta)
     return Engine(
-        *steps, *passes, groups, budget, room, foreseen, min(most, float(largest * groups)), mixed
+        *steps,
+        *prompt_passes,
+        groups,
+        budget,
+        room,
+        foreseen,
+        min(most, float(largest * groups)),
+        mixed,
     )

@@ -21,13 +21,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tco.foundation.trace import untraced_value
+from tco.core.trace import untraced_value
 from tco.models.architecture import Architecture
-from tco.performance.layer.machine import Machine
+from tco.performance.layer.chip_model import Machine
 from tco.performance.service.engine import Engine, engine_for_plan
 from tco.performance.service.simulation import Requests, simulate_requests
 from tco.performance.service.traffic import Promise, Traffic
-from tco.performance.serving import phases
+from tco.performance.serving import passes
+from tco.performance.serving.plan_choice import decode_axes, offered_axes, quantity_at_plan
 from tco.performance.serving.plans import (
     SEQUENCES,
     DecodePlan,
@@ -38,7 +39,6 @@ from tco.performance.serving.plans import (
     decoding_at,
     depths_of,
 )
-from tco.performance.serving.search import decode_axes, offered_axes, quantity_at_plan
 
 Array = np.ndarray[Any, Any]
 SPEEDS = np.geomspace(8, 512, 10)  # tokens/s a user for which the best plan of each size is tried
@@ -182,7 +182,7 @@ def decoders_of(machine: Machine, model: Architecture, request: ServingRequest) 
         np.array([SEQUENCES], dtype=float),
         depths_of(machine, model, request, machine.values),
     )
-    made = phases.decode_pass(machine, model, axes, request)
+    made = passes.decode_pass(machine, model, axes, request)
     time, memory = np.broadcast_arrays(made.per_token, made.memory)
     rate = np.where(memory <= machine.memory, axes.sequences / attention_chips(axes) / time, 0.0)
     places = set[tuple[int, int]]()
@@ -217,7 +217,7 @@ def readers_of(
     most and the one that reads a prompt first.
     """
     axes = offered_axes(machine, model, request.prompt)
-    made = phases.prefill_pool(machine, model, axes, request)
+    made = passes.prefill_pool(machine, model, axes, request)
     fits = made.memory <= machine.memory
     places = set[tuple[int, int]]()
     for size in np.unique(axes.chips):

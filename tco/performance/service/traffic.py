@@ -18,9 +18,9 @@ import numpy as np
 from tco.catalog import Catalogue
 from tco.catalog.catalogue import values_of
 from tco.catalog.rows import attribute, input_attributes
-from tco.foundation.errors import DataError, located, unknown
-from tco.foundation.files import is_there, read_toml
-from tco.foundation.units import parse_quantity
+from tco.core.errors import DataError, located, unknown
+from tco.core.files import is_there, read_toml
+from tco.core.units import parse_quantity
 from tco.performance.service.simulation import Requests
 
 Array = np.ndarray[Any, Any]

@@ -11,7 +11,7 @@ import numpy as np
 
 from tco.fabric.links import Links, RankGroup, hops_between, rank_group
 from tco.performance.layer.operators import waited_for
-from tco.performance.serving.phases import STAGE_TRANSFER, PassResult
+from tco.performance.serving.passes import STAGE_TRANSFER, PassResult
 from tco.performance.serving.plans import DecodePlan, PrefillPlan, layout_of
 
 COLLECTIVES = {  # operators that serve an axis

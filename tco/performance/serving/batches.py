@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tco.models.architecture import Architecture
-from tco.performance.layer.machine import Machine
-from tco.performance.serving.phases import PassResult, decode_pass
+from tco.performance.layer.chip_model import Machine
+from tco.performance.serving.passes import PassResult, decode_pass
 from tco.performance.serving.plans import DecodePlan, ServingRequest, attention_chips
 
 SLOWEST = 1e-9  # tokens a second that stand for a target of none

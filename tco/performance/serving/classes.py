@@ -14,10 +14,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tco.foundation.values import Readable
+from tco.core.inputs import Readable
 from tco.models.architecture import Architecture
 from tco.performance.deployment import APART, BENCHMARK, SERVER, Deployer, PoolShape
-from tco.performance.layer.machine import Machine
+from tco.performance.layer.chip_model import Machine
+from tco.performance.serving.plan_choice import (
+    PlanChoice,
+    choose_prefill,
+    choose_under_load,
+    offered_axes,
+)
 from tco.performance.serving.plans import (
     DecodePlan,
     PrefillPlan,
@@ -26,12 +32,6 @@ from tco.performance.serving.plans import (
     as_prefill_plan,
     decoding_at,
     depths_of,
-)
-from tco.performance.serving.search import (
-    PlanChoice,
-    choose_prefill,
-    choose_under_load,
-    offered_axes,
 )
 
 FloatArray = np.ndarray[Any, np.dtype[np.float64]]

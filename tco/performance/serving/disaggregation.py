@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from tco.foundation.formula import formula
-from tco.foundation.units import (
+from tco.core.formula import formula
+from tco.core.units import (
     Byte,
     BytePerSecond,
     Pure,
@@ -19,7 +19,7 @@ from tco.foundation.units import (
 )
 
 if TYPE_CHECKING:
-    from tco.performance.serving.search import PlanChoice
+    from tco.performance.serving.plan_choice import PlanChoice
 
 
 @formula(unit="s", source="scaling-book")

@@ -7,13 +7,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tco.core.errors import DataError, unknown
+from tco.core.trace import untraced_value
 from tco.fabric.links import Links
-from tco.foundation.errors import DataError, unknown
-from tco.foundation.trace import untraced_value
-from tco.hardware.bill import device_capacity
 from tco.models.architecture import Architecture
 from tco.performance.chip.roofline import weight_bytes
-from tco.performance.layer.machine import Machine
+from tco.performance.layer.chip_model import Machine
 from tco.performance.serving.plans import (
     STAGES,
     TENSOR_PARALLEL,
@@ -22,6 +21,7 @@ from tco.performance.serving.plans import (
     layout_of,
     plan_axes,
 )
+from tco.system.bill import device_capacity
 
 AXES = ("chips", "tp", "pp", "dp", "ep", "cp")
 PREFIX = "prefill_"  # of the axes of a pool of its own that reads prompts

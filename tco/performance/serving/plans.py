@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from tco.core.formula import ceil_ratio, formula, maximum, minimum, select
+from tco.core.inputs import Readable
+from tco.core.trace import untraced_value
+from tco.core.units import Byte, BytePerSecond, Pure, Second
 from tco.fabric.links import Links
-from tco.foundation.formula import ceil_ratio, formula, maximum, minimum, select
-from tco.foundation.trace import untraced_value
-from tco.foundation.units import Byte, BytePerSecond, Pure, Second
-from tco.foundation.values import Readable
 from tco.models.architecture import Architecture
 
 if TYPE_CHECKING:
-    from tco.performance.layer.machine import Machine
+    from tco.performance.layer.chip_model import Machine
 
 
 class ServingRequest(NamedTuple):

@@ -7,14 +7,20 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tco.foundation.errors import DataError
-from tco.foundation.values import Readable
+from tco.core.errors import DataError
+from tco.core.inputs import Readable
 from tco.models.architecture import Architecture
 from tco.performance.deployment import FLEET, deployed_rate
-from tco.performance.layer.machine import Machine, model_format_notes
-from tco.performance.serving import phases
-from tco.performance.serving.answer import ServingResult
-from tco.performance.serving.phases import PassResult
+from tco.performance.layer.chip_model import Machine, model_format_notes
+from tco.performance.serving import passes
+from tco.performance.serving.passes import PassResult
+from tco.performance.serving.plan_choice import (
+    PlanChoice,
+    choose_decode,
+    choose_prefill,
+    choose_under_load,
+    offered_axes,
+)
 from tco.performance.serving.plans import (
     ServingPlan,
     ServingRequest,
@@ -27,17 +33,11 @@ from tco.performance.serving.plans import (
     notes_on_request,
     request_of,
 )
-from tco.performance.serving.search import (
-    PlanChoice,
-    choose_decode,
-    choose_prefill,
-    choose_under_load,
-    offered_axes,
-)
+from tco.performance.serving.record import ServingResult
 
 if TYPE_CHECKING:
+    from tco.performance.serving.closed_loop import Loaded
     from tco.performance.serving.fixed_axes import AxesGiven
-    from tco.performance.serving.loaded import Loaded
 
 
 def evaluate_serving(
@@ -169,7 +169,7 @@ def evaluate_serving_plan(
     request = request_of(values)
     notes = [*model_format_notes(machine), *notes_on_request(request)]
     if plan.engines is not None:
-        from tco.performance.serving.loaded import loaded_engine_rates
+        from tco.performance.serving.closed_loop import loaded_engine_rates
 
         made = loaded_engine_rates(machine, model, plan, request, values)
         found = ServingResult(
@@ -186,8 +186,8 @@ def evaluate_serving_plan(
         )
     else:
         decode, prefill = (
-            phases.decode_pass(machine, model, plan.decode, request),
-            phases.prefill_pool(machine, model, plan.prefill, request),
+            passes.decode_pass(machine, model, plan.decode, request),
+            passes.prefill_pool(machine, model, plan.prefill, request),
         )
         found = pooled(machine, plan, request, decode, prefill, {})
     found.notes = notes
@@ -206,19 +206,19 @@ def pooled(
     loop do.
     """
     prompt, answer, sharpness = request.prompt, request.answer, machine.shared("pool_sharpness")
-    made = phases.decode_rate(plan.decode.sequences, attention_chips(plan.decode), decode.per_token)
-    read = phases.prefill_rate(prompt, attention_chips(plan.prefill), prefill.per_prompt)
-    output = phases.output_rate(made, read, prompt, answer, sharpness)
+    made = passes.decode_rate(plan.decode.sequences, attention_chips(plan.decode), decode.per_token)
+    read = passes.prefill_rate(prompt, attention_chips(plan.prefill), prefill.per_prompt)
+    output = passes.output_rate(made, read, prompt, answer, sharpness)
     if machine.deployed is not None:
         output = deployed_rate(output, machine.deployed)
     rates = {
         "output_tokens_per_s_per_chip": output,
-        "input_tokens_per_s_per_chip": phases.input_rate(output, prompt, answer),
-        "tokens_per_s_per_user": phases.tokens_per_user(decode.per_token),
-        "ttft_s": phases.time_to_first_token(prefill.until_read, decode.time),
+        "input_tokens_per_s_per_chip": passes.input_rate(output, prompt, answer),
+        "tokens_per_s_per_user": passes.tokens_per_user(decode.per_token),
+        "ttft_s": passes.time_to_first_token(prefill.until_read, decode.time),
         "tpot_s": decode.per_token,
     }
-    share = phases.prefill_share(made, read, prompt, answer, sharpness)
+    share = passes.prefill_share(made, read, prompt, answer, sharpness)
     found = ServingResult(
         plan, rates, share, decode, prefill, choices, machine.links, machine.waits
     )

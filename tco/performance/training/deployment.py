@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from tco.foundation.formula import formula
-from tco.foundation.units import Pure, Second
+from tco.core.formula import formula
+from tco.core.units import Pure, Second
 from tco.performance.training.job import TrainingJob
 from tco.performance.training.plans import TrainingPlan
 
@@ -31,7 +31,7 @@ def long_run_efficiency(rate: Pure, decline: Pure, chips: Pure, reference: Pure 
 
     Returns:
         A share of the best plan's rate, fitted to runs of 512 to 16,384 chips
-        (`tco.studies.validation.long_runs`); beyond them it is extrapolated.
+        (`tco.validation.long_runs`); beyond them it is extrapolated.
 
     """
     return np.minimum(rate * (1 - decline) ** np.log2(chips / reference), 1.0)

@@ -18,16 +18,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tco.catalog import Catalogue
-from tco.foundation.errors import DataError, unknown
-from tco.foundation.files import read_csv
-from tco.foundation.formula import formula
-from tco.foundation.trace import untraced_value
-from tco.foundation.units import Pure
-from tco.foundation.values import Readable, Values
+from tco.core.errors import DataError, unknown
+from tco.core.files import read_csv
+from tco.core.formula import formula
+from tco.core.inputs import Readable, Values
+from tco.core.trace import untraced_value
+from tco.core.units import Pure
 from tco.models.architecture import Architecture
 from tco.performance.chip.formats import element_size
-from tco.performance.layer.machine import KernelComposition
-from tco.performance.software import BY_DATE
+from tco.performance.layer.chip_model import KernelComposition
+from tco.performance.software_maturity import BY_DATE
 
 FILE, ENGINES = "training/software.csv", "training/engines.csv"
 KERNELS = "training/attention.csv"

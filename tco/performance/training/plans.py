@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tco.core.errors import DataError, unknown
 from tco.fabric.links import Links
-from tco.foundation.errors import DataError, unknown
 from tco.performance.serving.plans import divisors
 from tco.performance.training.job import TrainingJob
 

@@ -10,18 +10,19 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tco.core.formula import total
+from tco.core.trace import untraced_value
 from tco.fabric.links import Links, RankGroup, strided
-from tco.foundation.formula import total
-from tco.foundation.trace import untraced_value
 from tco.models.architecture import Architecture
 from tco.performance.chip.roofline import message_bytes, per_rank, repeated
-from tco.performance.layer.machine import WIDE_FORM, Machine, Passes
+from tco.performance.layer.chip_model import WIDE_FORM, Machine, Passes
 from tco.performance.layer.operators import DENSE
 from tco.performance.profile import BOUNDS, OperatorProfile, Report
 from tco.performance.serving.axes import PlanAxis
 from tco.performance.training import schedule
 from tco.performance.training.deployment import deployed_time
 from tco.performance.training.job import TrainingJob
+from tco.performance.training.micro_batch import Item, OperatorWork, Work, expert_group
 from tco.performance.training.plans import ORDERS, TrainingPlan, fixed_axes
 from tco.performance.training.schedule import (
     AGAIN,
@@ -44,7 +45,6 @@ from tco.performance.training.step import (
     sharded_bytes,
     shards,
 )
-from tco.performance.training.work import Item, OperatorWork, Work, expert_group
 
 
 @dataclass(slots=True)

@@ -9,10 +9,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tco.fabric.algorithms import fastest_algorithm_time, reach
-from tco.fabric.links import Links, RankGroup, strided
-from tco.foundation.formula import formula, total
-from tco.foundation.units import (
+from tco.core.formula import formula, total
+from tco.core.units import (
     FLOP,
     Byte,
     BytePerSecond,
@@ -22,15 +20,17 @@ from tco.foundation.units import (
     Second,
     Token,
 )
+from tco.fabric.collectives import fastest_algorithm_time, reach
+from tco.fabric.links import Links, RankGroup, strided
 from tco.models.architecture import Architecture
 from tco.performance.chip.formats import element_size
 from tco.performance.chip.roofline import added_beside, exposed_time, message_bytes, per_rank
+from tco.performance.layer.chip_model import Machine
 from tco.performance.layer.layers import hidden_state_part_count
-from tco.performance.layer.machine import Machine
 from tco.performance.layer.operators import DENSE
 from tco.performance.training.job import TrainingJob
+from tco.performance.training.micro_batch import TIERS, MicroBatchShape, Work, work_of
 from tco.performance.training.plans import TrainingPlan
-from tco.performance.training.work import TIERS, MicroBatchShape, Work, work_of
 
 LOGIT = 32  # bits of one
 AGAIN = {

@@ -11,8 +11,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tco.performance.layer.machine import Machine
+from tco.performance.layer.chip_model import Machine
 from tco.performance.training.job import TrainingJob
+from tco.performance.training.micro_batch import MicroBatchShape
 from tco.performance.training.plans import (
     ALL_FREE,
     Fixed,
@@ -37,7 +38,6 @@ from tco.performance.training.step import (
     partial_step,
     step,
 )
-from tco.performance.training.work import MicroBatchShape
 
 ROWS = 2048  # of one chunk: its arrays stay in the cache
 Array = np.ndarray[Any, Any]

@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tco.core.formula import ceil_ratio, formula, greatest, select, total
+from tco.core.trace import scope, untraced_value
+from tco.core.units import Byte, BytePerSecond, Pure, Second
 from tco.fabric.links import Links, RankGroup, among, group_product, strided
-from tco.foundation.formula import ceil_ratio, formula, greatest, select, total
-from tco.foundation.trace import scope, untraced_value
-from tco.foundation.units import Byte, BytePerSecond, Pure, Second
 from tco.performance.chip.roofline import (
     added_beside,
     exposed_time,
@@ -21,10 +21,11 @@ from tco.performance.chip.roofline import (
     message_bytes,
     with_unexplained,
 )
-from tco.performance.layer.machine import Machine
+from tco.performance.layer.chip_model import Machine
 from tco.performance.layer.operators import DENSE
 from tco.performance.training import schedule
 from tco.performance.training.job import TrainingJob
+from tco.performance.training.micro_batch import TIERS, Exchange, Work, all_gather, work_of
 from tco.performance.training.plans import TrainingPlan
 from tco.performance.training.schedule import (
     Common,
@@ -39,7 +40,6 @@ from tco.performance.training.schedule import (
     pipeline,
     slots,
 )
-from tco.performance.training.work import TIERS, Exchange, Work, all_gather, work_of
 
 WHOLE, PARTIAL = "full", "partial"  # recomputation of all layers, and of as many as memory asks for
 

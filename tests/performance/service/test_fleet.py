@@ -17,8 +17,8 @@ from tco.performance.service.fleet import (
 )
 from tco.performance.service.simulation import simulate_requests
 from tco.performance.service.traffic import load_traffic, promise_of
+from tests.catalogue import CATALOGUE
 from tests.performance.servers import server
-from tests.shipped import CATALOGUE
 
 
 @pytest.fixture(scope="module")

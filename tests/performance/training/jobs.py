@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tco.chain.workloads import job_on
-from tco.performance.layer.machine import Passes
+from tco.performance.layer.chip_model import Passes
 from tco.performance.training import schedule
 from tco.performance.training.job import TrainingJob
 from tco.performance.training.plans import PlanBlock, TrainingPlan, chips_in_use, space, whole_plan
 from tco.performance.training.search import search_training_plans
 from tco.performance.training.step import evaluate_plan
-from tests.chain import by_path, inputs_of
+from tco.scenario.workload import job_on
 from tests.performance.servers import Machine
+from tests.scenario_helpers import by_path, inputs_of
 
 __all__ = [
     "chips_in_use",

@@ -17,9 +17,9 @@ from tco.performance.training.job import (
     attention_of,
     known_words,
 )
-from tco.performance.training.work import CORE, MicroBatchShape, work_of
+from tco.performance.training.micro_batch import CORE, MicroBatchShape, work_of
+from tests.catalogue import CATALOGUE, DATA
 from tests.performance.training.jobs import job
-from tests.shipped import CATALOGUE, DATA
 
 CHIPS = {
     "*": "tpu-v5p",

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tco import evaluate
+from tests.catalogue import CATALOGUE
 from tests.performance.training.jobs import whole_plan
-from tests.shipped import CATALOGUE
 
 
 def test_axes_of_a_plan_by_hand():

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tco import evaluate
+from tests.catalogue import CATALOGUE
 from tests.registry import FORMULA
-from tests.shipped import CATALOGUE
 
 SCENARIO = "train-gpt3-175b-a100x64"
 

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from tco import evaluate
-from tco.chain.draws import evaluate_draws
-from tco.chain.structure import plain_plan, plan_from
 from tco.performance.training.deployment import long_run_efficiency
 from tco.performance.training.plans import fixed_axes
+from tco.scenario.evaluate_samples import evaluate_draws
+from tco.scenario.structure import plain_plan, plan_from
+from tests.catalogue import CATALOGUE
 from tests.cli import document
 from tests.performance.training.jobs import search_training_plans, small
-from tests.shipped import CATALOGUE
 
 LLAMA = {"workload": "llama-3.1-405b-training", "workload.precision": "bf16"}
 RATE, DECLINE = (

@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 
 from tco.models.architecture import Attention, FeedForward, LayerBlock
+from tests.catalogue import Architecture
 from tests.performance.training.jobs import MEGATRON, TrainingPlan, evaluate_plan, job
-from tests.shipped import Architecture
 
 GIB = 2**30
 # id, micro-batch, hidden, heads, layers, stages, parts a stage, recompute, sequence parallel, GiB;

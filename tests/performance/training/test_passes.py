@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tco import DataError, evaluate
+from tests.catalogue import CATALOGUE
 from tests.performance.training.jobs import (
     A100,
     MEGATRON,
@@ -13,7 +14,6 @@ from tests.performance.training.jobs import (
     job,
     search_training_plans,
 )
-from tests.shipped import CATALOGUE
 
 TRN3, GB200 = "llama-3.1-405b-training-trn3-nl72x2", "llama-3.1-405b-training-gb200-nvl72"
 

@@ -9,6 +9,7 @@ import pytest
 
 from tco import evaluate
 from tco.performance.training.plans import fixed_axes, parts_allowed, schedules
+from tests.catalogue import CATALOGUE
 from tests.performance.training.jobs import (
     A100,
     chips_in_use,
@@ -18,7 +19,6 @@ from tests.performance.training.jobs import (
     small,
     space,
 )
-from tests.shipped import CATALOGUE
 
 SPACES = [
     pytest.param(lambda: small("megatron-gpt-1.7b", 12, 24), id="gpt, 12 chips"),

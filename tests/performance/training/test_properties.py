@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tco.performance.training.micro_batch import Item, Work
 from tco.performance.training.schedule import slots
-from tco.performance.training.work import Item, Work
 from tests.performance.servers import Machine
 from tests.performance.training.jobs import (
     TrainingJob,

@@ -7,11 +7,11 @@ import pytest
 
 from tco import evaluate
 from tco.performance.training.result import train
+from tests.catalogue import CATALOGUE
 from tests.cli import document
-from tests.fabric import RankGroup, fastest_algorithm_time, reach
+from tests.fabric_helpers import RankGroup, fastest_algorithm_time, reach
 from tests.performance.servers import flops_per_token
 from tests.performance.training.jobs import A100, MEGATRON, TrainingPlan, asked, evaluate_plan, job
-from tests.shipped import CATALOGUE
 
 TRAINING = [name for name in CATALOGUE.scenarios if "train" in name]
 # Korthikanti 2022, GPT-3 175B on 64 A100, 64 sequences: all recomputed, and scores only with

@@ -1,0 +1,37 @@
+"""What inputs are called where people read, by path: names of `data/words.csv`, else the words of
+the path itself.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+
+from tco.core.files import data_directory, read_csv
+
+
+@cache
+def patterns() -> list[tuple[re.Pattern[str], str]]:
+    """Return the names of `data/words.csv` with the paths each is of; `*` stands for one part of a
+    path or some of it.
+    """
+    rows = (row for _, row in read_csv(data_directory() / "words.csv", ("pattern", "name")))
+    return [
+        (re.compile(re.escape(row["pattern"]).replace(r"\*", r"([\w-]+)")), row["name"])
+        for row in rows
+    ]
+
+
+@cache
+def short_name(path: str) -> str:
+    """Return an input in words: its owner, if it has one, and its name."""
+    for pattern, name in patterns():
+        if found := pattern.fullmatch(path):
+            return name.format(*found.groups())
+    _, *owner, name = path.split(".")
+    return " ".join([*owner, name]).replace("_", " ")
+
+
+def axis_label(path: str, unit: str) -> str:
+    """Return an input with its unit."""
+    return f"{short_name(path)}, {unit}" if unit else short_name(path)

@@ -1,0 +1,328 @@
+"""Systems: a tree of parts with its variants, and the fabric that the same file describes."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from tco.catalog.catalogue import Catalogue
+from tco.core.errors import DataError, unknown
+from tco.core.provenance import refuse_own
+
+
+class Leaf(NamedTuple):
+    """One place in the tree: how many of a part stand there in one whole world, and below what."""
+
+    path: str
+    part: str
+    quantity: float
+    parent: str
+
+
+@dataclass(slots=True)
+class System:
+    """A system with its variants applied."""
+
+    id: str
+    name: str
+    chip: str
+    owner_pays: str
+    cooling: str
+    source: str
+    note: str
+    racks: float
+    variant: dict[str, str]
+    contains: dict[str, dict[str, float]]
+    fabric: dict[str, Any]
+    network: dict[str, Any]
+    rebates: tuple[str, ...]  # agreements the usual owner holds
+    settings: dict[str, str]  # inputs a variant replaces, by path
+    where: str
+    alternatives: dict[
+        str, dict[str, float]
+    ]  # place of the tree -> the parts of which one stands there, and how many
+    leaves: list[Leaf] = field(default_factory=list)
+    quantity: dict[str, float] = field(default_factory=dict)
+    builder: str = ""  # who builds it for his own use; none of what is sold
+    spares: dict[str, float] = field(
+        default_factory=dict
+    )  # part -> how many of a holder's may fail before chips stop
+    bare: bool = (
+        False  # the chips of a scale-up domain alone, without anything around them that has a price
+    )
+    known: dict[Any, Any] = field(
+        default_factory=dict, compare=False, repr=False
+    )  # what follows from the tree alone
+
+    def once(self, key: Any, make: Callable[[], Any]) -> Any:
+        """Return what `make` makes of the tree, kept for each key; of threads that make it at once,
+        all get what the first one kept.
+        """
+        if key not in self.known:
+            self.known.setdefault(key, make())
+        return self.known[key]
+
+    @property
+    def chips(self) -> float:
+        """Accelerators of one scale-up domain."""
+        return self.quantity[self.chip]
+
+
+DEEPEST = 40  # assemblies inside one another; more is a mistake
+MOST_PLACES = 20_000  # of a tree
+
+DOMAIN = "scale_up_domain"  # chips of the domain that a chip is sold in
+
+
+def is_bare_chip(catalogue: Catalogue, name: str) -> bool:
+    """Say whether a name is that of a chip which may be asked for alone: no system has it, and its
+    domain is known.
+    """
+    systems: frozenset[str] = catalogue.once("systems", lambda: frozenset(catalogue.ids("systems")))
+    return name not in systems and catalogue.has_part_value(name, DOMAIN)
+
+
+def bare_system(catalogue: Catalogue, chip: str, domain: float, point_to_point: bool) -> System:
+    """Return the scale-up domain of a chip without a system around it: chips and links, and nothing
+    that has a price.
+    """
+    fabric: dict[str, Any] = {"kind": "mesh" if point_to_point else "star", "lanes": {}}
+    contains = {"world": {chip: domain}}
+    where = catalogue.part_rows[chip, DOMAIN][0].where
+    made = System(
+        chip,
+        chip,
+        chip,
+        "",
+        "",
+        "",
+        "",
+        1.0,
+        {},
+        contains,
+        fabric,
+        {"first_tier": "leaf"},
+        (),
+        {},
+        where,
+        {},
+        bare=True,
+    )
+    made.leaves, made.quantity = [Leaf(chip, chip, domain, "")], {chip: domain}
+    return made
+
+
+def known_systems(catalogue: Catalogue) -> list[str]:
+    """Return whatever may stand where a system is named: systems, and chips alone."""
+    return [
+        *catalogue.ids("systems"),
+        *(part for part in catalogue.parts if catalogue.has_part_value(part, DOMAIN)),
+    ]
+
+
+def load_system(
+    catalogue: Catalogue,
+    name: str,
+    variant: Mapping[str, str] | None = None,
+    chosen: Mapping[str, str] | None = None,
+) -> System:
+    """Return a system with variants applied; a bad file, an unknown variant or a cycle raises
+    `DataError`.
+
+    `chosen` names the part that stands in a place with alternatives; otherwise it is the first one
+    listed.
+    """
+    wanted, parts = dict(variant or {}), dict(chosen or {})
+    key = ("system", name, *sorted(wanted.items()), *sorted(parts.items()))
+    system: System = catalogue.once(key, lambda: read_system(catalogue, name, wanted, parts))
+    return system
+
+
+def read_system(
+    catalogue: Catalogue, name: str, variant: Mapping[str, str], parts: Mapping[str, str]
+) -> System:
+    """Read a system's file, apply its variants and unfold its tree."""
+    path, document = catalogue.document("systems", name, "system")
+    where = str(path)
+    if catalogue.is_overlay(path):  # shipped files are checked before they are shipped
+        from tco.catalog.schema import expect_system
+
+        expect_system(path, document)
+    contains = {part: dict(children) for part, children in shared_assemblies(catalogue).items()}
+    contains |= {part: dict(children) for part, children in document["assemblies"].items()}
+    fabric, network = dict(document["fabric"]), dict(document.get("network", {}))
+    alternatives, settings = dict(document.get("alternatives", {})), dict[str, str]()
+    spares = dict(document.get("spares", {}))
+    racks = float(document["racks"])
+    chosen = choose_variants(document.get("variants", {}), variant, name, where)
+    for key, value in chosen.items():
+        branch = document["variants"][key][value]
+        for part, children in branch.get("assemblies", {}).items():
+            if part not in contains:
+                raise DataError(
+                    f"{where}: variant {key}={value} changes {part!r}, which is no assembly of "
+                    f"{name}"
+                )
+            contains[part] |= children
+        racks = float(branch.get("racks", racks))
+        fabric |= branch.get("fabric", {})
+        settings |= branch.get("set", {})
+        network |= branch.get("network", {})
+        spares |= branch.get("spares", {})
+        alternatives |= branch.get("alternatives", {})
+    for place, candidates in alternatives.items():
+        contains = substitute_alternative(contains, place, candidates, parts.get(place), where)
+    system = System(
+        name,
+        document["name"],
+        document["chip"],
+        document["owner_pays"],
+        document["cooling"],
+        document["source"],
+        document.get("note", ""),
+        racks,
+        chosen,
+        contains,
+        fabric,
+        network,
+        tuple(document.get("rebates", ())),
+        settings,
+        where,
+        alternatives,
+        builder=document.get("builder", ""),
+        spares=spares,
+    )
+    system.leaves = list(expand(contains, where))
+    for leaf in system.leaves:
+        system.quantity[leaf.part] = system.quantity.get(leaf.part, 0) + leaf.quantity
+    for part in (
+        *system.quantity,
+        *(part for candidates in alternatives.values() for part in candidates),
+    ):
+        if part not in catalogue.parts:
+            raise unknown("part", part, catalogue.parts, where)
+    for part, count in system.spares.items():
+        if part not in catalogue.parts:
+            raise unknown("part", part, catalogue.parts, f"{where}: spares")
+        if not is_part_count(count):
+            raise DataError(
+                f"{where}: spares.{part} is {count!r}, expected how many of a holder's may fail "
+                "before chips stop"
+            )
+    if not system.quantity.get(system.chip):
+        raise DataError(f"{where}: the tree holds no {system.chip!r}, which `chip` names")
+    return system
+
+
+def substitute_alternative(
+    contains: Mapping[str, Mapping[str, float]],
+    place: str,
+    candidates: Any,
+    part: str | None,
+    where: str,
+) -> dict[str, dict[str, float]]:
+    """Return the tree with one of a place's alternatives, the first if none is named, in the place
+    of its name.
+    """
+    if (
+        not isinstance(candidates, dict)
+        or not candidates
+        or not all(is_part_count(number) for number in candidates.values())
+    ):
+        raise DataError(
+            f"{where}: alternatives.{place} is {candidates!r}, expected parts and how many of "
+            f"each, such as {{ a = 8, b = 4 }}"
+        )
+    if not any(place in children for children in contains.values()):
+        raise DataError(
+            f"{where}: alternatives.{place} stands nowhere in the tree; name {place!r} in an "
+            "assembly"
+        )
+    chosen = next(iter(candidates)) if part is None else part
+    changed: dict[str, dict[str, float]] = {}
+    for holder, children in contains.items():
+        changed[holder] = {
+            chosen if child == place else child: quantity for child, quantity in children.items()
+        }
+        if is_part_count(children.get(place)):
+            changed[holder][chosen] = children[place] * candidates[chosen] + children.get(chosen, 0)
+    return changed
+
+
+def is_part_count(quantity: Any) -> bool:
+    """Say whether something is a number of parts."""
+    return isinstance(quantity, (int, float)) and not isinstance(quantity, bool) and quantity >= 0
+
+
+def shared_assemblies(catalogue: Catalogue) -> dict[str, dict[str, float]]:
+    """Return what parts contain whatever system they stand in, such as the HBM stacks of a chip."""
+    found: dict[str, dict[str, float]] = {}
+    for folder in catalogue.folders:
+        path = folder / "assemblies.toml"
+        if path.is_file():
+            if catalogue.is_overlay(path):
+                refuse_own(f"{path}: what parts of your own contain")
+            document = catalogue.toml(path)
+            for part, children in document.items():
+                if not isinstance(children, dict):
+                    raise DataError(
+                        f"{path}: {part} is {children!r}, expected the parts it contains, such as "
+                        f"{{ hbm4-stack = 4 }}"
+                    )
+            found |= document
+    return found
+
+
+def choose_variants(
+    variants: Mapping[str, Any], wanted: Mapping[str, str], name: str, where: str
+) -> dict[str, str]:
+    """Return the variant in force of each kind: the wanted one, else the default."""
+    for key in wanted:
+        if key not in variants:
+            raise unknown(f"variant of {name}", key, variants)
+    chosen = {}
+    for key, branches in variants.items():
+        options = [option for option in branches if option != "default"]
+        value = wanted.get(key, branches.get("default", ""))
+        if value not in options:
+            raise unknown(
+                f"variant {key} of {name}", value, options, where if key not in wanted else ""
+            )
+        chosen[key] = value
+    return chosen
+
+
+def expand(contains: Mapping[str, Mapping[str, float]], where: str) -> Iterator[Leaf]:
+    """Yield every place of the tree below `world`, parents first, with the quantity in one whole
+    world.
+    """
+    places = itertools.count(1)
+
+    def below(part: str, path: str, count: float, above: tuple[str, ...]) -> Iterator[Leaf]:
+        if len(above) > DEEPEST:
+            raise DataError(
+                f"{where}: {part} stands more than {DEEPEST} assemblies deep: "
+                f"{' > '.join(above[:4])} > ..."
+            )
+        for child, quantity in contains.get(part, {}).items():
+            if not is_part_count(quantity):
+                raise DataError(
+                    f"{where}: {part} contains {quantity!r} of {child}, expected a count"
+                )
+            if child in above:
+                raise DataError(f"{where}: {child} contains itself: {' > '.join([*above, child])}")
+            if quantity:
+                if next(places) > MOST_PLACES:
+                    raise DataError(
+                        f"{where}: the tree has more than {MOST_PLACES:,} places, expected "
+                        "assemblies named once"
+                    )
+                place = f"{path}/{child}" if path else child
+                yield Leaf(place, child, count * quantity, path)
+                yield from below(child, place, count * quantity, (*above, child))
+
+    if "world" not in contains:
+        raise DataError(f"{where}: the assembly 'world' is missing; it is the root of the tree")
+    yield from below("world", "", 1, ("world",))

@@ -1,0 +1,180 @@
+"""Files to edit for something of one's own, each a copy of something the catalogue knows that says
+so in every row.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from tco.catalog.catalogue import Catalogue, is_name
+from tco.catalog.rows import ALTERNATIVE, CatalogueRow, at_date
+from tco.core.errors import DataError, UsageError, unknown
+from tco.core.files import is_there, read_text, write_all
+
+OWN, OWN_TITLE = "my-own", "My own figures"
+COLUMNS = (
+    "part",
+    "attribute",
+    "value",
+    "unit",
+    "low",
+    "high",
+    "as_of",
+    "kind",
+    "source",
+    "note",
+    "use",
+)
+HISTORY = (
+    "general_availability",
+    "first_volume",
+    "bring_up",
+)  # when the other part came: the new one is a sketch, and has not
+FAMILIES = "performance/families.toml"
+Files = dict[str, str]  # path below the data folder -> text
+
+
+def part_draft(
+    catalogue: Catalogue, folder: Path, part: str, like: str, date: str
+) -> tuple[Files, list[str]]:
+    """Return the rows of a new part, copied from another: its values at a date, all assumed until
+    they are replaced; and the rows left out.
+
+    Of a dated series one row is copied: what replaces it then holds at every later date too.
+    """
+    if like not in catalogue.parts:
+        raise unknown("part", like, catalogue.parts, "--like")
+    refuse_taken(part, catalogue.parts, "part")
+    stream = io.StringIO()
+    writer = csv.writer(stream, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    left = []
+    for (owner, name), rows in catalogue.part_rows.items():
+        if (
+            owner == like
+            and name not in HISTORY
+            and (live := [row for row in rows if row.cells.get("use", "") != ALTERNATIVE])
+        ):
+            chosen = at_date(live, date)
+            writer.writerow(copied_part_row(chosen, part, name, like))
+            left += [
+                f"{name} of {row.as_of} ({row.cells['value']} {row.cells.get('unit', '')})"
+                for row in live
+                if row is not chosen
+            ]
+    return {f"parts/{part}.csv": stream.getvalue()} | own_source(folder) | family_line(
+        catalogue, folder, part, like
+    ), left
+
+
+def copied_part_row(row: CatalogueRow, part: str, name: str, like: str) -> Sequence[object]:
+    """Return a row for another part: what its source says of the one it is copied from, it does not
+    say of this one.
+    """
+    cells = row.cells
+    value = cells["value"]
+    note = (
+        f"copied from {like} ({cells.get('kind', '')}, {cells.get('source', '')}); replace it "
+        "by what you know"
+    )
+    return [
+        part,
+        name,
+        value,
+        cells.get("unit", ""),
+        cells.get("low") or value,
+        cells.get("high") or value,
+        row.as_of,
+        "assumed",
+        OWN,
+        note,
+        "",
+    ]
+
+
+def own_source(folder: Path) -> Files:
+    """Return the list of a person's sources with one for the copied rows, where it lacks that."""
+    path = folder / "sources.csv"
+    text = read_text(path) if is_there(path) else "id,title,url,date\n"
+    if any(line.startswith(f"{OWN},") for line in text.splitlines()):
+        return {}
+    return {"sources.csv": f"{text.rstrip()}\n{OWN},{OWN_TITLE},,\n"}
+
+
+def family_line(catalogue: Catalogue, folder: Path, part: str, like: str) -> Files:
+    """Return the list of families with the new chip in that of the other; nothing for what is no
+    chip.
+    """
+    for known in catalogue.folders:
+        path = known / FAMILIES
+        if is_there(path) and (family := catalogue.toml(path).get(like)) is not None:
+            own = folder / FAMILIES
+            text = (
+                read_text(own)
+                if is_there(own)
+                else "# The family whose practice each chip shares.\n"
+            )
+            return {FAMILIES: f'{text.rstrip()}\n{part} = "{family}"\n'}
+    return {}
+
+
+def system_draft(catalogue: Catalogue, system: str, like: str) -> Files:
+    """Return the tree of a new system, copied from another."""
+    refuse_taken(system, catalogue.ids("systems"), "system")
+    text = read_text(catalogue.document("systems", like, "system")[0])
+    text = re.sub(
+        r"^name = .*$", f'name = "{system}, as {like}"', text, count=1, flags=re.MULTILINE
+    )
+    text = re.sub(r"^source = .*$", f'source = "{OWN}"', text, count=1, flags=re.MULTILINE)
+    return {
+        f"systems/{system}.toml": f"# Copied from {like}: replace what differs. tco systems check "
+        f"says what is wrong.\n{text}"
+    }
+
+
+def scenario_draft(
+    name: str,
+    title: str,
+    system: str,
+    documents: Mapping[str, str],
+    variant: Mapping[str, str],
+    settings: Mapping[str, str],
+) -> str:
+    """Return the file of a new scenario with all that another one states."""
+    lines = [
+        f'title = "{name}, as {title}"',
+        f'system = "{system}"',
+        *(f'{group} = "{one}"' for group, one in documents.items()),
+    ]
+    lines += ["", "[variant]", *(f'{key} = "{choice}"' for key, choice in variant.items())]
+    lines += [
+        "",
+        f"[set]  # any input, with its unit: tco inputs {system}",
+        *(f'"{path}" = "{text}"' for path, text in settings.items()),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def refuse_taken(name: str, known: Sequence[str] | Mapping[str, object], what: str) -> None:
+    """Raise `DataError` for a name that no file can have, or that something has already."""
+    if not is_name(name) or not re.fullmatch(r"[A-Za-z0-9._-]+", name):
+        raise DataError(
+            f"{name!r} is no name for a {what}; expected letters, digits, dots and dashes"
+        )
+    if name in known:
+        raise DataError(
+            f"{name} is a {what} already; a row of your own in data/ replaces one of its values"
+        )
+
+
+def write_draft(folder: Path, files: Files) -> None:
+    """Write files below a folder; a draft that is there already is left as it is."""
+    new = [name for name in files if name not in ("sources.csv", FAMILIES)]
+    for name in new:
+        if is_there(folder / name):
+            raise UsageError(f"{folder / name}: exists; edit it, or choose another name")
+    write_all(folder, files)

@@ -1,0 +1,104 @@
+"""Printing a command's answer to stdout or a file.
+
+A form that answers are printed in is a row of `FORMS`, and nothing else: `--format`, endings of
+files and help follow from it.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from tco.report.record import Answer
+
+
+def as_text(answer: Answer, width: int | None) -> str:
+    """Return the tables of an answer as text that keeps to the width of a terminal, if there is
+    one.
+    """
+    from tco.report.terminal import to_text
+
+    return "\n".join(to_text(table, width) for table in answer.tables())
+
+
+def as_csv(answer: Answer, _: int | None) -> str:
+    """Return the rows of an answer as CSV."""
+    from tco.report.table import to_csv
+
+    return to_csv(answer.header, answer.rows)
+
+
+def as_json(answer: Answer, _: int | None) -> str:
+    """Return the document of an answer."""
+    from tco.report.record import to_json
+
+    return to_json(answer.json())
+
+
+def as_markdown(answer: Answer, _: int | None) -> str:
+    """Return the tables of an answer as Markdown."""
+    from tco.report.table import to_markdown
+
+    return "\n".join(to_markdown(table) for table in answer.tables())
+
+
+class Rendering(NamedTuple):
+    """A form: the ending of files that are written in it, and what makes its text, for a terminal
+    of some width if it goes to one.
+    """
+
+    ending: str
+    text: Callable[[Answer, int | None], str]
+
+
+FORMS = {
+    "table": Rendering(".txt", as_text),
+    "csv": Rendering(".csv", as_csv),
+    "json": Rendering(".json", as_json),
+    "md": Rendering(".md", as_markdown),
+}
+
+
+def format_choices(*own: str) -> Any:
+    """Return what `--format` takes: the forms of all answers, and some that a command has beside
+    them.
+    """
+    made: Any = StrEnum
+    return made("Form", [*FORMS, *own])
+
+
+def render_answer(answer: Answer, form: str, width: int | None) -> str:
+    """Return an answer in one of the forms of all, or in one of its own."""
+    own = answer.texts.get(form)
+    return own() if own else FORMS[form].text(answer, width)
+
+
+def emit(text: str, output: Path | None) -> None:
+    """Print or write the text of an answer."""
+    from tco.core.files import write_atomically
+    from tco.core.streams import put
+
+    if output is None:
+        put(text)
+    else:
+        write_atomically(output, text)
+
+
+def width_for(output: Path | None) -> int | None:
+    """Return the width that an answer keeps to: that of the terminal, if it goes to one."""
+    return terminal_width() if output is None else None
+
+
+def terminal_width() -> int | None:
+    """Return the width of the terminal, or None where stdout is no terminal: a pipe never loses a
+    digit.
+    """
+    if sys.stdout is None or not sys.stdout.isatty():
+        return None
+    columns = os.environ.get("COLUMNS", "")
+    return int(columns) if columns.isdigit() else os.get_terminal_size(sys.stdout.fileno()).columns

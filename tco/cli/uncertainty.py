@@ -1,0 +1,276 @@
+"""`tco uncertainty | sensitivity | solve | sweep`: how sure an answer is, what drives it, where it
+turns, and many cases at once.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tco.cli import app
+from tco.cli.options import (
+    Baseline,
+    Cluster,
+    CommandRequest,
+    Ends,
+    Metric,
+    RatioTo,
+    Samples,
+    Scenario,
+    Seed,
+    Starts,
+    Workers,
+    command,
+    name_argument,
+)
+from tco.core.errors import UsageError
+from tco.core.streams import tell
+
+if TYPE_CHECKING:
+    from tco.report.record import Answer
+
+
+@command(app, "set", "anchor", "hold")
+def uncertainty(
+    given: CommandRequest,
+    scenario: Scenario,
+    baseline: Baseline = None,
+    samples: Samples = 10_000,
+    seed: Seed = 0,
+    workers: Workers = None,
+    cluster: Cluster = None,
+) -> None:
+    """Say how sure the metrics are: draw every input within its range, and count how often the
+    baseline is beaten.
+    """
+
+    def answer() -> Answer:
+        from tco.report.progress import Bar
+        from tco.report.uncertainty import uncertainty_answer
+        from tco.sampling import uncertainty as study
+
+        with Bar(given.quiet or samples <= study.BLOCK) as bar:
+            asked = partial(
+                study.uncertainty,
+                scenario,
+                baseline,
+                samples,
+                seed,
+                given.hold,
+                given.settings,
+                given.data,
+            )
+            found = asked(workers=workers, cluster=cluster, tell=bar.tell)
+        return uncertainty_answer(found)
+
+    scenarios = [scenario] if baseline is None else [scenario, baseline]
+    given.emit_kept(scenarios, answer)
+
+
+@command(app, "set", "hold", "variant")
+def sensitivity(
+    given: CommandRequest,
+    scenario: Scenario,
+    metric: Metric = "usd_per_million_output_tokens",
+    baseline: RatioTo = None,
+    sobol: Annotated[
+        bool,
+        typer.Option(
+            "--sobol",
+            help="Add Sobol indices: shares of the variance with all inputs drawn together, the "
+            "plan held (--hold).",
+        ),
+    ] = False,
+    samples: Annotated[
+        int, typer.Option("--samples", metavar="N", help="Rows of a Sobol sample, a power of two.")
+    ] = 1024,
+    seed: Seed = 0,
+) -> None:
+    """Show what drives a metric: every input at its P5 and P95, and the three estimates most worth
+    finding out.
+    """
+    from tco.report.sensitivity import sensitivity_answer
+    from tco.sampling.sensitivity import sensitivity as asked
+
+    what_if, drawn = (given.data, given.settings, given.variant), samples if sobol else None
+    given.emit(
+        sensitivity_answer(
+            asked(
+                scenario,
+                metric,
+                *what_if,
+                baseline=baseline,
+                hold=given.hold,
+                sobol=drawn,
+                seed=seed,
+            )
+        )
+    )
+
+
+@command(app, "set", "hold", "variant")
+def solve(
+    given: CommandRequest,
+    scenario: Scenario,
+    vary: Annotated[
+        list[str],
+        typer.Option(
+            "--vary",
+            metavar="PATH",
+            help="The input to move, or terms.date; of two, a map says who wins where.",
+        ),
+    ],
+    until: Annotated[
+        str,
+        typer.Option(
+            "--until",
+            metavar="METRIC=VALUE",
+            help="The target: METRIC=VALUE, METRIC=+10%, or METRIC=SCENARIO for that scenario's; "
+            "of a map METRIC=SCENARIO,...",
+        ),
+    ],
+    start: Starts = None,
+    end: Ends = None,
+    baseline: RatioTo = None,
+) -> None:
+    """Find the value of an input at which a metric reaches a target: the break-even. Of two inputs,
+    map who wins where.
+    """
+    from tco.comparison.break_even import is_number_text, target_of
+    from tco.comparison.break_even import solve as asked
+    from tco.comparison.maps import map_of
+    from tco.report.break_even import map_answer, solution_answer
+
+    ranges = pair_interval_bounds(vary, start, end)
+    catalogue = given.catalogue_of(scenario)
+    if len(vary) == 1:
+        found = asked(
+            scenario,
+            vary[0],
+            until,
+            ranges[0],
+            given.data,
+            given.settings,
+            given.variant,
+            baseline=baseline,
+            hold=given.hold,
+        )
+        given.emit(solution_answer(catalogue, found))
+        return
+    if baseline or given.hold:
+        raise UsageError(
+            "--baseline and --hold go with one --vary: a map compares scenarios, each with its own "
+            "best plan"
+        )
+    if len(vary) > 2:
+        raise UsageError(f"--vary is given {len(vary)} times, expected one input or two")
+    metric, words = target_of(until)
+    if is_number_text(words):
+        raise UsageError(
+            f"--until {until}: of two inputs a map says which scenario wins: expected "
+            "METRIC=SCENARIO,..."
+        )
+    names = list(dict.fromkeys([scenario, *(one.strip() for one in words.split(","))]))
+    given.emit(
+        map_answer(
+            catalogue,
+            map_of(names, vary, metric, ranges, given.settings, given.data, given.variant),
+        )
+    )
+
+
+def pair_interval_bounds(
+    vary: list[str], start: list[str] | None, end: list[str] | None
+) -> list[tuple[str | None, str | None]]:
+    """Return where each input that is varied begins and ends, where that is given; for some of them
+    alone it raises `UsageError`.
+    """
+    for option, some in (("--from", start), ("--to", end)):
+        if some and len(some) != len(vary):
+            raise UsageError(
+                f"{option} is given {len(some)} times and --vary {len(vary)}, expected one for "
+                "each or none"
+            )
+    nothing = [None] * len(vary)
+    return list(zip(start or nothing, end or nothing, strict=True))
+
+
+STOPPED = 130  # the exit code of what Ctrl-C ends
+
+
+@command(app, "set", usual=("data", "form", "quiet", "redact"))
+def sweep(
+    given: CommandRequest,
+    study: Annotated[
+        str, name_argument("studies", "A TOML file, or the name of a shipped study.", "STUDY")
+    ],
+    output: Annotated[
+        str,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="DIR",
+            help="The folder of the cases, or a URL such as s3://...",
+        ),
+    ],
+    workers: Workers = None,
+    cluster: Cluster = None,
+    max_cases: Annotated[
+        int, typer.Option(metavar="N", help="Refuse a study of more cases.")
+    ] = 100_000_000,
+) -> None:
+    """Run a study over many cases, grids, ranges and draws, and write them as Parquet; resumes
+    after interruption.
+
+    The figures that its answer states are held against the cases: exit 1 names those that are no
+    longer today's. With --set, or data of your own, the question is another, and none is held.
+    """
+    from tco.report.progress import Bar
+    from tco.report.sweeps import sweep_answer
+    from tco.sweeps.answer import checks
+    from tco.sweeps.run import summarise_sweep
+    from tco.sweeps.run import sweep as run
+
+    keep_own(given, study)
+    try:
+        with Bar(given.quiet) as bar:
+            found = run(
+                study,
+                output,
+                workers=workers,
+                cluster=cluster,
+                max_cases=max_cases,
+                set=given.settings,
+                data=given.data,
+                tell=bar.tell,
+            )
+    except KeyboardInterrupt:
+        tell("stopped; what is finished is kept, and the same command goes on from there")
+        raise SystemExit(STOPPED) from None
+    answer = checks(found)
+    given.emit(
+        sweep_answer(found.job.scenarios[0].catalogue, found, summarise_sweep(found), answer)
+    )
+    if not all(one.holds for one in answer):
+        raise typer.Exit(1)
+
+
+def keep_own(given: CommandRequest, study: str) -> None:
+    """Refuse to write cases that are to keep own values back: they are made of them. Nothing of
+    one's own is in a shipped study.
+    """
+    if not given.redact:
+        return
+    from tco.cli.redaction import release_answer
+    from tco.sweeps.study import shipped_studies
+
+    if study not in shipped_studies() or given.data or given.settings or Path("data").is_dir():
+        raise UsageError(
+            "--redact: the cases of a sweep are made of your own values and cannot withhold them; "
+            "run a shipped study without any"
+        )
+    release_answer({})
+    given.redact = False  # nothing is left to keep back

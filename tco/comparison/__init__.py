@@ -1,0 +1,1 @@
+"""Comparisons of scenarios: rankings, frontiers, regret, maps, break-evens."""

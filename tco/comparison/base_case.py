@@ -1,0 +1,126 @@
+"""Why the base case, every input at its value, is not the middle of the draws: values that are no
+medians, and all that only spread does.
+
+    ln(middle / base) = ln(at medians / base) + ln(middle / at medians)
+
+The first part is of inputs whose value is not the median of their belief (a most likely share of a
+skewed range); what each does alone stands beside it, in the order of its size. The second is of
+what no single value shows: inputs that move together, steps of plans and of batches, and draws that
+miss the target.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from tco.comparison.records import Confidence, speed_of
+from tco.evaluation.evaluation import Evaluation
+from tco.sampling.response import response_of, why_undrawable
+from tco.sampling.uncertainty import COST
+
+NAMED = 3  # inputs that an answer names
+ALIKE = 1e-6  # share of a value by which its median may differ and be it
+
+
+class OffMedianInput(NamedTuple):
+    """An input whose value is not the median of its belief, and how many times as much the work
+    costs with it there.
+    """
+
+    path: str
+    value: float
+    median: float
+    factor: float
+
+
+class BaseCase(NamedTuple):
+    """What a million output tokens cost with every input at its value, with every one at its
+    median, and in the middle of the draws.
+    """
+
+    scenario: str
+    usd_per_million_output_tokens: float
+    at_medians_usd_per_million_output_tokens: float
+    median_usd_per_million_output_tokens: float
+    causes: list[OffMedianInput]
+
+    @property
+    def medians(self) -> float:
+        """How many times as much it costs with every input at its median."""
+        return self.at_medians_usd_per_million_output_tokens / self.usd_per_million_output_tokens
+
+    @property
+    def spread(self) -> float:
+        """How many times as much as that it costs in the middle of the draws."""
+        return (
+            self.median_usd_per_million_output_tokens
+            / self.at_medians_usd_per_million_output_tokens
+        )
+
+
+def base_cases(asked: Sequence[Evaluation], found: Confidence, hold: bool) -> list[BaseCase]:
+    """Return the base case of each scenario that was drawn, at its own speed, where it and its
+    middle have a cost.
+    """
+    middles = {
+        (one.scenario, one.tokens_per_s_per_user): one.median_usd_per_million_output_tokens
+        for one in found.curve
+    }
+    drawn = ((one, speed_of(one.result)) for one in asked if why_undrawable(one, hold) is None)
+    made = (
+        (one, middles.get((one.result.scenario, speed)))
+        for one, speed in drawn
+        if speed is not None
+    )
+    return [
+        case
+        for one, middle in made
+        if middle is not None and (case := base_case(one, middle, hold)) is not None
+    ]
+
+
+def base_case(asked: Evaluation, middle: float, hold: bool) -> BaseCase | None:
+    """Return a scenario's base case beside the middle of its draws; none where it costs nothing
+    known, or nothing at its medians.
+    """
+    response = response_of(asked, hold)
+    medians = {path: float(one.quantile(np.zeros(1))[0]) for path, one in response.ranges.items()}
+    moved = [
+        path
+        for path, one in response.ranges.items()
+        if not math.isclose(medians[path], one.value, rel_tol=ALIKE)
+    ]
+    many = {}
+    for place, path in enumerate(
+        moved, 2
+    ):  # first the base case, then all at their medians, then one by one
+        values = np.full(2 + len(moved), response.ranges[path].value)
+        values[[1, place]] = medians[path]
+        many[path] = values, response.ranges[path].unit
+    costs = (
+        np.array([asked.result.metrics[COST]])
+        if not many
+        else response.evaluate_at(many).metrics[COST]
+    )
+    if costs is None or costs[0] is None or not np.all(np.isfinite(costs[:2].astype(float))):
+        return None
+    factors = costs / costs[0]
+    causes = [
+        OffMedianInput(path, response.ranges[path].value, medians[path], float(factors[place]))
+        for place, path in enumerate(moved, 2)
+    ]
+    causes = sorted(
+        (one for one in causes if one.factor > 0 and one.factor != 1),
+        key=lambda one: -abs(math.log(one.factor)),
+    )
+    return BaseCase(
+        asked.result.scenario,
+        float(costs[0]),
+        float(costs[1] if many else costs[0]),
+        middle,
+        causes,
+    )

@@ -1,0 +1,421 @@
+"""Break-even: the value of an input at which a metric reaches a target, with the plan chosen anew
+at every value.
+
+The target is a value, a change relative to today's, or the metric of another scenario, in which an
+input that it rests on is moved too. Plans, tiers and switches come whole, so a metric may move in
+steps: a target that lies within one is reached with it. A date moves by months.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from tco.core.errors import DataError, UsageError, located
+from tco.core.notebook_display import Shown
+from tco.core.provenance import period
+from tco.core.units import parse_quantity
+from tco.cost.price_dates import newest_price
+from tco.evaluation.evaluation import Evaluation, evaluate_each, own_and_baseline
+from tco.evaluation.varied_input import (
+    DATE,
+    Ends,
+    Moment,
+    VariedInput,
+    amount_of,
+    input_grid,
+    inputs_of,
+    moment_of,
+    month_end_days,
+    told_in,
+)
+from tco.scenario.metrics import METRICS, perf_per_tco
+
+if TYPE_CHECKING:
+    from tco.scenario.result import Result
+
+POINTS = 33  # of the grid where plans are held
+SEARCHED = 17  # where each is searched
+EXACT = 1e-9  # relative to the target: a metric that comes no closer steps over it
+
+
+class Break(NamedTuple):
+    """A value of the input, the metric there, and the metric just short of it: where they differ,
+    the metric steps over the target.
+    """
+
+    value: float
+    metric: float
+    short: float
+
+
+@dataclass(slots=True)
+class Mover:
+    """A side as an input is moved; it is evaluated once for every value."""
+
+    side: Evaluation
+    path: str
+    amount: VariedInput
+    moves: bool  # whether the side rests on the input
+    plan: Any  # that is held; none: it is searched at every value
+    metric: str
+    found: dict[float, float] = field(default_factory=dict)
+
+    def metric_at(self, value: float) -> float:
+        """Return the metric at a value of the input; where it has none `DataError` is raised."""
+        if not self.moves:
+            return self.side.metric(self.metric)
+        if value not in self.found:
+            result = self.side.again({self.path: self.amount.text(value)}, self.plan)
+            self.found[value] = self.side.metric(self.metric, result)
+        return self.found[value]
+
+
+@dataclass(repr=False)
+class Solution(Shown):
+    """Where a metric reaches its target, the nearest to today's first; nowhere is an empty list,
+    with the reason.
+    """
+
+    scenario: str
+    metric: str
+    words: str  # the target as it was asked for
+    path: str
+    today: VariedInput
+    movers: Sequence[Mover]
+    target: float | None  # none where it moves with the input: what the second mover has
+    centre: float  # the metric today
+    missing: dict[float, str] = field(
+        default_factory=dict
+    )  # values at which the metric has none, and why
+    breaks: list[Break] = field(default_factory=list)
+    points: list[tuple[float, float | None]] = field(default_factory=list)  # of the grid
+    reason: str = ""
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def base_case_result(self) -> Result:
+        """Today's result."""
+        return self.movers[0].side.result
+
+    @property
+    def plan(self) -> str:
+        """How the plan was found at every value."""
+        searched = any(
+            mover.moves and mover.plan is None and mover.side.result.plan is not None
+            for mover in self.movers
+        )
+        return "re-optimised" if searched else "held"
+
+    def metric_at(self, value: float) -> float:
+        """Return the metric at a value of the input."""
+        return ratio_or_own(
+            [
+                mover.metric_at(value)
+                for mover in (self.movers if self.target is not None else self.movers[:1])
+            ]
+        )
+
+    def target_at(self, value: float) -> float:
+        """Return the target at a value of the input."""
+        return self.movers[1].metric_at(value) if self.target is None else self.target
+
+    def gap(self, value: float) -> float | None:
+        """Return by how much the metric is above the target; none where either has no value."""
+        try:
+            apart = self.metric_at(value) - self.target_at(value)
+        except (DataError, ArithmeticError) as error:
+            self.missing[value] = str(error)
+            return None
+        if not math.isfinite(apart):
+            self.missing[value] = "it is no finite number there"
+            return None
+        return apart
+
+    @property
+    def line(self) -> str:
+        """The input, and the value at which the metric reaches its target."""
+        found = self.today.text(self.breaks[0].value) if self.breaks else f"none, {self.reason}"
+        return f"{self.scenario}: {self.metric} {self.words} at {self.path} {found}"
+
+    def to_frame(self) -> Any:
+        """Return the metric over the range of the input, crossings among it."""
+        import pandas as pd
+
+        rows = [(value, metric, False) for value, metric in self.points] + [
+            (one.value, one.metric, True) for one in self.breaks
+        ]
+        return pd.DataFrame(
+            sorted(rows, key=lambda row: row[0]), columns=[self.path, self.metric, "crossing"]
+        ).assign(**self.base_case_result.context)
+
+
+def solve(
+    scenario: str,
+    vary: str,
+    until: str,
+    ends: Ends = (None, None),
+    data: Path | None = None,
+    set: Mapping[str, str] | None = None,  # noqa: A002 - as in `evaluate`
+    variant: Mapping[str, str] | None = None,
+    *,
+    baseline: str | None = None,
+    hold: bool = False,
+) -> Solution:
+    """Return where a metric of a scenario reaches a target as one input moves, such as
+    `tco_usd_per_chip_hour=+10%`.
+
+    With `hold` the plans of today are held.
+
+    >>> found = solve("gb200-nvl72", "terms.rate", "tco_usd_per_chip_hour=+10%")
+    >>> round(found.breaks[0].metric / found.centre, 9)
+    1.1
+    >>> found.today.text(found.breaks[0].value)[:3]
+    '0.1'
+    """
+    metric, words = target_of(until)
+    read, sides = own_and_baseline(scenario, metric, data, set or {}, variant or {}, baseline)
+    centre, target = ratio_or_own([side.metric(read) for side in sides]), None
+    if is_number_text(words):
+        target = level(words, centre, metric)
+    else:  # equal to another scenario: a ratio is so where the costs behind it are
+        metric, sides = read, [sides[0], *evaluate_each([words], data, set or {}, priced=False)]
+        centre = sides[0].metric(metric)
+    today, resting = (moment_of(sides[0]), sides) if vary == DATE else amount_of(sides, vary)
+    today = told_in(today, ends)
+    movers = [
+        mover(side, vary, today, read, hold)
+        if side in resting
+        else Mover(side, vary, today, False, None, read)
+        for side in sides
+    ]
+    searched = any(one.moves and one.plan is None for one in movers)
+    grid = (
+        month_end_days(today, ends)
+        if isinstance(today, Moment)
+        else input_grid(vary, today, ends, SEARCHED if searched else POINTS)
+    )
+    asked = Solution(scenario, metric, words, vary, today, movers, target, centre)
+    fill(asked, grid)
+    return asked
+
+
+def fill(asked: Solution, grid: list[float]) -> None:
+    """Find where the metric reaches the target on a grid."""
+    gaps = {value: asked.gap(value) for value in grid}
+    known = [value for value in grid if gaps[value] is not None]
+    if not known:
+        raise DataError(
+            f"{asked.metric} has no value from {asked.today.text(grid[0])} to "
+            f"{asked.today.text(grid[-1])}: {asked.missing[grid[0]]}"
+        )
+    refuse_unmoved(asked, known)
+    if len(known) > 1 and all(
+        abs(gaps[value] or 0.0) <= EXACT * abs(asked.target_at(value)) for value in known
+    ):
+        raise DataError(
+            f"{asked.metric} of {asked.scenario} meets {asked.words} at every value of "
+            f"{asked.path}: there is nothing to find"
+        )
+    asked.points = [(value, asked.metric_at(value) if value in known else None) for value in grid]
+    asked.breaks = [broken(asked, one) for one in crossings(asked.gap, grid, asked.today.stepwise)]
+    if (today := asked.today.value) is not None:
+        asked.breaks.sort(key=lambda one: abs(one.value - today))
+    asked.reason = "" if asked.breaks else no_crossing(asked, known)
+    asked.notes = solution_notes(asked, grid, known)
+
+
+# ---------------------------------------------------------------- what is asked
+def target_of(until: str) -> tuple[str, str]:
+    """Return the metric and the target of METRIC=VALUE; a malformed text raises `UsageError`."""
+    metric, sign, words = (part.strip() for part in until.partition("="))
+    if not (sign and metric and words):
+        raise UsageError(
+            f"--until {until!r}: expected METRIC=VALUE, METRIC=+10% or METRIC=SCENARIO"
+        )
+    return metric, words
+
+
+def is_number_text(words: str) -> bool:
+    """Say whether a target is a number, and not the name of a scenario."""
+    return re.match(r"[+-]?(\d|\.\d)", words) is not None
+
+
+def level(words: str, centre: float, metric: str) -> float:
+    """Return a target that is a value, in the unit of the metric unless it names another, or a
+    change relative to today's.
+    """
+    unit = METRICS[metric].unit
+    with located(f"--until {metric}={words}"):
+        if re.fullmatch(r"[+-][-+.\deE]+\s*%", words):
+            target = centre * (1 + float(words.rstrip("% ")) / 100)
+        else:
+            target = (
+                float(words) if re.fullmatch(r"[-+.\deE]+", words) else parse_quantity(words, unit)
+            )
+    if not math.isfinite(target):
+        raise DataError(f"--until {metric}={words}: expected a finite number")
+    return target
+
+
+def ratio_or_own(values: Sequence[float]) -> float:
+    """Return the metric that was asked for: that of the scenario itself, or the ratio of the
+    baseline's to it.
+    """
+    own, *other = values
+    return float(perf_per_tco(other[0], own)) if other else own
+
+
+def mover(side: Evaluation, path: str, amount: VariedInput, metric: str, hold: bool) -> Mover:
+    """Return a side whose input moves: its plan is held where it cannot rest on the input, as
+    another search would only find it again.
+    """
+    plan = side.result.plan
+    if plan is not None and not hold:
+        inputs = inputs_of(side)
+        values = inputs.values()
+        inputs.workload.walk(inputs, values, None)
+        if path in values.inputs or path not in side.result.inputs:
+            plan = None
+    return Mover(side, path, amount, True, plan, metric)
+
+
+# ---------------------------------------------------------------- what is found
+def refuse_unmoved(asked: Solution, known: Sequence[float]) -> None:
+    """Refuse an input that moves neither the metric nor the target."""
+    for at in (asked.metric_at, asked.target_at):
+        levels = [at(value) for value in known]
+        if len(known) < 2 or max(levels) - min(levels) > EXACT * max(map(abs, levels)):
+            return
+    does = f"`tco sensitivity {asked.scenario} --metric {asked.metric}` says what does"
+    raise DataError(f"{asked.path} does not move {asked.metric} of {asked.scenario}; {does}")
+
+
+def broken(asked: Solution, one: Crossing) -> Break:
+    """Return a crossing as seen from today: the side on which the target is reached, or the value
+    that meets it.
+    """
+    sides = sorted(
+        (one.before, one.beyond), key=lambda value: abs(value - (asked.today.value or 0.0))
+    )
+    near, far = sides
+    gaps = {value: abs(asked.gap(value) or 0.0) for value in sides}
+    if min(gaps.values()) <= EXACT * abs(asked.target_at(near)):
+        near = far = min(sides, key=lambda value: gaps[value])
+    return Break(far, asked.metric_at(far), asked.metric_at(near))
+
+
+def no_crossing(asked: Solution, known: Sequence[float]) -> str:
+    """Return why the metric reaches its target nowhere."""
+    levels = [asked.metric_at(value) for value in known]
+    span = f"from {asked.today.text(known[0])} to {asked.today.text(known[-1])}"
+    unit = METRICS[asked.metric].unit
+    where = f"{span} {asked.metric} lies between {min(levels):.6g} and {max(levels):.6g} {unit}".rstrip()
+    if asked.target is not None:
+        return f"{where}; the target is {asked.target:.6g}"
+    side = "above" if levels[0] > asked.target_at(known[0]) else "below"
+    return f"{where}, {side} that of {asked.words} everywhere"
+
+
+def solution_notes(asked: Solution, grid: Sequence[float], known: Sequence[float]) -> list[str]:
+    """Return what is to be said beside: other scenarios that move along, values without an answer,
+    steps.
+    """
+    (own, *others), breaks = asked.movers, asked.breaks
+    notes = [
+        f"{asked.path} is moved in {one.side.scenario.name} {'too' if own.moves else 'alone'}"
+        for one in others
+        if one.moves
+    ]
+    lost = [value for value in grid if value not in known]
+    if lost:
+        first = f"the first at {asked.today.text(lost[0])}: {asked.missing[lost[0]]}"
+        notes.append(f"no answer at {len(lost)} of the {len(grid)} values looked at, {first}")
+    if asked.today.stepwise:
+        newest = newest_price(own.side.catalogue)
+        if breaks:
+            notes.append(
+                "prices are those of each month's last day: seen from today's date, the target is "
+                "reached in the month that is named"
+            )
+        if period(newest).last.toordinal() < grid[-1]:
+            notes.append(
+                f"{asked.today.text(grid[-1])} lies beyond the prices known: the last is of "
+                f"{newest}, and holds on"
+            )
+    elif any(one.metric != one.short for one in breaks):
+        notes.append(
+            "the metric moves in steps, as plans, tiers and switches come whole: a target within a "
+            "step is reached with it"
+        )
+    if len(breaks) > 1:
+        notes.append(
+            f"the target is reached at {len(breaks)} values; the nearest to today's comes first"
+        )
+    return notes
+
+
+# ---------------------------------------------------------------- where a function of one number is
+# zero
+Gap = Callable[[float], float | None]
+CLOSE = 4e-16  # of a number: two that are closer have none between
+MOST = 200  # steps, of which every one at least halves a bracket
+
+
+class Crossing(NamedTuple):
+    """The last number found before a zero and the first beyond it, in the order of the grid; both
+    are the zero where it is met.
+    """
+
+    before: float
+    beyond: float
+
+
+def crossings(gap: Gap, grid: Sequence[float], stepwise: bool = False) -> Iterator[Crossing]:
+    """Yield the zeros of a function between the neighbours of a grid, and on it; a stepwise one has
+    nothing between two neighbours.
+    """
+    at = [(one, gap(one)) for one in grid]
+    for place, (one, value) in enumerate(at):
+        if value == 0:
+            yield Crossing(one, one)
+        elif place + 1 < len(at):
+            other, its = at[place + 1]
+            if value is not None and its is not None and value * its < 0:
+                found = Crossing(one, other) if stepwise else narrowed(gap, one, other)
+                if found is not None:
+                    yield found
+
+
+def narrowed(gap: Gap, a: float, b: float) -> Crossing | None:
+    """Return the zero in a bracket, or the two sides of a jump over it; none where the function has
+    no value on the way.
+    """
+    at_a, at_b = gap(a), gap(b)
+    for _ in range(MOST):
+        middle = (a + b) / 2
+        if abs(b - a) <= CLOSE * max(abs(a), abs(b)) or middle in (a, b):
+            break
+        at_middle = gap(middle)
+        if at_a is None or at_b is None or at_middle is None:
+            return None
+        if at_middle == 0:
+            return Crossing(middle, middle)
+        slope = (at_middle**2 - at_a * at_b) ** 0.5
+        guess = middle + (middle - a) * (1 if at_a > at_b else -1) * at_middle / slope
+        at_guess = gap(guess)
+        if at_guess is None:
+            return None
+        if at_guess == 0:
+            return Crossing(guess, guess)
+        known = sorted(
+            [(a, at_a), (middle, at_middle), (guess, at_guess), (b, at_b)],
+            key=lambda one: abs(one[0] - a),
+        )
+        (a, at_a), (b, at_b) = next(pair for pair in pairwise(known) if pair[0][1] * pair[1][1] < 0)
+    return Crossing(a, b)

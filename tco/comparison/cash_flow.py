@@ -1,0 +1,485 @@
+"""The money of a scenario over time: what is paid and what comes in, month by month, and what an
+investor asks of it.
+
+It reads the flows that the chip-hour is folded from, so cash and annuity cannot disagree about what
+is paid. What is bought again or outlives the operation is paid again, or worth at its end what
+keeps its yearly charge. Finding a root is no formula: it happens here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from tco.catalog.system_tree import load_system
+from tco.core.errors import DataError, UsageError
+from tco.core.inputs import Values
+from tco.cost.cash_flows import (
+    MONTHLY,
+    OPERATION,
+    RATES,
+    SOLD,
+    Flow,
+    Payment,
+    Terms,
+    capital_recovery_factor,
+    discounted,
+    payment,
+    period_in_years,
+    rate_of_period,
+    resale,
+    yearly_capital,
+)
+from tco.cost.ledger import CIRCULAR, COMMITMENTS, COMMITTED
+from tco.cost.revenue import (
+    break_even_utilisation,
+    charged_share,
+    declining_book,
+    left_over,
+    matured_share,
+    price_path,
+    ramped_share,
+    rent_income,
+    share_after_stop,
+    straight_line_book,
+    token_income,
+)
+from tco.cost.site import idle_draw
+
+if TYPE_CHECKING:
+    from tco.catalog import Catalogue
+    from tco.scenario.result import Result
+
+ORDERED = ("servers", "storage", "network")  # classes of assets on which a deposit is asked
+INCOME, DEBT = "income", "finance/debt"  # lines that no flow of the cost has
+YEAR = 12  # months
+LOWEST, HIGHEST = -0.99, 1e4  # yearly rates of return beyond which nobody asks
+EXACT = 1e-10  # to which a rate of return is found
+
+
+class Book(NamedTuple):
+    """What the equipment is worth in the books at the end of a year."""
+
+    year: int
+    straight_line: float
+    declining: float
+
+
+class Money(NamedTuple):
+    """Payments by month and what follows from them. Money that comes in is negative."""
+
+    payments: list[Payment]
+    npv: float | None  # of what comes in less what goes out, before debt
+    irr: float | None  # a year
+    equity_irr: float | None  # with the debt
+    payback: int | None  # the first month by which everything is paid back, without interest
+    break_even_hour: float  # price of an hour that is let at which nothing is gained or lost
+    break_even_tokens: float | None  # the same of a million output tokens
+    break_even_utilisation: float | None  # at the price that is stated
+    delay_cost: float | None  # of one more month to the first revenue, a rack
+    tied_up: float  # paid before the first month of operation
+    carrying: float  # interest on it until then
+    books: list[Book]
+    market_rent: (
+        float | None
+    )  # of one of its chips, committed, at the scenario's date; none where nobody states one, or it is circular
+    turns: int | None  # the month by which that rent would have cost as much as owning has
+    notes: list[str]
+
+
+def money_of(
+    result: Result, catalogue: Catalogue, after: Result | None = None, swap: int = 0
+) -> Money:
+    """Return the money of a result by month; from a month of operation on it may run as another
+    variant of its system.
+    """
+    defaults = catalogue.document_inputs("defaults", "money", "money", "money")
+    values = Values(lambda path: result.inputs.get(path) or defaults[path])
+    chip = load_system(catalogue, result.system).chip
+    return Project(result, values, chip, market_rent(result, catalogue, chip), after, swap).money()
+
+
+def market_rent(result: Result, catalogue: Catalogue, chip: str) -> float | None:
+    """Return what a chip of a result is let for at its date, committed; None where no rent is known
+    but one that follows from its own cost.
+    """
+    name = next(
+        (name for name in COMMITMENTS[COMMITTED] if catalogue.has_part_value(chip, name)), None
+    )
+    if name is None:
+        return None
+    given = catalogue.part_input(chip, name, result.texts["terms.date"])
+    return None if given.source == CIRCULAR else given.value
+
+
+ENERGY = "site/energy"  # the line of which a part is paid by use
+
+
+class Project:
+    """One world that is bought, run for the life of its equipment, and let or sold by the hour or
+    the token.
+    """
+
+    def __init__(
+        self,
+        result: Result,
+        values: Values,
+        chip: str,
+        rent: float | None = None,
+        after: Result | None = None,
+        swap: int = 0,
+    ) -> None:
+        self.result, self.values, self.chip, self.market_rent = result, values, chip, rent
+        self.after, self.swap = after, swap
+        self.flows = result.lines
+        self.chips, self.rate = result.metrics["chips"], values["terms.rate"]
+        self.terms = Terms(
+            values, [asset for asset, path in RATES.items() if path in result.inputs]
+        )
+        self.months = months(values[OPERATION])
+        if after is not None and swap >= self.months:
+            raise DataError(
+                f"--swap: month {swap} lies beyond the {self.months} months the scale-up domain is "
+                "run (terms.life)"
+            )
+        self.time = np.arange(1.0, self.months + 1)
+        self.tokens = self.by_variant("output_tokens_per_s_per_chip")
+        self.lead, self.ramp = round(values["money.lead_time"]), values["money.ramp"]
+        self.up = self.by_variant("goodput")
+        self.used = self.up * values["terms.utilisation"]
+
+    def by_variant(self, metric: str) -> Any:
+        """Return a metric in every month, before and after a swap; None where either has none."""
+        old = self.result.metrics.get(metric)
+        new = old if self.after is None else self.after.metrics.get(metric)
+        return None if old is None or new is None else np.where(self.time > self.swap, new, old)
+
+    def money(self) -> Money:
+        """Return payments and everything that follows from them."""
+        rent, price = self.values["money.rent"], self.values["money.token_price"]
+        costs, income = list(self.costs(self.lead)), self.income(self.lead, rent, price)
+        loan = list(self.loan(costs))
+        notes, earns = [], bool(income)
+        npv = irr = equity = back = delay = None
+        if earns:
+            npv = self.net(costs, income)
+            irr, equity = (
+                rate_of_return([*costs, *income]),
+                rate_of_return([*costs, *income, *loan]) if loan else None,
+            )
+            back = payback([*costs, *income])
+            later = self.net(
+                list(self.costs(self.lead + 1)), self.income(self.lead + 1, rent, price)
+            )
+            delay = (npv - later) / float(self.result.metrics["racks"] or 1)
+        else:
+            notes.append(
+                "nothing is let or sold, so nothing is gained: --set money.rent or "
+                "money.token_price"
+            )
+        whole = net_present_value(
+            costs, self.rate
+        )  # both prices that pay it back are those at which income, linear in them, is as much
+        hour = -whole / net_present_value(self.income(self.lead, 1.0, 0.0), self.rate)
+        tokens = (
+            None
+            if self.tokens is None
+            else -whole / net_present_value(self.income(self.lead, 0.0, 1.0), self.rate)
+        )
+        linear = (
+            rent > 0 and not self.values["money.take_or_pay"]
+        )  # otherwise idle hours earn as well
+        utilisation = (
+            self.break_even(
+                hour,
+                hour
+                * net_present_value([one for one in costs if one.line == ENERGY], self.rate)
+                / whole,
+                rent,
+            )
+            if linear
+            else None
+        )
+        books = list(self.books())
+        ordered = sorted([*costs, *income, *loan], key=lambda one: one.month)
+        ahead = [
+            one._replace(month=one.month - self.lead) for one in costs if one.month <= self.lead
+        ]
+        tied = float(sum(one.usd for one in ahead))
+        carrying = net_present_value(ahead, self.rate) - tied
+        found = (
+            ordered,
+            npv,
+            irr,
+            equity,
+            back,
+            hour,
+            tokens,
+            utilisation,
+            delay,
+            tied,
+            carrying,
+            books,
+            self.market_rent,
+            self.turns(costs),
+            notes,
+        )
+        return Money(*found)
+
+    def break_even(self, hour: float, energy: float, rent: float) -> float:
+        """Return the utilisation at which a used hour costs its rent, of which the part of the
+        energy that idle racks do not draw is paid by use.
+        """
+        use, power = (
+            self.values["terms.utilisation"],
+            self.result.metrics["it_power_w_per_chip"] * self.chips,
+        )
+        lines = self.result.bill.lines if self.result.bill else []
+        chips = sum(float(line.power) for line in lines if line.part == self.chip)
+        idle = idle_draw(
+            chips, power, self.values["site.idle_chips"], self.values["site.idle_rest"]
+        )
+        by_use = energy * (1 - idle) * use / (idle + (1 - idle) * use)
+        return float(break_even_utilisation((hour - by_use) * use, rent - by_use))
+
+    # ---------------------------------------------------------------- what goes out
+    def costs(self, lead: int) -> Iterator[Payment]:
+        """Yield what is paid: things when they are bought, what recurs from the first month of
+        operation, and what is left at its end.
+        """
+        for flow in self.flows:
+            if not flow.recurs:
+                yield from self.purchases(flow, lead)
+        last = self.months if self.after is None else self.swap
+        yield from self.recurring(self.flows, lead, 1, last)
+        if self.after is not None:
+            yield from upgrade_payments(self.result, self.after, lead + self.swap)
+            yield from self.recurring(self.after.lines, lead, self.swap + 1, self.months)
+
+    def recurring(
+        self, flows: Iterable[Flow], lead: int, first: int, last: int
+    ) -> Iterator[Payment]:
+        """Yield what recurs from one month of operation to another."""
+        for flow in flows:
+            if flow.recurs:
+                each = payment(flow.amount, flow.recurrence)
+                months = range(flow.first_month, last + 1, flow.recurrence)
+                yield from (
+                    Payment(lead + month, each, flow.path) for month in months if month >= first
+                )
+
+    def purchases(self, flow: Flow, lead: int) -> Iterator[Payment]:
+        """Yield what a thing costs, as often as it is bought while the world runs, and what comes
+        back.
+        """
+        life, month = months(flow.life), 0
+        share = self.values["money.deposit"] if flow.asset in ORDERED else 0.0
+        if share:
+            yield Payment(-round(self.values["money.deposit_lead"]), flow.amount * share, flow.path)
+        while month < self.months:
+            again = month > 0
+            yield Payment(
+                lead + month if again else 0,
+                flow.amount if again else flow.amount * (1 - share),
+                flow.path,
+            )
+            month += life
+            if flow.asset in SOLD:
+                yield Payment(lead + month, resale(flow.amount, flow.residual), flow.path)
+        if month > self.months:
+            interest, each = self.terms.monthly(self.terms.paths(flow.asset)[0])
+            rest = capital_recovery_factor(interest, period_in_years(month - self.months), each)
+            whole = self.terms.recovery(flow.asset)
+            yield Payment(lead + self.months, -left_over(flow.amount, whole, rest), flow.path)
+
+    def loan(self, costs: Iterable[Payment]) -> Iterator[Payment]:
+        """Yield what is borrowed of the purchases, and its repayment in equal monthly amounts."""
+        share = self.values["money.debt_share"]
+        if not share:
+            return
+        principal = share * sum(one.usd for one in costs if one.month <= 0)
+        term = self.values["money.debt_term"]
+        interest = rate_of_period(self.values["money.debt_rate"], MONTHLY)
+        each = payment(
+            yearly_capital(
+                principal, capital_recovery_factor(interest, term, period_in_years(MONTHLY))
+            ),
+            MONTHLY,
+        )
+        yield Payment(0, -principal, DEBT)
+        yield from (Payment(month, each, DEBT) for month in range(1, months(term) + 1))
+
+    # ---------------------------------------------------------------- what comes in
+    def income(self, lead: int, rent: Any, price: Any) -> list[Payment]:
+        """Return what hours at a rent and tokens at a price fetch from the first month of operation
+        on, under a contract and after it.
+        """
+        if rent <= 0 and (price <= 0 or self.tokens is None):
+            return []
+        share, left, fixed = self.shares(lead)
+        amounts = np.zeros(self.months)
+        if rent > 0:
+            amounts = amounts + rent_income(rent, self.chips, share) * left
+        if price > 0 and self.tokens is not None:
+            mature = matured_share(
+                self.time, self.values["money.maturity_start"], self.values["money.maturity_time"]
+            )
+            amounts = amounts + token_income(price, self.tokens, self.chips, share) * left * mature
+        ahead = self.values["money.prepayment"] * amounts[:fixed]
+        amounts[:fixed] -= ahead
+        paid = [Payment(lead, -float(ahead.sum()), INCOME)] if fixed and ahead.any() else []
+        return [
+            *paid,
+            *(
+                Payment(lead + month, -amount, INCOME)
+                for month, amount in enumerate(amounts.tolist(), start=1)
+            ),
+        ]
+
+    def shares(self, lead: int) -> tuple[Any, Any, int]:
+        """Return the share of the hours that is paid for and what is left of the price in every
+        month, and the months of the contract.
+        """
+        share, left = (
+            self.used * ramped_share(self.time, self.ramp),
+            price_path(self.values["money.price_fall"], self.time + lead),
+        )
+        fixed = min(months(self.values["money.contract"]), self.months)
+        least = self.up * self.values["money.take_or_pay"]
+        share[:fixed], left[:fixed] = charged_share(share[:fixed], least[:fixed]), 1.0
+        if self.after is not None:
+            share[self.swap] = share[self.swap] * share_after_stop(self.values["money.swap_stop"])
+        return share, left, fixed
+
+    # ---------------------------------------------------------------- what follows
+    def net(self, costs: list[Payment], income: list[Payment]) -> float:
+        """Return what is gained, at month 0."""
+        return -net_present_value([*costs, *income], self.rate)
+
+    def turns(self, costs: list[Payment]) -> int | None:
+        """Return the first month by which renting the chips would have cost what owning them has,
+        without interest; None if none does.
+        """
+        if self.market_rent is None:
+            return None
+        hours = np.arange(1.0, self.months + 1)
+        rented = rent_income(self.market_rent, self.chips, hours)
+        owned = np.array(
+            [sum(one.usd for one in costs if one.month - self.lead <= month) for month in hours]
+        )
+        months = np.flatnonzero(rented >= owned)
+        return int(months[0]) + 1 if months.size else None
+
+    def books(self) -> Iterator[Book]:
+        """Yield the book value of servers, storage and network at the end of each year, by both
+        usual ways.
+        """
+        price = sum(float(flow.amount) for flow in self.flows if flow.asset in ORDERED)
+        residual, life = self.values["terms.residual"], self.values[OPERATION]
+        for year in range(round(float(life)) + 1):
+            even = float(straight_line_book(price, residual, float(year), life))
+            yield Book(
+                year,
+                even,
+                float(declining_book(price, self.values["money.declining"], float(year))),
+            )
+
+
+def months(years: Any) -> int:
+    """Return the months of some years."""
+    return round(12 * float(years))
+
+
+def by_month(payments: Sequence[Payment]) -> tuple[Any, Any]:
+    """Return the months from the first payment to the last, and what is paid in each."""
+    if not payments:
+        return np.zeros(0), np.zeros(0)
+    when = np.array([one.month for one in payments])
+    paid = np.bincount(when - when.min(), [one.usd for one in payments])
+    return np.arange(float(when.min()), float(when.max()) + 1), paid
+
+
+def net_present_value(payments: Sequence[Payment], rate: Any) -> float:
+    """Return what payments are worth at month 0."""
+    time, paid = by_month(payments)
+    return float(discounted(paid, rate, time).sum())
+
+
+def rate_of_return(payments: Sequence[Payment]) -> float | None:
+    """Return the growth of a year at which payments are worth nothing; None where what goes out
+    never comes back, or nothing goes out.
+    """
+    time, paid = by_month(payments)
+
+    def owed(growth: float) -> float:
+        quoted = YEAR * ((1 + growth) ** (1 / YEAR) - 1)
+        return float(discounted(paid, quoted, time).sum())
+
+    low, high = LOWEST, HIGHEST
+    if not paid.size or owed(low) >= 0 or owed(high) <= 0:
+        return None
+    while high - low > EXACT * (1 + abs(low)):  # halving never leaves the bracket
+        middle = (low + high) / 2
+        low, high = (middle, high) if owed(middle) < 0 else (low, middle)
+    return (low + high) / 2
+
+
+def payback(payments: Sequence[Payment]) -> int | None:
+    """Return the first month after which what has come in covers all that has gone out so far, and
+    stays so; None if it never does.
+    """
+    time, paid = by_month(payments)
+    owed = np.cumsum(paid)
+    behind = np.flatnonzero(owed > 0)
+    if behind.size and behind[-1] == owed.size - 1:
+        return None
+    return int(time[behind[-1] + 1]) if behind.size else int(time[0])
+
+
+# ---------------------------------------------------------------- parts that change while it runs
+FORM = re.compile(r"(?P<key>[\w-]+)=(?P<value>[^@=]+)@(?P<month>\d+)")
+
+
+class SystemUpgrade(NamedTuple):
+    """A variant of the system that stands from a month of operation on."""
+
+    key: str
+    value: str
+    month: int  # of operation, the last of the old parts
+
+
+def swap_of(text: str) -> SystemUpgrade:
+    """Return the swap that `KEY=VALUE@MONTH` names; anything else raises `UsageError`."""
+    found = FORM.fullmatch(text)
+    if found is None or not int(found["month"]):
+        raise UsageError(
+            f"--swap {text}: expected a variant and a month of operation, such as switch=gen2@24"
+        )
+    return SystemUpgrade(found["key"], found["value"], int(found["month"]))
+
+
+def upgrade_payments(before: Result, after: Result, month: int) -> Iterator[Payment]:
+    """Yield what the parts cost that the new variant has more of, in the month they are put in: the
+    old ones fetch nothing.
+    """
+    had = priced_part_counts(before)
+    prices = (
+        {line.part: line.unit_price for line in after.bill.lines if line.unit_price is not None}
+        if after.bill
+        else {}
+    )
+    for part, count in priced_part_counts(after).items():
+        if part in prices and count > had.get(part, 0.0):
+            yield Payment(month, prices[part] * (count - had.get(part, 0.0)), f"swap/{part}")
+
+
+def priced_part_counts(result: Result) -> dict[str, float]:
+    """Return how many of each part that is priced by itself stand in a world."""
+    found: dict[str, float] = {}
+    for line in result.bill.lines if result.bill else []:
+        if line.extended is not None:
+            found[line.part] = found.get(line.part, 0.0) + line.quantity
+    return found

@@ -1,0 +1,239 @@
+"""The points of frontiers held against each other: how sure each is, and which design, a system on
+one of its plans, beats which.
+
+At each point every input is drawn within its range, and each draw chooses its plan anew. The draws
+are those of a comparison, and so is what is asked of them: the interactivity is the point's own,
+and the batch is solved for it in each draw. The band of the plan that a workload chooses is the
+range `compare` gives it. A draw in which no plan reaches the interactivity lies beyond the worse
+end of every metric. With `hold` the plan is the point's own in every draw.
+
+A design beats another that it is behind in nothing and ahead of in something. Figures count at the
+digits that are shown, so that a batch solved to the last sequence beats none that is as good. Only
+designs that serve one workload are held against each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from tco.comparison.curve import DRAWS, SEED, metric_percentiles
+from tco.performance.serving.plans import DecodePlan, PrefillPlan, ServingPlan
+from tco.sampling.response import Response, response_of, valued
+from tco.scenario.beliefs import Array, Dice
+from tco.scenario.evaluate_samples import Draws, Many
+from tco.scenario.metrics import MORE_IS_BETTER
+
+if TYPE_CHECKING:
+    from tco.comparison.frontier import Frontier, Point
+
+BANDED = (
+    "usd_per_million_output_tokens",
+    "usd_per_million_tokens",
+    "output_tokens_per_s_per_chip",
+    "tokens_per_s_per_facility_mw",
+)
+ASKED = "workload.interactivity"
+# points, so few that pilot draws lie near each: what is best at the quickest is best at no other
+AT_ONCE = 8
+
+
+class Band(NamedTuple):
+    """What the draws say of one point."""
+
+    ranges: dict[
+        str, dict[str, Any] | None
+    ]  # P10, P50 and P90 of each metric, with the reason where one is none
+    draws: dict[
+        str, Array
+    ]  # every draw of each metric; nan where one does not reach the interactivity
+
+    @property
+    def meets(self) -> Array:
+        """Whether a draw reaches the interactivity."""
+        return np.isfinite(self.draws[BANDED[0]])
+
+
+def add_bands(frontier: Frontier, hold: bool) -> None:
+    """Draw the inputs of a frontier at each of its points, those of both pools one system."""
+    if not frontier.points or frontier.held is None:
+        return
+    pool, frontier.hold = frontier.decode, hold
+    response = response_of(pool.asked, hold)
+    if not response.ranges:
+        frontier.unsure = "no input of it has a range"
+        return
+    dice = Dice(response.catalogue, SEED, 0, DRAWS)
+    draws = dice.settings(response.ranges)
+    speeds = np.array(
+        [
+            pool.values[ASKED] if point.chosen else point.tokens_per_s_per_user
+            for point in frontier.points
+        ]
+    )
+    alone = [place for place, point in enumerate(frontier.points) if hold or point.chosen]
+    bands: dict[int, Band] = {}
+    for start in range(0, len(speeds) if not hold else 0, AT_ONCE):
+        bands |= enumerate(
+            bands_in(at_speeds(response, draws, speeds[start : start + AT_ONCE])), start
+        )
+    # so few draws are weighed with every plan, as those of a comparison are, or each has a plan of
+    # its own
+    for place in alone:
+        own = replace(
+            response,
+            structure=response.structure
+            and response.structure._replace(plan=plan_of_point(frontier.held, place)),
+        )
+        (bands[place],) = bands_in(at_speeds(own, draws, speeds[place : place + 1]))
+    frontier.bands = [bands[place] for place in range(len(speeds))]
+
+
+def plan_of_point(plans: ServingPlan, place: int) -> ServingPlan:
+    """Return the plan of one point."""
+    decode, prefill = (
+        [float(axis[place]) for axis in pool] for pool in (plans.decode, plans.prefill)
+    )
+    return ServingPlan(DecodePlan(*decode), PrefillPlan(*prefill))
+
+
+def at_speeds(response: Response, draws: Many, speeds: Array) -> Draws:
+    """Evaluate the draws at some interactivities, one after the other."""
+    every = {path: (np.tile(many, len(speeds)), unit) for path, (many, unit) in draws.items()}
+    return response.evaluate_at(every | {ASKED: (np.repeat(speeds, DRAWS), "token/s")})
+
+
+def bands_in(made: Draws) -> list[Band]:
+    """Return the bands of some points, whose draws stand one after the other."""
+    points = len(made.meets) // DRAWS
+    draws = {
+        metric: valued(made, metric).reshape(points, DRAWS)
+        for metric in BANDED
+        if made.metrics[metric] is not None
+    }
+    every = [{metric: many[place] for metric, many in draws.items()} for place in range(points)]
+    return [
+        Band({metric: metric_percentiles(metric, many) for metric, many in own.items()}, own)
+        for own in every
+    ]
+
+
+AXES = (
+    "usd_per_million_output_tokens",
+    "output_tokens_per_s_per_chip",
+    "tokens_per_s_per_user",
+    "tokens_per_s_per_facility_mw",
+)
+DIGITS = 4
+
+
+class Design(NamedTuple):
+    """A system, or a pair of pools, on one of its plans."""
+
+    frontier: Frontier
+    place: int  # of its point on the frontier
+    by: Design | None = None  # that beats it; none where no design does
+
+    @property
+    def point(self) -> Point:
+        """The plan, and what it gives."""
+        return self.frontier.points[self.place]
+
+    @property
+    def figures(self) -> list[float]:
+        """What it is held against others by, in the order of `AXES`."""
+        return [getattr(self.point, axis) for axis in AXES]
+
+    @property
+    def changes(self) -> dict[str, float]:
+        """What the other has more of, as a share of the design's own; below zero what it has less
+        of.
+        """
+        if self.by is None:
+            return {}
+        return {
+            axis: theirs / own - 1
+            for axis, own, theirs in zip(AXES, self.figures, self.by.figures, strict=True)
+        }
+
+    @property
+    def chance(self) -> float | None:
+        """The share of draws in which it is beaten still, of those in which either keeps its
+        interactivity; none where nothing was drawn.
+        """
+        if self.by is None or not (self.frontier.bands and self.by.frontier.bands):
+            return None
+        own, theirs = (one.frontier.bands[one.place] for one in (self, self.by))
+        if not (either := own.meets | theirs.meets).any():
+            return None
+        leads = [
+            sign_of(axis) * (theirs.draws[axis] - own.draws[axis])
+            for axis in AXES
+            if axis in own.draws
+        ]
+        beaten = theirs.meets & (~own.meets | (np.minimum.reduce(leads) >= 0))
+        return float(beaten[either].mean())
+
+
+def designs_of(frontiers: Sequence[Frontier]) -> list[Design]:
+    """Return every point of some frontiers as a design, the quickest first, each with what beats
+    it.
+
+    All that a system can do lies on its frontier: on one system, or one pair of pools, a plan that
+    makes more at a speed also costs and draws less a token. Of several that beat a design the one
+    is named that is furthest ahead where it is least ahead.
+    """
+    found = []
+    for workload in dict.fromkeys(frontier.decode.workload for frontier in frontiers):
+        alike = [
+            Design(frontier, place)
+            for frontier in frontiers
+            if frontier.decode.workload == workload
+            for place in range(len(frontier.points))
+        ]
+        alike.sort(
+            key=lambda design: (
+                -design.point.tokens_per_s_per_user,
+                design.point.usd_per_million_output_tokens,
+            )
+        )
+        best = beaten_by(merits([design.figures for design in alike])) if alike else ()
+        found += [
+            design._replace(by=None if by < 0 else alike[by])
+            for design, by in zip(alike, best, strict=True)
+        ]
+    return found
+
+
+def merits(figures: Sequence[Sequence[float]]) -> Array:
+    """Return figures at the digits that count, as logarithms of which more is better; a row for
+    each design.
+    """
+    rounded = np.array([[float(f"{figure:.{DIGITS - 1}e}") for figure in row] for row in figures])
+    found: Array = np.array([sign_of(axis) for axis in AXES]) * np.log(rounded)
+    return found
+
+
+def sign_of(axis: str) -> float:
+    """Return one for an axis of which more is better, else minus one."""
+    return 1.0 if axis in MORE_IS_BETTER else -1.0
+
+
+def beaten_by(merits: Array) -> Array:
+    """Return for each row the place of the one that beats it by most where it beats it by least, -1
+    for a row that none beats.
+
+    What beats a row is at least as good on every axis and better on one; it is itself beaten by
+    none.
+    """
+    least, most = np.full((len(merits),) * 2, np.inf), np.full((len(merits),) * 2, -np.inf)
+    for axis in merits.T:  # rows that may beat stand in columns
+        ahead = axis[None, :] - axis[:, None]
+        least, most = np.minimum(least, ahead), np.maximum(most, ahead)
+    beats = np.asarray((least >= 0) & (most > 0))
+    free = ~beats.any(axis=1)
+    lead = np.where(beats & free, least, -1.0)
+    return np.where(free, -1, lead.argmax(axis=1))

@@ -1,0 +1,174 @@
+"""Which measurements tell of an input: those that would narrow a regime most, and those at hand
+that would notice if it were another.
+
+A measurement of a kind, such as of collectives on one family's chips, pins the inputs that a fit of
+that kind may move. Once they are known the standard deviation of the ranks of the leader's
+performance per cost over its rival's narrows by 1 - sqrt(1 - share of the variance). Every row at
+hand is predicted as it is when it is scored, with an input at its value, its P5 and its P95. What
+moves no row is constrained by none: its range is what is believed of it, and nothing that was
+measured.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+
+from tco.catalog import Catalogue
+from tco.comparison.records import Measurement, Notice, Regime
+from tco.comparison.regret import shares_of_best
+from tco.comparison.value_of_information import gain, noisy_deviates, standardised_measurement_error
+from tco.core.errors import DataError
+from tco.core.files import data_directory, read_csv
+from tco.core.inputs import as_number
+from tco.core.provenance import Input
+from tco.performance.deployment import EFFICIENCY
+from tco.sampling.drivers import leading_drivers, narrowing, rank_share
+from tco.sampling.response import Quantity
+from tco.scenario.beliefs import Array, Range
+from tco.scenario.resolve import plain_inputs
+from tco.validation.fit import COLUMNS
+from tco.validation.measured import read_measured, texts
+from tco.validation.run import PREDICTORS
+from tco.validation.score import tried
+from tco.validation.specifications import Specifications
+
+NAMED, DRIVERS = 3, 8  # measurements an answer names, and inputs that move a regime
+KINDS = ("kernels", "collectives", "inference", "training")
+FREE = {
+    EFFICIENCY: "inference",
+    "unexplained_serving": "inference",
+    "unexplained_training": "training",
+}  # what no fit moves
+
+
+@cache
+def kind_of_rows() -> Mapping[str, str]:
+    """Return by which kind of measurements each parameter of practice is fitted."""
+    found = dict(FREE)
+    for file in sorted((data_directory() / "fits").glob("*.csv")):
+        kind = next((kind for kind in KINDS if file.stem.endswith(kind)), None)
+        if kind is not None:
+            found |= {row["attribute"]: kind for _, row in read_csv(file, COLUMNS)}
+    return found
+
+
+def regime_with_evidence(
+    regime: Regime, ratio: Quantity, costs: Array, catalogue: Catalogue
+) -> Regime:
+    """Return a regime with the inputs that move the ratio of its leader to its rival, and the
+    measurements that would narrow it.
+
+    `costs` are those of every choice in every draw, by which a measurement is worth something to
+    who chooses.
+    """
+    places = {path: ratio.dice.correlated_deviates(one) for path, one in ratio.ranges.items()}
+    return regime._replace(
+        drivers=leading_drivers(
+            ratio.ranges, ratio.one_at_a_time_values(), ratio.together, DRIVERS
+        ),
+        measurements=measurements_of(ratio.drawn(), ratio.ranges, places, costs, catalogue),
+    )
+
+
+def measurements_of(
+    many: Array,
+    ranges: Mapping[str, Range],
+    places: Mapping[str, Array],
+    costs: Array,
+    catalogue: Catalogue,
+) -> list[Measurement]:
+    """Return the measurements that narrow some draws of a ratio most, each with the share by which
+    it does and with what it is worth.
+    """
+    groups: dict[tuple[str, str], list[str]] = {}
+    for path in ranges:
+        group, *owner, name = path.split(".")
+        if group == "performance" and name in kind_of_rows():
+            whose = (
+                owner[-1].removeprefix("configuration-").removeprefix("run-")
+            )  # a run of its own tells of both
+            groups.setdefault((kind_of_rows()[name], whose), []).append(path)
+    shares = [
+        (rank_share(many, [places[path] for path in paths]) or 0.0, *one)
+        for one, paths in groups.items()
+    ]
+    most = sorted(shares, key=lambda one: (-one[0], one[1:]))[:NAMED]
+    reached, kept = np.isfinite(costs).any(axis=0), shares_of_best(costs)
+    found = []
+    for share, kind, whose in most:
+        seen = [places[path][reached] for path in groups[kind, whose]]
+        errors = [
+            standardised_measurement_error(catalogue, kind, ranges[path])
+            for path in groups[kind, whose]
+        ]
+        if share > 0:
+            found.append(
+                Measurement(
+                    kind,
+                    whose,
+                    narrowing(share),
+                    gain(kept, seen),
+                    gain(kept, noisy_deviates(seen, errors)),
+                )
+            )
+    return found
+
+
+STILL = 1e-9  # relative change of a prediction that is none
+
+
+def evidence_of(catalogue: Catalogue, inputs: Mapping[str, Input]) -> list[Notice]:
+    """Return how some inputs show in the rows that travel with the program; an input that shows in
+    none is left out.
+    """
+    asked = [
+        one
+        for one in inputs.values()
+        if one.path.startswith("performance.") and one.low is not None and one.high is not None
+    ]
+    found: dict[tuple[str, str], list[Array]] = {}
+    for file in sorted((data_directory() / "measured").glob("*.csv.gz")) if asked else ():
+        for kind, logs in errors_in(catalogue, file, asked):
+            for at, one in enumerate(asked):
+                own = logs[[1 + 2 * at, 0, 2 + 2 * at]]
+                moved = (np.abs(own - own[1]) > STILL).any(axis=0)
+                if moved.any():
+                    found.setdefault((one.path, kind), []).append(own[:, moved])
+    notices = []
+    for (path, kind), parts in found.items():
+        every = np.concatenate(parts, axis=1)
+        notices.append(
+            Notice(path, kind, every.shape[1], tuple(np.sqrt(np.mean(every**2, axis=1)).tolist()))
+        )
+    return notices
+
+
+def errors_in(
+    catalogue: Catalogue, file: Path, asked: Sequence[Input]
+) -> Iterator[tuple[str, Array]]:
+    """Yield the kind of a file, and the logarithms of the errors of each chip's rows: all inputs at
+    their values first, then each at both ends.
+    """
+    kind, table = read_measured(file)
+    values = plain_inputs(catalogue, {}).values(as_number)
+    chips = Specifications(catalogue, values, texts(table, "accelerator"))
+    sets = 1 + 2 * len(asked)
+    for at, one in enumerate(asked):
+        column = np.full((sets, 1), one.value)
+        column[1 + 2 * at :][:2, 0] = one.low, one.high
+        values[one.path] = column
+    for part in sorted({*chips.parts} - {""}):
+        rows = chips.parts == part
+        made = tried(PREDICTORS[kind], table[rows].reset_index(drop=True), chips.rows(rows))
+        if not isinstance(made, DataError) and (scored := made.skip == "").any():
+            yield (
+                kind,
+                np.log(
+                    np.broadcast_to(made.predicted, (sets, int(rows.sum())))[:, scored]
+                    / made.target[scored]
+                ),
+            )

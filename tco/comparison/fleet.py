@@ -1,0 +1,223 @@
+"""A site filled with one system, and several systems bought one after the other for one power: what
+each comes to, and all so far.
+
+What the grid gives must carry the worst hour, so peak PUE decides how many racks stand; energy is
+paid for at the typical one. A wave of a fleet is a scenario, the power of the grid it takes, and
+the date whose prices it pays; each fills a site of its own. A system that is not there in numbers
+at its date comes when it is, and counts from then on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from tco.core.errors import DataError, UsageError, located
+from tco.core.units import parse_quantity
+from tco.cost.cash_flows import chips_cost
+from tco.cost.price_dates import MONTHS, year_of
+from tco.cost.revenue import rent_income, token_income
+from tco.cost.site import sellable_power, sellable_share, worlds_in_power, yearly_margin
+from tco.evaluation.evaluation import Evaluation, evaluate_each
+from tco.scenario.pricing import FENCE, SIDECAR, SITE_POWER, worlds_in_a_rack
+
+if TYPE_CHECKING:
+    from tco.scenario.result import Result
+
+SUMMED = ("site_power_w", "racks", "chips", "it_power_w", "capex_usd", "output_tokens_per_s")
+
+
+class Wave(NamedTuple):
+    """One purchase as it was asked for."""
+
+    scenario: str
+    power: str
+    date: str  # empty: that of the scenario
+
+
+class Stage(NamedTuple):
+    """A wave and what it comes to, with all waves up to it."""
+
+    scenario: str
+    date: str
+    arrives: str  # when its system is there in numbers, or the date where it is by then
+    own: dict[str, float | None]
+    so_far: dict[str, float | None]
+    hall_cooling: str | None  # of the hall that its racks fill
+
+
+class FleetRollout(NamedTuple):
+    """All waves in the order in which they come."""
+
+    stages: list[Stage]
+    power: float | None  # that all of them share
+    asked: list[Evaluation]
+    late: list[str]  # which waves wait, and for how long
+
+
+def wave_of(text: str) -> Wave:
+    """Return the wave that `SCENARIO:POWER[:DATE]` names; anything else raises `UsageError`."""
+    parts = [part.strip() for part in text.split(":")]
+    if len(parts) not in (2, 3) or not all(parts):
+        raise UsageError(
+            f"{text}: expected SCENARIO:POWER or SCENARIO:POWER:DATE, such as 'trn3-nl72x2:500 "
+            "MW:2026-06'"
+        )
+    return Wave(parts[0], parts[1], parts[2] if len(parts) == 3 else "")
+
+
+def fleet_of(
+    waves: Sequence[Wave], budget: str | None, data: Path | None, settings: Mapping[str, str]
+) -> FleetRollout:
+    """Return what a fleet comes to; waves that take more than the budget raise `DataError`."""
+    limit = None if budget is None else parsed(budget, "--power")
+    taken = sum(parsed(wave.power, wave.scenario) for wave in waves)
+    if limit is not None and taken > limit * (1 + 1e-9):
+        raise DataError(f"the waves take {taken / 1e6:,.0f} MW, --power has {limit / 1e6:,.0f} MW")
+    found = []
+    for wave in waves:
+        dated = {"terms.date": wave.date} if wave.date else {}
+        found += evaluate_each([wave.scenario], data, {**settings, **dated, SITE_POWER: wave.power})
+    asked = sorted(
+        found,
+        key=lambda one: (
+            year_of(one.result.texts["terms.date"])
+            + (one.result.available.months if one.result.available else 0.0) / MONTHS
+        ),
+    )
+    stages: list[Stage] = []
+    late = []
+    for one in asked:
+        own, date, there = of_wave(one), one.result.texts["terms.date"], one.result.available
+        late += late_notes(one.name, one.result)
+        arrives = there.volume if there is not None and there.months else date
+        before = stages[-1].so_far if stages else {}
+        sums = {
+            name: (before.get(name, 0.0), value) for name, value in own.items()
+        }  # none as soon as one of their terms is unknown
+        so_far: dict[str, float | None] = {
+            name: None if None in pair else sum(pair)  # type: ignore[arg-type]
+            for name, pair in sums.items()
+        }
+        stages.append(Stage(one.name, date, arrives, own, so_far, one.result.hall_cooling))
+    return FleetRollout(stages, limit, asked, late)
+
+
+def late_notes(name: str, result: Result) -> list[str]:
+    """Return a note where a system is not there in numbers at its date: what it fills stands empty
+    until then.
+    """
+    found, date = result.available, result.texts["terms.date"]
+    if found is None or not found.months:
+        return []
+    return [
+        f"{name}: not there in numbers in {date}: it arrives in {found.words}, {found.months:.1f} "
+        f"months later, at the prices of {date}"
+    ]
+
+
+def parsed(power: str, where: str) -> float:
+    """Return a power in watts; one that is none raises `DataError`."""
+    with located(where):
+        found = parse_quantity(power, "W")
+    if found <= 0:
+        raise DataError(f"{where}: a power of {power} fills nothing")
+    return found
+
+
+def of_wave(one: Evaluation) -> dict[str, float | None]:
+    """Return what one wave comes to: its halls, and what they cost in a year."""
+    hall = filled_hall(one)
+    cost, waiting = (
+        one.result.metrics[name] for name in ("tco_usd_per_chip_hour", "waiting_usd_per_chip")
+    )
+    return {name: hall[name] for name in SUMMED} | {
+        "cost_usd_per_year": None if cost is None else float(chips_cost(hall["chips"], cost)),
+        "waiting_usd": None if waiting is None else float(waiting * hall["chips"]),
+    }
+
+
+# ---------------------------------------------------------------- a site filled with one system
+def filled_hall(one: Evaluation) -> dict[str, Any]:
+    """Return what a system makes of its site's power; too little for any of its racks raises
+    `DataError` with what they take.
+    """
+    hall = hall_of(one.result)
+    if hall is None or not hall["chips"]:
+        metrics = one.result.metrics
+        least = (
+            float(metrics["peak_facility_power_w_per_chip"] or 0)
+            * float(metrics["chips"] or 0)
+            / 1e6
+        )
+        asked = one.result.inputs[SITE_POWER].value / 1e6
+        raise DataError(
+            f"{one.name}: {asked:g} MW carry no scale-up domain of {one.result.system}, the least "
+            f"that do are {least:.3g} MW"
+        )
+    return hall
+
+
+HOURS_PER_MONTH, WATTS_PER_MEGAWATT = 730.0, 1e6
+
+
+def hall_of(result: Result) -> dict[str, float | None] | None:
+    """Return what a system makes of its site's power; None where its racks do not fit, or nobody
+    states the power.
+
+    The network is a share of the scenario's cluster. Tokens are those of the hours that are
+    available and used. A margin needs what an hour or a million tokens fetches (`money.rent`,
+    `money.token_price`), and counts the same hours.
+    """
+    if result.bill is None or not result.lines or SITE_POWER not in result.inputs:
+        return None
+    inputs, metrics = result.inputs, result.metrics
+    power, chips = inputs[SITE_POWER].value, float(metrics["chips"] or 0)
+    world = float(metrics["it_power_w_per_chip"] or 0) * chips
+    crowded = inputs.get(f"parts.{SIDECAR}.hall_share")
+    share = 1.0 if crowded is None else crowded.value
+    sold = sellable_share(*(inputs[path].value for path in FENCE))
+    worlds = float(worlds_in_power(sellable_power(power, sold) * share, world))
+    racks = float(metrics["racks"] or 0)
+    together = (
+        worlds_in_a_rack(inputs["site.rack_kw_max"].value, float(result.bill.power), racks)
+        or 1 / racks
+    )
+    rate = metrics["output_tokens_per_s_per_chip"]
+    building = next((line.usd for line in result.lines if line.path == "site/building"), None)
+    return {
+        "site_power_w": power,
+        "worlds": worlds,
+        "racks": float(-(-worlds // together)) if together >= 1 else worlds * racks,
+        "chips": worlds * chips,
+        "it_power_w": worlds * world,
+        "capex_usd": worlds * float(metrics["capex_usd"] or 0),
+        "building_usd": None if building is None else worlds * float(building),
+        "output_tokens_per_s": None if rate is None else worlds * chips * rate * used_share(result),
+        "margin_usd_per_mw_year": margin(result, worlds * chips, power),
+    }
+
+
+def used_share(result: Result) -> float:
+    """Return the share of the hours in which chips are up and used."""
+    return float(result.metrics["goodput"] or 0) * float(result.inputs["terms.utilisation"].value)
+
+
+def margin(result: Result, chips: float, power: float) -> float | None:
+    """Return what a megawatt of the site earns in a year beyond the cost of its chips; None where
+    nothing is let or sold.
+    """
+    inputs, rate = result.inputs, result.metrics["output_tokens_per_s_per_chip"]
+    rent, price = (
+        inputs[path].value if path in inputs else 0.0
+        for path in ("money.rent", "money.token_price")
+    )
+    if not rent and not (price and rate):
+        return None
+    used = used_share(result)
+    month = float(rent_income(rent, 1.0, used)) + (
+        float(token_income(price, rate, 1.0, used)) if rate else 0.0
+    )
+    cost = float(result.metrics["tco_usd_per_chip_hour"] or 0)
+    return float(yearly_margin(month / HOURS_PER_MONTH, cost, chips, power)) * WATTS_PER_MEGAWATT

@@ -1,0 +1,529 @@
+"""The frontier of serving: what each interactivity costs, over every plan and batch of the search,
+on one system or on two.
+
+Prefill plans, decode plans and batches are the axes of one array evaluation. A decode pool may take
+its prompts from a prefill pool of another system: a token then costs what the chips of both cost,
+in the proportion the workload asks for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from os.path import isfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from tco.catalog import Catalogue
+from tco.core.errors import DataError, UsageError, unknown
+from tco.core.formula import finite
+from tco.core.inputs import Values
+from tco.core.notebook_display import Shown
+from tco.core.provenance import period
+from tco.evaluation.evaluation import Evaluation, catalogue_for
+from tco.models.architecture import Architecture
+from tco.performance.chip.roofline import cache_bytes
+from tco.performance.deployment import deployed_rate
+from tco.performance.layer.chip_model import Machine
+from tco.performance.serving import disaggregation as apart
+from tco.performance.serving import passes
+from tco.performance.serving.passes import PassResult
+from tco.performance.serving.plan_choice import memory_shortfall_reason, offered_axes, pass_at
+from tco.performance.serving.plans import (
+    SEQUENCES,
+    DecodePlan,
+    PrefillPlan,
+    ServingPlan,
+    attention_chips,
+    borders_crossed,
+    decoding_at,
+    depths_of,
+    request_of,
+)
+from tco.scenario import metrics as joined
+from tco.scenario.evaluate import evaluate
+from tco.scenario.resolve import Inputs, Scenario, load_scenario
+from tco.scenario.result import Result
+from tco.scenario.workload import server_of
+
+if TYPE_CHECKING:
+    from tco.comparison.designs import Band
+
+
+@dataclass(slots=True)
+class PoolScenario:
+    """A scenario whose system serves one phase or both."""
+
+    asked: Evaluation
+    scenario: Scenario  # its own, or with the workload of another
+    machine: Machine
+    model: Architecture
+    values: Values
+
+    @property
+    def result(self) -> Result:
+        """What it comes to."""
+        return self.asked.result
+
+    @property
+    def misfit(self) -> str:
+        """Why its racks have no cost at its site; empty where they have."""
+        if self.result.metrics["tco_usd_per_used_chip_hour"] is not None:
+            return ""
+        return "; ".join(self.result.notes) or "it does not fit its site"
+
+    @property
+    def workload(self) -> tuple[Any, ...]:
+        """What is served, when and for whom: only answers to one workload, of one date and one
+        owner are held against each other.
+        """
+        texts, values = self.result.texts, self.values
+        asked = (
+            texts["workload.model"],
+            texts["workload.precision"],
+            values["workload.input_tokens"],
+            values["workload.output_tokens"],
+        )
+        return (
+            *asked,
+            period(texts["terms.date"]).last,
+            self.result.perspective,
+            texts.get("terms.owner"),
+        )
+
+
+def pool_of(
+    catalogue: Catalogue, name: str, settings: Mapping[str, str], serving: Scenario | None = None
+) -> PoolScenario:
+    """Return a scenario as a pool; with `serving` it takes on that scenario's workload, at its own
+    prices.
+    """
+    racks = catalogue.ids("systems")
+    if not (
+        name in catalogue.scenarios or name.endswith(".toml") or name.partition("@")[0] in racks
+    ):
+        raise unknown("scenario or system", name, sorted({*catalogue.scenarios, *racks}))
+    scenario = load_scenario(catalogue, name)
+    if serving is not None:
+        chosen = {
+            path: text
+            for path, text in scenario.settings.items()
+            if not path.startswith("workload.")
+        }
+        chosen |= {
+            path: text for path, text in serving.settings.items() if path.startswith("workload.")
+        }
+        where = (
+            serving.where if serving.has_user_settings else scenario.where
+        )  # a person's own setting stays his own
+        scenario = scenario._replace(
+            documents=scenario.documents | {"workload": serving.documents["workload"]},
+            settings=chosen,
+            where=where,
+        )
+    inputs = Inputs(catalogue, scenario, dict(settings), {})
+    if inputs.kind != "serving":
+        raise DataError(
+            f"{name}: its workload trains (workload.kind), a frontier is one of serving"
+        )
+    values = inputs.values()
+    if values.exists("workload.offline"):
+        raise DataError(
+            f"{name}: workload.offline is set; a frontier goes over every batch, leave it at zero"
+        )
+    if values.input("workload.concurrency").value > 0:
+        raise DataError(
+            f"{name}: workload.concurrency is set; a frontier goes over every batch, leave it at "
+            "zero"
+        )
+    result = evaluate(scenario, settings, catalogue=catalogue, refuse=False)
+    return PoolScenario(
+        Evaluation(name, settings, catalogue, result), scenario, *server_of(inputs, values), values
+    )
+
+
+Array = np.ndarray[Any, Any]
+
+
+class Point(NamedTuple):
+    """One plan of both pools and what it gives."""
+
+    tokens_per_s_per_user: float
+    output_tokens_per_s_per_chip: float
+    input_tokens_per_s_per_chip: float
+    usd_per_million_output_tokens: float
+    usd_per_million_tokens: float
+    tokens_per_s_per_facility_mw: float
+    tpot_s: float
+    ttft_s: float
+    prefill_share: float
+    prefill_chips_per_decode_chip: float
+    hand_over_s: (
+        float | None
+    )  # of a prompt's cache through the network; None where it stays inside one system
+    hand_over_bytes: float | None
+    memory_bytes: float
+    chips: int
+    tp: int
+    cp: int
+    pp: int
+    batch: int
+    drafts: int
+    prefill_chips: int
+    prefill_tp: int
+    prefill_cp: int
+    prefill_pp: int
+    across: str  # what lies across the domains of a world
+    bound: str
+    bound_share: float
+    chosen: bool  # the cheapest that meets the workload's interactivity
+    cheapest: bool  # no other system of the call gives as much interactivity for less
+
+
+@dataclass(slots=True)
+class Grid:
+    """Every pair of plans: prefill plans on the first axis, decode plans on the second, batches on
+    the third.
+    """
+
+    decode: DecodePlan
+    prefill: PrefillPlan
+    step: PassResult
+    rate: Any
+    share: Any
+    first: Any
+    handed: Any
+    cache: Any
+    cost: Any  # infinite where a pair does not fit or is too late
+    hour: Any
+    reason: str = ""  # why no pair is feasible
+
+
+TOLD = (
+    "scenario",
+    "tokens_per_s_per_user",
+    "output_tokens_per_s_per_chip",
+    "usd_per_million_output_tokens",
+    "tp",
+    "batch",
+    "bound",
+)
+
+
+@dataclass(slots=True, repr=False)
+class Frontier(Shown):
+    """The points no other plan beats in both interactivity and cost, the quickest first."""
+
+    decode: PoolScenario
+    prefill: PoolScenario
+    separate: bool  # the pools hand caches over through the scale-out network
+    points: list[Point] = field(default_factory=list)
+    held: ServingPlan | None = (
+        None  # the plans of the points, each axis an array along them; none where there is no point
+    )
+    plans: int = 0
+    feasible: int = 0
+    reason: str = ""  # why there is no point
+    bands: list[Band] = field(
+        default_factory=list
+    )  # how sure each point is, where that was asked for
+    hold: bool = False  # whether that is on the point's own plan
+    unsure: str = ""  # why that is not known, though it was asked for
+
+    @property
+    def chosen(self) -> Point | None:
+        """The point of the workload's interactivity."""
+        return next((point for point in self.points if point.chosen), None)
+
+    @property
+    def line(self) -> str:
+        """How many points it has."""
+        return f"{self.decode.result.scenario}: {len(self.points)} points"
+
+    def to_frame(self) -> Any:
+        """Return every point as a row of a pandas data frame, with what it is of."""
+        import pandas as pd
+
+        own = {**self.decode.result.context, "prefill_scenario": self.prefill.result.scenario}
+        return pd.DataFrame(
+            [own | point._asdict() for point in self.points], columns=[*own, *Point._fields]
+        )
+
+    def table(self) -> Any:
+        """Return the figures of the points that are shown."""
+        return self.to_frame()[list(TOLD)]
+
+
+class Frontiers(Shown, list[Frontier]):
+    """Those of several systems, or pairs of pools."""
+
+    @property
+    def line(self) -> str:
+        """How many points each has."""
+        return ", ".join(one.line for one in self)
+
+    def to_frame(self) -> Any:
+        """Return every point as a row of a pandas data frame, with what it is of."""
+        import pandas as pd
+
+        return pd.concat([one.to_frame() for one in self], ignore_index=True)
+
+    def table(self) -> Any:
+        """Return the figures of the points that are shown."""
+        return self.to_frame()[list(TOLD)]
+
+
+def evaluate_plan_grid(decode: PoolScenario, prefill: PoolScenario, separate: bool) -> Grid:
+    """Evaluate every pair of plans of a decode and a prefill pool."""
+    values = decode.values
+    request, limit = request_of(values), values["workload.ttft"] or np.inf
+    prompt, answer = request.prompt, request.answer
+    chosen = decode.result.plan  # whose sequences of a group are tried beside those of every search
+    own = [float(chosen.decode.sequences)] if chosen is not None and chosen.engines is None else []
+    batches = np.array([sorted({*map(float, SEQUENCES), *own})])
+    axes = offered_axes(decode.machine, decode.model, prompt + answer)
+    plan = decoding_at(axes, batches, depths_of(decode.machine, decode.model, request, values))
+    before = PrefillPlan(
+        *(axis[:, :, None] for axis in offered_axes(prefill.machine, prefill.model, prompt))
+    )
+    step = passes.decode_pass(decode.machine, decode.model, plan, request)
+    ready = passes.prefill_pool(prefill.machine, prefill.model, before, request)
+    made = passes.decode_rate(plan.sequences, attention_chips(plan), step.per_token)
+    whole_prompt = ready.until_read
+    read = passes.prefill_rate(prompt, attention_chips(before), ready.per_prompt)
+    held, whole = step.memory <= decode.machine.memory, ready.memory <= prefill.machine.memory
+    handed: Any = 0.0
+    cache: Any = 0.0
+    if separate:
+        out, into = prefill.machine.links, decode.machine.links
+        cache = cache_bytes(
+            1, prompt, *passes.cached_numbers(prefill.model, 1), prefill.machine.cache_size
+        )
+        made, read = (
+            apart.fed_rate(made, into.network, cache, answer),
+            apart.fed_rate(read, out.network, cache, prompt),
+        )
+        slower = max(out.latencies.network_step, into.latencies.network_step)
+        handed = apart.hand_over_time(
+            cache, attention_chips(before), out.network, attention_chips(plan), into.network, slower
+        )
+        exposed = apart.exposed_hand_over(
+            handed, whole_prompt, values["performance.network.streamed_share"]
+        )
+        first = apart.time_to_first_token_apart(whole_prompt, exposed, step.time)
+        soon = first <= limit
+    else:
+        first = passes.time_to_first_token(whole_prompt, step.time)
+        soon = first <= limit
+    hourly, read_hourly = (
+        pool.asked.metric("tco_usd_per_used_chip_hour") for pool in (decode, prefill)
+    )
+    dearer = (
+        read_hourly / hourly
+    )  # pools are in the proportion that is best for the money, of one system in that for its chips
+    pools = made, read / dearer, prompt, answer, decode.machine.shared("pool_sharpness")
+    spent = passes.prefill_share(*pools)
+    share = spent / (spent + (1 - spent) * dearer)
+    hour = joined.hour_of_both_pools(hourly, read_hourly, share)
+    rate = passes.output_rate(*pools) * hour / hourly
+    if decode.machine.deployed is not None:
+        rate = deployed_rate(rate, decode.machine.deployed)
+    cost = np.where(held & whole & soon, joined.usd_per_million(hour, rate, 1.0), np.inf)
+    reason = ""
+    if not np.any(held):
+        reason = f"no decode plan: {memory_shortfall_reason(step.memory, decode.machine)}"
+    elif not np.any(whole):
+        reason = f"no prefill plan: {memory_shortfall_reason(ready.memory, prefill.machine)}"
+    elif not np.any(np.isfinite(cost)):
+        reason = f"no pair of plans gives the first token within {limit:g} s"
+    return Grid(plan, before, step, rate, share, first, handed, cache, cost, hour, reason)
+
+
+def undominated(speed: Array, cost: Array) -> Array:
+    """Return the positions of the points that no other beats in both, the quickest first; of equals
+    the first stays.
+    """
+    order = np.lexsort((np.arange(cost.size), cost, -speed))
+    best = np.minimum.accumulate(np.concatenate(([np.inf], cost[order][:-1])))
+    return order[cost[order] < best]
+
+
+def frontier_of(decode: PoolScenario, prefill: PoolScenario, separate: bool) -> Frontier:
+    """Return the frontier of one system, or of a decode and a prefill pool."""
+    if reason := decode.misfit or prefill.misfit:
+        return Frontier(decode, prefill, separate, reason=reason)
+    grid = evaluate_plan_grid(decode, prefill, separate)
+    feasible = int(np.count_nonzero(np.isfinite(grid.cost)))
+    made = Frontier(
+        decode, prefill, separate, plans=grid.cost.size, feasible=feasible, reason=grid.reason
+    )
+    if grid.reason:
+        return made
+    # the cheapest prefill plan of every decode plan, then the decode plans no other beats
+    best = grid.cost.argmin(axis=0)
+    least = grid.cost.min(axis=0)
+    kept = undominated(
+        np.broadcast_to(passes.tokens_per_user(grid.step.per_token), best.shape).ravel(),
+        least.ravel(),
+    )
+    rows, batches = np.unravel_index(kept, best.shape)
+    places = best[rows, batches], rows, batches
+    made.points = frontier_points(made, grid, places)
+    own, before = (
+        [np.broadcast_to(axis, grid.cost.shape)[places] for axis in plan]
+        for plan in (grid.decode, grid.prefill)
+    )
+    made.held = ServingPlan(DecodePlan(*own), PrefillPlan(*before))
+    return made
+
+
+def frontier_points(
+    frontier: Frontier, grid: Grid, places: tuple[Array, Array, Array]
+) -> list[Point]:
+    """Return the points at some places of the grid."""
+    values, separate = frontier.decode.values, frontier.separate
+
+    def at_grid_points(quantity: Any) -> Array:
+        return np.broadcast_to(quantity, grid.cost.shape)[places]
+
+    plan, rate, share = grid.decode, at_grid_points(grid.rate), at_grid_points(grid.share)
+    read = passes.input_rate(
+        rate, values["workload.input_tokens"], values["workload.output_tokens"]
+    )
+    power = joined.power_of_both_pools(
+        frontier.decode.asked.metric("facility_power_w_per_chip"),
+        frontier.prefill.asked.metric("facility_power_w_per_chip"),
+        share,
+    )
+    speed = at_grid_points(passes.tokens_per_user(grid.step.per_token))
+    quick = np.flatnonzero(speed >= values["workload.interactivity"])
+    target = quick[-1] if quick.size else -1  # the slowest that is quick enough is the cheapest
+    columns = (
+        speed,
+        rate,
+        read,
+        at_grid_points(grid.cost),
+        joined.usd_per_million(at_grid_points(grid.hour), rate + read, 1.0),
+        joined.tokens_per_megawatt(rate, power),
+        at_grid_points(grid.step.per_token),
+        at_grid_points(grid.first),
+        share,
+        apart.chips_per_chip(share),
+        at_grid_points(grid.handed),
+        at_grid_points(grid.cache),
+        at_grid_points(grid.step.memory),
+    )
+    batch, before = plan.sequences * plan.chips / attention_chips(plan), grid.prefill
+    counts = (
+        plan.chips,
+        plan.tensor_parallel,
+        plan.context_parallel,
+        plan.pipeline_parallel,
+        batch,
+        plan.drafts,
+        *before[:4],
+    )
+    crossed = borders_crossed(plan, frontier.decode.machine.links)[places[1]]
+    whole = np.rint([at_grid_points(count) for count in counts]).astype(int).T.tolist()
+    found = []
+    for position, numbers in enumerate(zip(*(column.tolist() for column in columns), strict=True)):
+        *rates, handed, cache, memory = numbers
+        bounds = pass_at(grid.step, (int(places[1][position]), int(places[2][position]))).shares
+        bound = max(bounds, key=lambda name: bounds[name])
+        moved = (handed, cache) if separate else (None, None)
+        found.append(
+            Point._make(
+                [
+                    *rates,
+                    *moved,
+                    memory,
+                    *whole[position],
+                    str(crossed[position]),
+                    bound,
+                    bounds[bound],
+                    bool(position == target),
+                    False,
+                ]
+            )
+        )
+    return found
+
+
+def mark_cheapest(frontiers: Sequence[Frontier]) -> None:
+    """Mark the points that no point of another system beats, among those that serve one workload."""
+    for workload in {frontier.decode.workload for frontier in frontiers}:
+        alike = [frontier for frontier in frontiers if frontier.decode.workload == workload]
+        every = [
+            (frontier, position) for frontier in alike for position in range(len(frontier.points))
+        ]
+        points = [frontier.points[position] for frontier, position in every]
+        speed = np.array([point.tokens_per_s_per_user for point in points])
+        leading = (
+            undominated(speed, np.array([point.usd_per_million_output_tokens for point in points]))
+            if points
+            else ()
+        )
+        for place in leading:
+            frontier, position = every[place]
+            frontier.points[position] = points[place]._replace(cheapest=True)
+
+
+def system_frontiers(
+    decoding: Sequence[tuple[str, Catalogue]],
+    prefilling: Sequence[tuple[str, Catalogue]],
+    settings: Mapping[str, str],
+) -> list[Frontier]:
+    """Return the frontier of every system; with systems that prefill, that of every pair of pools,
+    the decode system's own among them.
+    """
+    found = []
+    for name, catalogue in decoding:
+        pool = pool_of(catalogue, name, settings)
+        found.append(frontier_of(pool, pool, bool(prefilling)))
+        for other, its_catalogue in prefilling:
+            if other != name:
+                found.append(
+                    frontier_of(pool, pool_of(its_catalogue, other, settings, pool.scenario), True)
+                )
+    mark_cheapest(found)
+    return found
+
+
+@finite
+def frontier(
+    scenarios: Sequence[str],
+    prefill: Sequence[str] = (),
+    set: Mapping[str, str] | None = None,  # noqa: A002
+    data: Path | None = None,
+    ranges: bool = False,
+    hold: bool = False,
+) -> Frontiers:
+    """Return what interactivity costs on every system, or on every pair of pools with systems that
+    `prefill`.
+
+    With `ranges` every input is drawn within its range at each point of a system's frontier, on the
+    best plan of each draw, or with `hold` on the point's own.
+
+    >>> (found,) = frontier(["gb200-nvl72"])
+    >>> found.chosen.tokens_per_s_per_user >= 50
+    True
+    """
+    if ranges and prefill:
+        raise UsageError(
+            "a range goes without systems that prefill: what is drawn are scenarios, and no pairs "
+            "of them"
+        )
+    shared = catalogue_for(None, data)
+    decoding, prefilling = (
+        [(name, catalogue_for(name, data) if isfile(name) else shared) for name in part]
+        for part in (scenarios, prefill)
+    )
+    found = Frontiers(system_frontiers(decoding, prefilling, dict(set or {})))
+    if ranges:
+        from tco.comparison.designs import add_bands  # draws are not what most ask for
+
+        for one in found:
+            add_bands(one, hold)
+    return found

@@ -1,0 +1,204 @@
+"""Two inputs moved together: a metric of several scenarios on a grid of both, the plan chosen anew
+in every cell, and who is best where.
+
+An input that a scenario does not rest on leaves it as it is, so that the price of one maker's chip
+moves against another maker's rack.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from tco.catalog.labels import axis_label
+from tco.core.errors import DataError, UsageError, refuse_unknown
+from tco.core.notebook_display import Shown
+from tco.evaluation.evaluation import Evaluation, evaluate_each
+from tco.evaluation.varied_input import (
+    Ends,
+    amount_of,
+    log_or_linear_grid,
+    search_interval,
+    told_in,
+)
+from tco.sampling.response import response_of, valued
+from tco.scenario.beliefs import Array
+from tco.scenario.metrics import METRICS, MORE_IS_BETTER, NEITHER, RATIOS
+
+if TYPE_CHECKING:
+    from tco.scenario.result import Result
+
+STEPS = 13  # values of an input
+NOBODY = -1
+WIDE = 3.0  # how many times smaller and larger than today's an input is, unless the user says where
+
+
+class MapAxis(NamedTuple):
+    """An input that is moved: its values in the unit it is told in, evenly spaced in ratio or in
+    difference, and that of today.
+    """
+
+    path: str
+    unit: str
+    values: Sequence[float]
+    today: float | None
+
+    @property
+    def words(self) -> str:
+        """The input with its unit."""
+        return axis_label(self.path, self.unit)
+
+
+@dataclass(repr=False)
+class Map(Shown):
+    """A metric of some scenarios over two inputs: the second one's values are the rows, the first
+    one's the columns.
+    """
+
+    scenarios: list[str]
+    metric: str
+    x: MapAxis
+    y: MapAxis
+    # scenarios by rows by columns; nan where a scenario has none: no plan meets the target
+    values: Array
+    results: Sequence[Result]  # of today
+
+    @property
+    def best(self) -> Array:
+        """Place of the scenario with the best value at every point; NOBODY where none has one."""
+        return leading(self.values, self.metric)
+
+    @property
+    def leaders(self) -> dict[str, float]:
+        """The share of the cells in which each scenario is the best."""
+        best = self.best
+        return {name: float(np.mean(best == place)) for place, name in enumerate(self.scenarios)}
+
+    @property
+    def line(self) -> str:
+        """In how much of the map each is the best."""
+        return f"best by {self.metric}: " + ", ".join(
+            f"{name} {share:.0%}" for name, share in self.leaders.items()
+        )
+
+    def to_frame(self) -> Any:
+        """Return a row for each value of the second input, a column for each of the first, in each
+        cell who is best there.
+        """
+        import pandas as pd
+
+        names = [
+            [self.scenarios[place] if place != NOBODY else None for place in row]
+            for row in self.best
+        ]
+        return pd.DataFrame(
+            names,
+            index=pd.Index(self.y.values, name=self.y.words),
+            columns=pd.Index(self.x.values, name=self.x.words),
+        )
+
+
+def field_of(
+    scenarios: Sequence[str],
+    vary: Sequence[str],
+    metric: str,
+    ends: Sequence[Ends] = ((None, None), (None, None)),
+    data: Path | None = None,
+    set: Mapping[str, str] | None = None,  # noqa: A002 - as in `evaluate`
+    variant: Mapping[str, str] | None = None,
+    steps: int = STEPS,
+) -> Map:
+    """Return a metric of some scenarios wherever two inputs may lie."""
+    if len(vary) != 2 or vary[0] == vary[1]:
+        raise UsageError(
+            "a map moves two inputs: name both, such as --vary site.electricity_price --vary "
+            "terms.life"
+        )
+    refuse_unknown("metric", [metric], METRICS)
+    sides = [
+        one
+        for name in scenarios
+        for one in evaluate_each([name], data, set or {}, variant, priced=False)
+    ]
+    if all(side.result.metrics[metric] is None for side in sides):
+        sides[0].metric(metric)  # says why
+    x, y = (
+        map_axis_around(sides, path, pair, steps) for path, pair in zip(vary, ends, strict=True)
+    )
+    return Map(
+        list(scenarios),
+        metric,
+        x,
+        y,
+        np.array([on_grid(side, metric, x, y) for side in sides]),
+        [side.result for side in sides],
+    )
+
+
+def map_axis_around(sides: Sequence[Evaluation], path: str, ends: Ends, steps: int) -> MapAxis:
+    """Return an input's values between two ends, or around that of today; in equal ratios where all
+    are above zero.
+    """
+    today = told_in(amount_of(sides, path)[0], ends)
+    return MapAxis(
+        path,
+        today.unit,
+        log_or_linear_grid(*search_interval(path, today, ends, WIDE), steps),
+        today.value,
+    )
+
+
+def on_grid(side: Evaluation, metric: str, x: MapAxis, y: MapAxis) -> Array:
+    """Return a metric of a scenario in every cell, row by row of the second input."""
+    grid = np.array(list(product(y.values, x.values)))
+    moved = {
+        axis.path: (grid[:, at], axis.unit)
+        for axis, at in ((x, 1), (y, 0))
+        if axis.path in side.result.inputs
+    }
+    if moved:
+        found = valued(response_of(side).evaluate_at(moved), metric)
+    else:
+        value = side.result.metrics[metric]
+        found = np.full(len(grid), np.nan if value is None else float(value))
+    return found.reshape(len(y.values), len(x.values))
+
+
+def map_of(
+    scenarios: Sequence[str],
+    vary: Sequence[str],
+    metric: str = "usd_per_million_output_tokens",
+    ends: Sequence[Ends] = ((None, None), (None, None)),
+    set: Mapping[str, str] | None = None,  # noqa: A002 - as in `evaluate`
+    data: Path | None = None,
+    variant: Mapping[str, str] | None = None,
+) -> Map:
+    """Return who has the best of a metric as two inputs move; inputs that move it nowhere raise
+    `DataError`.
+
+    >>> ends = ("10 token/s", "80 token/s"), ("20000 USD", "60000 USD")
+    >>> inputs = "workload.interactivity", "parts.gb200-gpu.price"
+    >>> found = map_of(["trn3-nl32x2", "gb200-nvl72"], inputs, ends=ends)
+    >>> found.values.shape == (2, len(found.y.values), len(found.x.values))
+    True
+    """
+    if metric in RATIOS or metric in NEITHER:
+        raise UsageError(f"{metric}: of it no scenario has the best; name a cost or a rate")
+    field = field_of(scenarios, vary, metric, ends, data, set, variant)
+    if all(len(np.unique(one[np.isfinite(one)])) < 2 for one in field.values):
+        raise DataError(f"{' and '.join(vary)} do not move {metric} of {', '.join(scenarios)}")
+    return field
+
+
+def leading(values: Array, metric: str) -> Array:
+    """Return the place of the best value at every point; NOBODY where there is none."""
+    known, more = np.isfinite(values), metric in MORE_IS_BETTER
+    ranked = np.where(known, values, -np.inf if more else np.inf)
+    return np.where(
+        known.any(axis=0), ranked.argmax(axis=0) if more else ranked.argmin(axis=0), NOBODY
+    )

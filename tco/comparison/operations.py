@@ -1,0 +1,350 @@
+"""One kernel or one collective, asked by anyone, and how far what a phase makes of them lies from
+the bound that binds.
+
+A kernel: its time, what it consists of, how it is cut, its bound. A collective: every algorithm of
+a fabric over a range of sizes, with times, their parts, and rates as nccl-tests counts them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from tco.catalog import Catalogue
+from tco.core.errors import DataError, UsageError, refuse_unknown, unknown
+from tco.core.inputs import Values
+from tco.fabric.collective_costs import algorithm_bandwidth, bus_factor
+from tco.fabric.collective_times import AlgorithmTiming
+from tco.fabric.collectives import (
+    algorithm_named,
+    algorithms_for,
+    reach,
+    timings_of_available,
+    with_caller_overhead,
+)
+from tco.fabric.expert_exchange import Tokens, reported_bytes
+from tco.fabric.libraries import EXCHANGES
+from tco.fabric.links import Links, RankGroup
+from tco.performance.chip.engine_corrections import Correction, asked_correction, is_of_engine
+from tco.performance.chip.formats import Computed, computed_on, family_of
+from tco.performance.chip.gemm import Tiling, operands, tiling, traits_of
+from tco.performance.chip.kernel_times import BARE, SHAPES, KernelTime, chip_on, kernel_timing
+from tco.performance.layer.chip_model import WAITS
+from tco.performance.layer.operators import waited_for
+from tco.scenario.metrics import METRICS
+from tco.scenario.result import Result
+
+PARTS = (
+    "call",
+    "start",
+    "ends",
+    "steps",
+    "reduction",
+    "wire",
+    "chunks",
+)  # what the time of an algorithm consists of
+PASSES = {"all-reduce": 2.0, "all-gather": 1.0, "reduce-scatter": 1.0, "all-to-all": 1.0}
+
+
+def bus_bandwidth(operation: str, ranks: int, size: float, seconds: float) -> float:
+    """Return the bus bandwidth in GB/s as nccl-tests defines it."""
+    factor = float(bus_factor(ranks, PASSES[operation])) if operation in PASSES else 1.0
+    return factor * float(algorithm_bandwidth(size, seconds)) / 1e9
+
+
+class Measured(NamedTuple):
+    """One algorithm at one size: its time and the parts of it, in microseconds, and its rates."""
+
+    size: float
+    algorithm: str
+    time_us: float
+    rate: float
+    bus: float
+    chosen: bool
+    offered: bool  # by the library
+    parts: dict[str, float]
+
+
+def collective_time_breakdown(timing: AlgorithmTiming, ends: float) -> dict[str, float]:
+    """Return what a time consists of, in microseconds: trips to memory are a part of the start as
+    the engine counts it.
+    """
+    start, stepping, latency, wire, time, call = (
+        float(value) * 1e6
+        for value in (
+            timing.start,
+            timing.stepping,
+            timing.latency,
+            timing.wire,
+            timing.time,
+            timing.call,
+        )
+    )
+    ends *= 1e6
+    parts = (
+        call,
+        start - ends,
+        ends,
+        stepping - start,
+        latency - stepping,
+        wire,
+        time - latency - wire - call,
+    )
+    return {name: max(0.0, round(part, 9)) for name, part in zip(PARTS, parts, strict=True)}
+
+
+def candidate_rows(
+    links: Links,
+    operation: str,
+    group: RankGroup,
+    size: float | Tokens,
+    algorithm: str | None = None,
+) -> list[Measured]:
+    """Return every algorithm: the one asked for, or the quickest the library offers; then the
+    others it offers, then the rest of the fabric's.
+    """
+    at = reach(links, group)
+    found = algorithms_for(at, operation, size)
+    open_ = timings_of_available(
+        at,
+        operation,
+        found if algorithm is None else {algorithm: algorithm_named(found, operation, algorithm)},
+        size,
+    )
+    best = min(open_, key=lambda name: float(open_[name].time))
+    rest = timings_of_available(at, operation, found, size)
+    made = {
+        name: rest[name] if name in rest else with_caller_overhead(at, operation, way(), size)
+        for name, way in found.items()
+    }
+    rows, moved = [], float(reported_bytes(at, size))
+    for name, timing in sorted(
+        made.items(), key=lambda item: (item[0] != best, item[0] not in rest, float(item[1].time))
+    ):
+        time = float(timing.time)
+        bus = bus_bandwidth(operation, group.ranks, moved, time)
+        parts = collective_time_breakdown(
+            timing, float(links.latencies.ends) * float(timing.kernels)
+        )
+        rows.append(
+            Measured(
+                moved, name, time * 1e6, moved / time / 1e9, bus, name == best, name in rest, parts
+            )
+        )
+    return rows
+
+
+def in_a_step(
+    values: Values, family: str, operation: str, ranks: float, links: Links, time: float
+) -> float:
+    """Return the time of a collective inside an engine's step of mature software, where its ranks
+    wait for the last of them.
+    """
+    waits = {name: values[f"performance.{family}.{name}"] for name in WAITS}
+    name = "exchange_wait" if operation in (*EXCHANGES, "all-to-all") else "collective_wait"
+    return float(waited_for(time, waits, name, ranks, links.world))
+
+
+def limited(text: str) -> tuple[int, int]:
+    """Return the groups a token may reach and all groups of experts, from a text such as 4/8."""
+    drawn, slash, groups = text.partition("/")
+    if not (slash and drawn.isdigit() and groups.isdigit() and 0 < int(drawn) <= int(groups)):
+        raise DataError(
+            f"--groups: {text!r}, expected D/G such as 4/8: a token reaches D of G groups of "
+            "experts"
+        )
+    return int(drawn), int(groups)
+
+
+def doublings(first: float, last: float) -> list[float]:
+    """Return the sizes from one to another, each twice the one before; an end below the start
+    raises `DataError`.
+    """
+    if not 0 < first <= last:
+        raise DataError(f"--to: {last:g} bytes is below --size, {first:g} bytes")
+    return [first * 2**step for step in range(math.floor(math.log2(last / first) + 1e-9) + 1)]
+
+
+def as_engine_runs(
+    row: Measured, learnt: Correction, operation: str, ranks: int, tokens: float
+) -> Measured:
+    """Return an algorithm at one size as a kernel of an engine takes it."""
+    time = float(
+        learnt.of(
+            operation,
+            row.time_us / 1e6,
+            {"ranks": float(ranks), "size": row.size, "tokens": tokens},
+        )
+    )
+    return row._replace(
+        time_us=time * 1e6,
+        rate=row.size / time / 1e9,
+        bus=bus_bandwidth(operation, ranks, row.size, time),
+    )
+
+
+OPERATIONS = ("gemm", "grouped", "experts", "attention", "elementwise")
+PHASES = ("prefill", "decode", "latent")
+STATED = {  # what the rows of practice of a library state that runs a kernel
+    "gemm": "casts_activations",
+    "grouped": "casts_activations",
+    "experts": "expert_stages",
+    "prefill": "prefill_stages",
+    "decode": "decode_stages",
+    "latent": "latent_stages",
+    "elementwise": "casts_activations",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class KernelAnswer:
+    """A kernel that was asked for, and the answer."""
+
+    chip: str
+    operation: str  # of the shapes of kernels
+    form: Computed
+    library: str
+    shape: dict[str, Any]
+    made: KernelTime
+    cut: Tiling | None
+    peak: float
+    correction: Correction | None = None  # of an engine's kernel
+    factor: float | None = None  # of its time over that of physics
+
+    @property
+    def bound(self) -> str:
+        """Name of the longest part."""
+        return max(self.made.parts, key=lambda name: float(self.made.parts[name]))
+
+    @property
+    def rate(self) -> float:
+        """FLOP a second."""
+        return float(self.made.flops / self.made.time)
+
+
+def operation_of(name: str, phase: str) -> str:
+    """Return which kernel an operation and the phase of its attention mean."""
+    refuse_unknown("operation", [name], OPERATIONS, "--op")
+    refuse_unknown("phase", [phase], PHASES, "--phase")
+    return phase if name == "attention" else name
+
+
+def answer_kernel_query(
+    catalogue: Catalogue,
+    values: Values,
+    chip: str,
+    operation: str,
+    precision: str,
+    sides: Mapping[str, Any],
+    library: str | None,
+    cores: float | None = None,
+) -> KernelAnswer:
+    """Return a kernel's answer; sides that its operation does not take are left out, one that is
+    not stated raises `UsageError`.
+    """
+    family_of(catalogue, chip)
+    missing = [name for name in SHAPES[operation] if sides.get(name) is None]
+    if missing:
+        raise UsageError(
+            f"{operation} needs {', '.join('--' + name.replace('_', '-') for name in missing)}"
+        )
+    known = sorted(
+        family for family, name in catalogue.calibration_rows if name == STATED[operation]
+    )
+    of_engine = library is not None and is_of_engine(library)
+    if library is not None and library not in known and not of_engine:
+        raise unknown("library", library, known, "--library")
+    shape = {name: sides[name] for name in SHAPES[operation]}
+    if cores is not None:
+        refuse_cores(catalogue, values, chip, operation, cores)
+    form, on = (
+        computed_on(values, chip, precision, "kernel.precision"),
+        chip_on(catalogue, values, chip),
+    )
+    runs = BARE if library is None or of_engine else library
+    made, learnt, factor = kernel_timing(on, operation, form, shape, runs, cores), None, None
+    if library is not None and of_engine:
+        learnt = asked_correction(catalogue, operation, library, precision, chip, "--library")
+        physics, runs = made.time, learnt.kernel
+        made = kernel_timing(on, operation, form, shape, BARE, cores, learnt)
+        factor = float(made.time / physics)
+    if not 0 < float(made.time) < math.inf:
+        raise DataError(
+            f"{operation} of {', '.join(f'{name} {side:g}' for name, side in shape.items())}: "
+            "takes no finite time"
+        )
+    cut = (
+        tiling(operands(on, form), *(shape[name] for name in SHAPES[operation]))
+        if operation in ("gemm", "grouped")
+        else None
+    )
+    return KernelAnswer(
+        chip,
+        operation,
+        form,
+        runs,
+        shape,
+        made,
+        cut,
+        float(values[f"parts.{chip}.{form.peak}"]),
+        learnt,
+        factor,
+    )
+
+
+def refuse_cores(
+    catalogue: Catalogue, values: Values, chip: str, operation: str, cores: float
+) -> None:
+    """Refuse a part of the cores of a chip that has them all at work, more cores than there are,
+    and kernels other than products.
+    """
+    if operation not in ("gemm", "grouped") or not traits_of(catalogue, chip).logical:
+        raise UsageError(
+            "--cores: only products on chips whose cores software hands out may have some of them"
+        )
+    every = values.structure(f"parts.{chip}.cores")
+    if cores > every:
+        raise UsageError(f"--cores {cores:g}: {chip} has {every:g}")
+
+
+DECIDES = {  # the figures a phase decides; those that are a time fall with it, the others grow
+    "step": ("step_s", "mfu", "train_tokens_per_s"),
+    "decode": ("tpot_s", "tokens_per_s_per_user", "output_tokens_per_s_per_chip"),
+    "prefill": ("ttft_s", "input_tokens_per_s_per_chip"),
+}
+
+
+def performance_bound_rows(result: Result) -> list[dict[str, Any]]:
+    """Return every figure of performance with the bound that takes most of its phase, and the gap
+    to that bound alone.
+    """
+    found = []
+    for phase, made in result.report.phases.items():
+        for metric in DECIDES.get(phase, ()):
+            value = result.metrics.get(metric)
+            if value is None:
+                continue
+            one = made.alone or made if metric == "ttft_s" else made
+            shares, lines = one.shares, one.lines
+            bound = max(shares, key=lambda name: shares[name])
+            floor = sum(
+                line.ideal for line in lines if line.bound == bound and line.ideal is not None
+            )  # the time of what it binds at its peak
+            gap = float(one.time) / floor if floor else None
+            at_bound = (
+                None if gap is None else value / gap if METRICS[metric].unit == "s" else value * gap
+            )
+            found.append(
+                {
+                    "metric": metric,
+                    "value": value,
+                    "phase": phase,
+                    "bound": bound,
+                    "bound_share": shares[bound],
+                    "at_bound": at_bound,
+                    "gap": gap,
+                }
+            )
+    return found

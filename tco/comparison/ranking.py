@@ -1,0 +1,157 @@
+"""Every system in its place by what its work costs in the middle of the draws."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from tco.catalog import Catalogue
+from tco.comparison.confidence import RANKED, RANKS
+from tco.comparison.curve import DRAWS, SEED
+from tco.comparison.records import compare_results, rated_by
+from tco.compile.execute import fork_map
+from tco.core.errors import DataError, unknown
+from tco.core.files import data_directory
+from tco.cost.price_dates import month_text
+from tco.evaluation.evaluation import Evaluation, catalogue_for, evaluate_each
+from tco.sampling.response import response_of, valued, why_undrawable
+from tco.sampling.uncertainty import draw_statistics
+from tco.scenario.beliefs import Dice
+from tco.scenario.metrics import PRICED
+from tco.scenario.resolve import HEADLINE_SYSTEM
+from tco.scenario.result import Result, why_absent
+
+
+class Ranked(NamedTuple):
+    """A system in its place."""
+
+    rank: int | None  # none of what has no cost of its work
+    result: Result
+    median: float | None  # of its cost in the draws
+    vendor: str
+    cooling: str
+    released: str | None  # the month its chip came out, or is announced for
+    reason: str | None  # why it has none
+
+
+class Ranking(NamedTuple):
+    """Systems, the least cost with every input at its value first; those that cannot be priced
+    last.
+    """
+
+    catalogue: Catalogue
+    metric: str  # the cost
+    rows: list[Ranked]
+
+
+def ranking(
+    settings: Mapping[str, str], data: Path | None, vendor: str | None = None, air: bool = False
+) -> Ranking:
+    """Rank all systems, those of one vendor, or those that air cools, by the middle of what they
+    cost in the draws of a comparison.
+    """
+    catalogue = catalogue_for(None, data)
+    documents = {
+        system: catalogue.document("systems", system, "system")[1]
+        for system in catalogue.ids("systems")
+    }
+    vendors = {
+        system: str(one.get("builder") or str(one["name"]).partition(" ")[0])
+        for system, one in documents.items()
+    }  # who builds or sells it
+    cooling = {system: str(one["cooling"]) for system, one in documents.items()}
+    if vendor is not None and vendor.lower() not in {one.lower() for one in vendors.values()}:
+        raise unknown("vendor", vendor, sorted(set(vendors.values())), "--vendor")
+    of_vendor = [
+        system for system, its in vendors.items() if vendor is None or its.lower() == vendor.lower()
+    ]
+    wanted = [system for system in of_vendor if not air or cooling[system] == "air"]
+    if not wanted:
+        raise DataError(
+            f"--vendor {vendor} --air: air cools no system of {vendor}; liquid cools "
+            f"{', '.join(of_vendor)}"
+        )
+    asked = evaluate_each(
+        list(dict.fromkeys([*wanted, HEADLINE_SYSTEM])), data, settings, refuse=False
+    )
+    results = [
+        one
+        for one in compare_results([one.result for one in asked], HEADLINE_SYSTEM).results
+        if one.system in wanted
+    ]
+    metric = rated_by(results) or PRICED[0]
+    rated = [
+        one
+        for one in asked
+        if one.result.system in wanted and one.result.metrics[metric] is not None
+    ]
+    found = dict(fork_map(lambda one: median_cost_of_draws(one, metric), rated))
+    medians = {one.result.system: found[place] for place, one in enumerate(rated)}
+    order = sorted((median, system) for system, median in medians.items() if median is not None)
+    ranks = {system: place for place, (_, system) in enumerate(order, 1)}
+
+    def ranked(one: Result) -> Ranked:
+        why = (
+            why_absent(one, metric)
+            if one.metrics[metric] is None
+            else None
+            if one.system in ranks
+            else MISSED
+        )
+        chip = documents[one.system]["chip"]
+        year = (
+            catalogue.part_input(chip, "released", "").value
+            if catalogue.has_part_value(chip, "released")
+            else None
+        )
+        dated = None if year is None else month_text(year)
+        return Ranked(
+            ranks.get(one.system),
+            one,
+            medians.get(one.system),
+            vendors[one.system],
+            cooling[one.system],
+            dated,
+            why,
+        )
+
+    costs = {one.system: one.metrics[metric] for one in results}
+    by_cost = sorted(results, key=lambda one: (costs[one.system] is None, costs[one.system] or 0.0))
+    return Ranking(catalogue, metric, [ranked(one) for one in by_cost])
+
+
+def rewrite_ranking() -> None:
+    """Rewrite `data/ranking.csv`: every shipped system on the headline's terms, the least cost
+    first.
+    """
+    rows = sorted(
+        (row for row in ranking({}, None).rows if row.rank is not None),
+        key=lambda row: row.rank or 0,
+    )
+    lines = [
+        ",".join(RANKED),
+        *(f'{row.result.system},{row.median:.3g},"{row.result.standing.short}"' for row in rows),
+    ]
+    (data_directory() / RANKS).write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+MISSED = "it misses what is promised in half of the draws"
+
+
+def median_cost_of_draws(one: Evaluation, metric: str) -> float | None:
+    """Return the middle of what a scenario's work costs in the draws of a comparison; what has no
+    draws costs what it does.
+    """
+    if why_undrawable(one) is not None:
+        cost: float | None = one.result.metrics[metric]
+        return cost
+    response = response_of(one)
+    found = draw_statistics(
+        metric, valued(response.drawn(Dice(one.catalogue, SEED, 0, DRAWS)), metric)
+    )
+    return None if found is None else found["p50"]
+
+
+if __name__ == "__main__":
+    rewrite_ranking()

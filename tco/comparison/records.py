@@ -1,0 +1,319 @@
+"""Scenarios side by side, and the verdict on them: which does the work at the least cost, by how
+much, and how sure that is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from tco.core.errors import DataError
+from tco.core.notebook_display import Shown
+from tco.scenario.metrics import PRICED
+from tco.scenario.result import why_incomparable
+
+if TYPE_CHECKING:
+    from tco.scenario.result import Result
+
+
+class SideBySide(NamedTuple):
+    """Results, each held against the baseline."""
+
+    baseline: str
+    results: list[Result]
+
+
+class ScenarioComparison(Shown, SideBySide):
+    """Scenarios side by side, each held against the baseline."""
+
+    @property
+    def line(self) -> str:
+        """What the work costs on each."""
+        cost = rated_by(self.results) or "tco_usd_per_chip_hour"
+        costs = (
+            f"{one.scenario} {one.metrics[cost]:.3g}"
+            if one.metrics[cost] is not None
+            else f"{one.scenario} none"
+            for one in self.results
+        )
+        return f"{cost}: {', '.join(costs)}; baseline {self.baseline}"
+
+    def to_frame(self) -> Any:
+        """Return the metrics as a pandas data frame, a column for each scenario."""
+        import pandas as pd
+
+        return pd.DataFrame({result.scenario: result.metrics for result in self.results})
+
+
+def compare_results(results: Sequence[Result], baseline: str | None = None) -> ScenarioComparison:
+    """Return results side by side, themselves left as they are."""
+    from tco.scenario import evaluate
+
+    if not results:
+        raise DataError("nothing to compare: name a scenario")
+    own = [
+        replace(result, metrics=dict(result.metrics), notes=list(result.notes))
+        for result in results
+    ]
+    return ScenarioComparison(evaluate.fill_ratio_to_baseline(own, baseline), own)
+
+
+class Driver(NamedTuple):
+    """An input that moves the performance per cost of a scenario."""
+
+    path: str
+    swing: (
+        float | None
+    )  # of the ratio to the baseline, from the input's P5 to its P95; none where it has no end or no value at one of them
+    flips_at: (
+        float | None
+    )  # where in between the ratio passes one; none where it is on one side of it at both ends
+    unit: str
+    value: float
+    shown: tuple[float, str] | None  # value and unit as the catalogue writes them
+
+
+class Sureness(NamedTuple):
+    """How sure the figures of one scenario are at the speed its workload asks for."""
+
+    ranges: dict[
+        str, dict[str, Any] | None
+    ]  # P10, P50 and P90 of each metric that has some, with the reason where one is none
+    probability: float | None  # the chance to beat the baseline
+    meets: float | None  # the share of draws that meet the target
+    drivers: list[Driver]
+    reason: str | None = None  # why nothing is known
+    draws: int = 0
+    error: float | None = None  # standard error of the chance
+    ties: float | None = (
+        None  # the share of draws in which neither it nor the baseline meets the target
+    )
+    hold: bool = False  # whether the plan was that of the point in every draw
+    share_cheapest: float | None = None  # at this speed
+    share_of_best: dict[str, float] | None = None
+
+    def range(self, metric: str) -> dict[str, Any] | None:
+        """P10, P50 and P90 of a metric; None where it has none."""
+        return self.ranges.get(metric)
+
+
+class AtSpeed(NamedTuple):
+    """What a scenario costs at one speed, and how it stands to the baseline there; None is what has
+    no value, and the note says why.
+    """
+
+    tokens_per_s_per_user: float
+    scenario: str
+    usd_per_million_output_tokens: float | None = None
+    perf_per_tco_vs_baseline: float | None = None
+    range: dict[str, Any] | None = (
+        None  # percentiles of the performance per cost, with the reason where one is none
+    )
+    probability_better_than_baseline: float | None = (
+        None  # of all draws: one in which it misses the speed is none
+    )
+    probability_error: float | None = None
+    meets: float | None = None  # the share of draws that reach the speed
+    ties: float | None = None  # the share of draws in which neither it nor the baseline does
+    by_software: dict[str, dict[str, float | None]] | None = (
+        None  # the same with the software of all at either end of its reach
+    )
+    software_share_of_range: float | None = (
+        # of the variance of its rank among the draws, what is known once every reach of software is
+        None
+    )
+    note: str | None = None
+    median_usd_per_million_output_tokens: float | None = (
+        None  # P50 of the draws; none where it misses the speed in half of them
+    )
+    share_cheapest: float | None = None  # of all draws, ties split
+    share_nobody: float | None = (
+        None  # of all draws, in which none of those compared reaches the speed
+    )
+    share_of_best: dict[str, float] | None = None  # mean, P10 and P50
+
+
+class Measurement(NamedTuple):
+    """Something to measure, and by which share it would narrow a range."""
+
+    kind: str  # of rows
+    owner: str  # family of chips, engine, or what else is measured
+    narrows: float
+    worth: float = 0.0  # share of the best that the choice keeps more on average once it is known
+    worth_with_error: float = 0.0  # the same of a measurement that is off as measured rows are
+
+
+class Notice(NamedTuple):
+    """How an input shows in the measured rows of one kind; of no kind where it shows in none."""
+
+    path: str
+    kind: str | None
+    rows: int  # whose prediction it moves
+    errors: Sequence[
+        float | None
+    ]  # of these at its P5, its value and its P95: the root mean square of log(predicted / measured)
+
+
+class Regime(NamedTuple):
+    """Speeds of which the same may be said: the picks, their regret, and how sure that is."""
+
+    kind: str  # one of KINDS
+    picks: tuple[
+        str, ...
+    ] = ()  # all within sampling error of the least mean regret, by name; none where nobody serves
+    foremost: str | None = None  # of the picks the one with the least mean regret
+    rival: str | None = None  # whom that beats least often
+    probability: float | None = (
+        # that it beats that one, at the speed where that is least; none where nothing was drawn
+        None
+    )
+    keeps: float | None = (
+        None  # of the best on average, by the pick and at the speed where that is least
+    )
+    most: float | None = None  # where it is most
+    worst: float | None = None  # in the worst tenth of the draws, where that is least
+    by_software: Mapping[
+        str, tuple[str, ...]
+    ] = {}  # the picks with the software of all at either end of its reach
+    by_software_keeps: Mapping[
+        str, float
+    ] = {}  # what the foremost of those keeps, at the speed where it is least
+    speeds: tuple[float, ...] = ()  # that were looked at; none: at the one the workload asks for
+    start: float | None = (
+        # tokens/s a user; half way in ratio to the next speed that was looked at, none: without end
+        None
+    )
+    end: float | None = None
+    drivers: Sequence[
+        Driver
+    ] = ()  # what moves the choice's performance per cost over the rival's; empty where nobody asked
+    measurements: Sequence[Measurement] = ()  # that would narrow its range most
+    late: Mapping[
+        str, str
+    ] = {}  # picks that come later than three months from the order, and the month of their volume
+    available: tuple[
+        str, ...
+    ] = ()  # the picks among the racks that can be had by then; empty where no pick is late
+
+    @property
+    def choose(self) -> str | None:
+        """The pick; None where there is none, or several are tied."""
+        return self.picks[0] if len(self.picks) == 1 else None
+
+    @property
+    def leader(self) -> str | None:
+        """The same under its older name."""
+        return self.choose
+
+
+KINDS = ("alone", "clear", "likely", "software", "close", "tie", "nobody")  # from the surest on
+
+
+class Later(NamedTuple):
+    """The comparison at the date when all compared can be had, with that date's prices and
+    software.
+    """
+
+    date: str
+    draws: int
+    regimes: list[Regime]
+    differs: bool  # whether the picks of any speed are others than at the order's date
+
+
+class PriceTurn(NamedTuple):
+    """A price at which another rack has the least mean regret at the workload's speed."""
+
+    path: str
+    value: float
+    unit: str
+    shown: tuple[float, str] | None  # value and unit as the catalogue writes them
+    low: float | None  # 5th percentile of its range
+    high: float | None  # 95th
+    turns_at: float
+    pick: str  # the rack of least mean regret now
+    to: str  # and beyond that price
+    break_even: (
+        float | None
+    )  # price at which the base cases of both cost the same; none where they never do
+    sigmas: float  # how far it lies from the value, in standard deviations of belief
+
+
+class Confidence(NamedTuple):
+    """How sure a comparison is: each scenario at its own speed, all at every speed, and what may be
+    said by regime.
+    """
+
+    sure: list[Sureness]
+    curve: list[AtSpeed]
+    regimes: list[Regime]
+    unrated: Mapping[str, str] = {}  # who is in no order with the others, and why
+    choices: Sequence[Mapping[str, Any]] = ()  # what choices that somebody named keep at each speed
+    later: Later | None = (
+        None  # none where all can be had within three months, or nothing was drawn
+    )
+    turns: Sequence[PriceTurn] = ()  # prices most likely to change the pick, the likeliest first
+
+
+SPEEDS = (20.0, 30.0, 50.0, 75.0, 100.0)  # tokens/s a user, where nobody names others
+SPEED = "workload.interactivity"
+
+
+def speed_of(result: Result) -> float | None:
+    """Return the tokens/s a user that a scenario is asked for; none where no speed is: of training,
+    of stated rates, of what runs offline.
+    """
+    given = result.inputs.get(SPEED) if result.texts["workload.kind"] == "serving" else None
+    return None if given is None else given.value
+
+
+def speeds_of(result: Result, chosen: Sequence[float] = ()) -> tuple[float, ...]:
+    """Return the speeds of a curve: those that were chosen, else the usual ones and the workload's
+    own.
+    """
+    own = speed_of(result)
+    return () if own is None else tuple(sorted({*(chosen or (*SPEEDS, own))}))
+
+
+def rated_by(results: Sequence[Result]) -> str | None:
+    """Return the cost of work by which some results are rated; none where no one has any."""
+    return next(
+        (name for name in PRICED if any(result.metrics[name] is not None for result in results)),
+        None,
+    )
+
+
+LATE = 3  # months from the order from which a rack comes too late for it
+
+
+def late_racks(results: Sequence[Result]) -> dict[str, str]:
+    """Return the racks that come later than three months from the order, with the month they come
+    in numbers.
+    """
+    dated = [(result.scenario, result.available) for result in results]
+    return {
+        name: available.volume
+        for name, available in dated
+        if available is not None and available.months > LATE
+    }
+
+
+def unrated(results: Sequence[Result], baseline: str) -> dict[str, str]:
+    """Return the scenarios that are in no order with the others, and why; `baseline` names the one
+    that says what the work is.
+    """
+    reference = next(result for result in results if result.scenario == baseline)
+    return {
+        result.scenario: why
+        for result in results
+        if (why := result.costless or why_incomparable(result, reference))
+    }
+
+
+def why_unrated(result: Result) -> str:
+    """Say why nothing is known of what the work costs a scenario."""
+    if result.costless:
+        return result.costless
+    if result.serving is not None and result.plan is None and result.serving.reason:
+        return f"no plan: {result.serving.reason}"
+    return "states no rate of this work"

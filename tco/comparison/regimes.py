@@ -1,0 +1,201 @@
+"""Regimes of a comparison: which racks to pick at which speeds, and how sure that is.
+
+The pick of a speed has the least mean regret; what lies within sampling error of it is a tie, and
+all of a tie are picks. How sure a pick is, is its chance to cost less than the rival that it beats
+least often. Neighbouring speeds of which the same may be said are one regime.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+
+from tco.comparison.records import KINDS, Regime
+from tco.comparison.regret import least_regret, stakes, surely
+from tco.scenario.beliefs import Array
+
+CLEAR, LIKELY = 0.9, 0.75  # chances from which a lead is called so
+REACHED = 0.1  # share of draws in which others reach a speed, up to which a leader is alone there
+SERVES = 0.5  # share of draws in which a rack must reach a speed to be a pick there
+NONE_LATE: Mapping[str, str] = {}
+
+
+class Costs(NamedTuple):
+    """Cost of the work in every draw at one speed, nan where it is missed; a row for each rack."""
+
+    drawn: Array
+    ends: Mapping[str, Array] = {}  # with the software of all at an end of its reach
+
+
+def regime_at(names: Sequence[str], costs: Costs, late: Mapping[str, str] = NONE_LATE) -> Regime:
+    """Return what may be said at one speed.
+
+    Args:
+        names: Racks, in the order of the rows of `costs`.
+        costs: What the work costs each of them in every draw.
+        late: Racks that come too late for the order, and the month they come in numbers.
+
+    """
+    reach = np.isfinite(costs.drawn).mean(axis=1)
+    if reach.max() < SERVES:
+        return Regime("nobody", probability=float(reach.max()))
+    tied = least_regret(costs.drawn)
+    foremost = tied[0]
+    shares = stakes(costs.drawn)
+    wins = beats(costs.drawn, foremost)
+    chances = wins.mean(axis=1)
+    rivals = [name for row, name in enumerate(names) if row != foremost]
+    software = {
+        end: least_regret(drawn) for end, drawn in costs.ends.items() if np.isfinite(drawn).any()
+    }
+    late_picks = {names[row]: late[names[row]] for row in tied if names[row] in late}
+    regret_means = [shares[row].share_of_best.mean for row in tied]
+    return Regime(
+        kind_of_lead(costs, tied, wins, software),
+        picks=picks_of(names, tied),
+        foremost=names[foremost],
+        rival=rivals[int(chances.argmin())] if rivals else None,
+        probability=float(chances.min()) if rivals else float(reach[foremost]),
+        keeps=min(regret_means),
+        most=max(regret_means),
+        worst=min(shares[row].share_of_best.p10 for row in tied),
+        by_software={end: picks_of(names, rows) for end, rows in software.items()},
+        by_software_keeps={
+            end: stakes(costs.ends[end])[rows[0]].share_of_best.mean
+            for end, rows in software.items()
+        },
+        late=late_picks,
+        available=picks_in_time(names, costs, late) if late_picks else (),
+    )
+
+
+def picks_of(names: Sequence[str], rows: Sequence[int]) -> tuple[str, ...]:
+    """Return the names of some rows, sorted."""
+    return tuple(sorted(names[row] for row in rows))
+
+
+def picks_in_time(names: Sequence[str], costs: Costs, late: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the picks among the racks that can be had in time."""
+    rows = [row for row, name in enumerate(names) if name not in late]
+    drawn = costs.drawn[rows]
+    if not rows or np.isfinite(drawn).mean(axis=1).max() < SERVES:
+        return ()
+    return picks_of([names[row] for row in rows], least_regret(drawn))
+
+
+def kind_of_lead(
+    costs: Costs, tied: Sequence[int], wins: Array, software: Mapping[str, Sequence[int]]
+) -> str:
+    """Return how sure the foremost pick is, as one of `KINDS`."""
+    reach = np.isfinite(costs.drawn).mean(axis=1)
+    if (np.delete(reach, tied[0]) <= REACHED).all():
+        return "alone"
+    if software_decides(costs, software):
+        return "software"
+    if len(tied) > 1:
+        return "tie"
+    chance = surely(wins)
+    if chance >= CLEAR:
+        return "clear"
+    return "likely" if chance >= LIKELY else "close"
+
+
+def software_decides(costs: Costs, software: Mapping[str, Sequence[int]]) -> bool:
+    """Say whether the ends of software surely have picks of which none is the same."""
+    if len(software) < 2 or set.intersection(*map(set, software.values())):
+        return False
+    return all(surely(beats(costs.ends[end], rows[0])) >= LIKELY for end, rows in software.items())
+
+
+def beats(costs: Array, row: int) -> Array:
+    """Return in which draws a row costs less than each of the others."""
+    endless = np.where(np.isnan(costs), np.inf, costs)
+    return np.asarray(endless[row] < np.delete(endless, row, axis=0))
+
+
+def otherwise(regime: Regime) -> dict[str, tuple[str, ...]]:
+    """Return the picks at an end of software that has none of the regime's picks."""
+    return {
+        end: names
+        for end, names in regime.by_software.items()
+        if names and not set(names) & set(regime.picks)
+    }
+
+
+def is_alike(regime: Regime, other: Regime) -> bool:
+    """Say whether two neighbouring speeds are one regime."""
+    if regime.picks != other.picks or (regime.kind == "alone") != (other.kind == "alone"):
+        return False
+    return otherwise(regime) == otherwise(other) and (regime.late, regime.available) == (
+        other.late,
+        other.available,
+    )
+
+
+def joined_regime(regime: Regime, other: Regime) -> Regime:
+    """Return two neighbours as one, as sure and keeping as little as the lesser."""
+    least = min(regime, other, key=lambda either: either.probability or 0.0)
+    ends = [end for end in regime.by_software if end in other.by_software]
+    common = {
+        end: tuple(name for name in regime.by_software[end] if name in other.by_software[end])
+        for end in ends
+    }
+    return least._replace(
+        kind=max(regime.kind, other.kind, key=KINDS.index),
+        keeps=min(filter(None, (regime.keeps, other.keeps)), default=None),
+        most=max(filter(None, (regime.most, other.most)), default=None),
+        worst=None
+        if regime.worst is None or other.worst is None
+        else min(regime.worst, other.worst),
+        by_software=common,
+        by_software_keeps={
+            end: min(regime.by_software_keeps[end], other.by_software_keeps[end]) for end in ends
+        },
+        speeds=(*regime.speeds, *other.speeds),
+    )
+
+
+def regimes_of(
+    names: Sequence[str],
+    speeds: Sequence[float],
+    costs: Sequence[Costs],
+    drawn: bool,
+    late: Mapping[str, str] = NONE_LATE,
+) -> list[Regime]:
+    """Return what may be said of all speeds, from the lowest on.
+
+    A border lies half way, in ratio, between two speeds looked at. With fewer than two racks there
+    is nothing to pick, so there is no regime.
+
+    Args:
+        names: Racks, in the order of the rows of `costs`.
+        speeds: Speeds looked at, ascending; none where no speed is asked for.
+        costs: What the work costs each rack at each of these speeds.
+        drawn: Whether costs are draws, not base cases.
+        late: Racks that come too late for the order, and the month they come in numbers.
+
+    """
+    if len(names) < 2:
+        return []
+    regimes: list[Regime] = []
+    for index, costs_here in enumerate(costs):
+        here = regime_at(names, costs_here, late)._replace(speeds=tuple(speeds[index : index + 1]))
+        if regimes and is_alike(regimes[-1], here):
+            regimes[-1] = joined_regime(regimes[-1], here)
+        else:
+            regimes.append(here)
+    borders = [
+        None,
+        *(
+            float(f"{(one.speeds[-1] * other.speeds[0]) ** 0.5:.3g}")
+            for one, other in pairwise(regimes)
+        ),
+        None,
+    ]
+    return [
+        regime._replace(start=start, end=end, probability=regime.probability if drawn else None)
+        for regime, (start, end) in zip(regimes, pairwise(borders), strict=True)
+    ]

@@ -1,0 +1,182 @@
+"""What a choice stands to lose: in each draw its cost is held against the least that any of the
+rivals has there.
+
+    share_of_best = least cost of all / own cost, nought where it misses the speed, over the draws in which anybody reaches it
+
+Its mean is what a dollar spent on that choice buys of what the best dollar would have bought, and
+one less the mean is the mean regret. Of dollars spread over several racks it is the sum of their
+parts. What is said of a speed is said where 95 of 100 resamplings of the draws say so too.
+
+The pick is the choice with the least mean regret. Choices within sampling error of it are a tie:
+the 95 % interval of the difference of their mean regrets, over the same draws, holds nought. Two
+draws that follow each other are antithetic, so a pair of them is one observation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from tco.core.errors import UsageError, refuse_unknown
+from tco.sampling.uncertainty import quantiles
+from tco.scenario.beliefs import Array
+
+RESAMPLINGS, SURE = 200, 0.95
+INTERVAL = 1.96  # standard errors on either side of a 95 % interval
+
+
+class Share(NamedTuple):
+    """What a choice keeps of the best: on average, in the worst tenth of the draws and in the
+    middle.
+    """
+
+    mean: float
+    p10: float
+    p50: float
+
+
+class Stake(NamedTuple):
+    """How a choice stands at a speed."""
+
+    share_cheapest: float  # of the draws, ties split
+    share_nobody: float  # in which no choice reaches the speed
+    share_of_best: Share
+
+
+def shares_of_best(costs: Array) -> Array:
+    """Return what each row keeps of the best in every draw that anybody reaches; misses are nan in
+    `costs` (rows by draws), and nought here.
+    """
+    known = np.where(np.isnan(costs), np.inf, costs)
+    least = known.min(axis=0, initial=np.inf)
+    reached = np.isfinite(least)
+    found: Array = least[reached] / known[:, reached]
+    return found
+
+
+def share_of(kept: Array) -> Share:
+    """Return mean, P10 and P50 of what one choice keeps in the draws; nought without any."""
+    if not len(kept):
+        return Share(0.0, 0.0, 0.0)
+    low, middle = quantiles(kept, np.array([0.1, 0.5]))
+    return Share(float(kept.mean()), float(low), float(middle))
+
+
+def stakes(costs: Array) -> list[Stake]:
+    """Return how each row stands."""
+    kept = shares_of_best(costs)
+    reached = kept.shape[1] / costs.shape[1]
+    best = kept >= 1 - 1e-12
+    cheapest = (
+        (best / best.sum(axis=0)).mean(axis=1) * reached if kept.shape[1] else np.zeros(len(costs))
+    )
+    return [
+        Stake(float(share), 1 - reached, share_of(own))
+        for share, own in zip(cheapest, kept, strict=True)
+    ]
+
+
+def least_regret(costs: Array) -> list[int]:
+    """Return the rows within sampling error of the least mean regret.
+
+    Args:
+        costs: Cost of each choice (rows) in each draw (columns), nan where it misses.
+
+    Returns:
+        Row numbers, the one of least mean regret first; none where no draw is reached.
+
+    """
+    reached: Array = np.asarray(np.isfinite(costs).any(axis=0))
+    if not reached.any():
+        return []
+    shares = np.zeros(costs.shape)
+    shares[:, reached] = shares_of_best(costs)
+    means = shares.sum(axis=1) / reached.sum()
+    order = np.argsort(-means, kind="stable")
+    behind = shares[order[0]] - shares
+    errors = paired_errors(behind, reached)
+    return [int(row) for row in order if means[order[0]] - means[row] <= INTERVAL * errors[row]]
+
+
+def paired_errors(differences: Array, reached: Array) -> Array:
+    """Return the standard error of each row's mean over reached draws."""
+    draws = differences.shape[1]
+    means = differences.sum(axis=1, keepdims=True) / reached.sum()
+    residuals = np.where(reached, differences - means, 0.0)
+    if draws % 2 == 0:
+        residuals = residuals[:, 0::2] + residuals[:, 1::2]
+    observations = residuals.shape[1]
+    if observations < 2:
+        return np.zeros(len(differences))
+    variances = (residuals**2).sum(axis=1) * observations / (observations - 1)
+    return np.asarray(np.sqrt(variances) / reached.sum())
+
+
+def resamplings(draws: int) -> Array:
+    """Return how often each of some draws is drawn when they are drawn again from themselves, over
+    their number: a row for each resampling.
+    """
+    found: Array = (
+        np.random.default_rng(0).multinomial(draws, np.full(draws, 1 / draws), RESAMPLINGS) / draws
+    )
+    return found
+
+
+def surely(which: Array) -> float:
+    """Return the share of draws of which something is true in 95 of 100 resamplings of them, the
+    least of the rows of `which`.
+    """
+    return float(
+        np.quantile((resamplings(which.shape[-1]) @ np.atleast_2d(which).T).min(axis=1), 1 - SURE)
+    )
+
+
+class SpendingMix(NamedTuple):
+    """A rack, or dollars spread over several."""
+
+    text: str
+    shares: Mapping[str, float]
+
+
+def choices_in(text: str, known: Sequence[str]) -> list[SpendingMix]:
+    """Return the choices that `A,B:0.5+C:0.5` names; what is none raises `UsageError` or
+    `DataError`.
+    """
+    found = []
+    for part in text.split(","):
+        pairs = [
+            one.strip().rpartition(":") if ":" in one else (one.strip(), "", "1")
+            for one in part.split("+")
+        ]
+        refuse_unknown("scenario to choose", [name for name, _, _ in pairs], known, "--choose")
+        try:
+            shares = {name: float(share) for name, _, share in pairs}
+        except ValueError:
+            raise UsageError(
+                f"--choose {part}: expected shares of dollars, such as "
+                f"{known[0]}:0.5+{known[-1]}:0.5"
+            ) from None
+        if (
+            any(share < 0 for share in shares.values())
+            or len(shares) < len(pairs)
+            or abs(sum(shares.values()) - 1) > 1e-6
+        ):
+            raise UsageError(
+                f"--choose {part}: shares of dollars are none below nought and sum to 1; these sum "
+                f"to {sum(shares.values()):g}"
+            )
+        found.append(SpendingMix(part, shares))
+    return found
+
+
+def rated(choice: SpendingMix, names: Sequence[str], costs: Array) -> Share:
+    """Return what a choice keeps at a speed: of each dollar its part."""
+    kept = shares_of_best(costs)
+    return share_of(
+        sum(
+            (share * kept[names.index(name)] for name, share in choice.shares.items()),
+            np.zeros(kept.shape[1]),
+        )
+    )

@@ -1,0 +1,107 @@
+"""What chips are let for, by statistic and month, beside what they cost."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from tco.catalog.rows import CatalogueRow, live, to_input
+from tco.catalog.rows import attribute as attribute_of
+from tco.core.errors import DataError, unknown
+from tco.cost.ledger import RENTS
+from tco.evaluation.evaluation import catalogue_for
+
+if TYPE_CHECKING:
+    from tco.catalog import Catalogue
+
+
+class Rent(NamedTuple):
+    """A rent of a chip at a month, and what the chip costs its owner then."""
+
+    chip: str
+    date: str
+    statistic: str
+    publisher: str
+    usd_per_chip_hour: float
+    low: float | None
+    high: float | None
+    cost_usd_per_chip_hour: float | None
+    margin: float | None  # share of the rent that is left
+
+
+def rents_of(
+    asked: str | None, data: Path | None, settings: Mapping[str, str]
+) -> tuple[Catalogue, list[Rent]]:
+    """Return the rents of a chip, or of all, in the order of chip, statistic and date; one that
+    nobody lets raises `DataError`.
+    """
+    catalogue = catalogue_for(None, data)
+    chips = sorted({chip for chip, name in catalogue.part_rows if name in RENTS})
+    if asked is not None:
+        system = catalogue.ids("systems")
+        chip = (
+            str(catalogue.document("systems", asked, "system")[1]["chip"])
+            if asked in system
+            else asked
+        )
+        if chip not in chips:
+            raise unknown("chip that is let", asked, chips)
+        chips = [chip]
+    rents = [one for chip in chips for one in chip_rents(catalogue, chip, settings)]
+    return catalogue, rents
+
+
+def chip_rents(catalogue: Catalogue, chip: str, settings: Mapping[str, str]) -> list[Rent]:
+    """Return every rent of a chip, by statistic and date."""
+    costs: dict[str, float | None] = {}
+    found = []
+    for name in RENTS:
+        rows: Sequence[CatalogueRow] = catalogue.part_rows.get((chip, name), [])
+        path = f"parts.{chip}.{name}"
+        for row in sorted(live(rows, True, path), key=lambda row: row.begins) if rows else ():
+            given = to_input(row, path, attribute_of("parts", name, row.where))
+            if given.as_of not in costs:
+                costs[given.as_of] = supplier_chip_hour_cost(
+                    catalogue, chip, {**settings, "terms.date": given.as_of}
+                )
+            cost = costs[given.as_of]
+            margin = None if cost is None or not given.value else 1 - cost / float(given.value)
+            said = (
+                chip,
+                given.as_of,
+                RENTS[name],
+                catalogue.publisher(given.source),
+                float(given.value),
+                given.low,
+                given.high,
+            )
+            found.append(Rent(*said, cost, margin))
+    return found
+
+
+def supplier_chip_hour_cost(
+    catalogue: Catalogue, chip: str, settings: Mapping[str, str]
+) -> float | None:
+    """Return what an hour of a chip costs who lets it: a cloud, or of chips that nobody else may
+    buy their builder; none where no price is known.
+    """
+    from tco.scenario.evaluate import evaluate
+
+    for name in catalogue.ids("systems"):
+        _, document = catalogue.document("systems", name, "system")
+        if document.get("chip") == chip:
+            whose = "hyperscaler" if document.get("owner_pays") == "built-up" else "neocloud"
+            try:
+                found = evaluate(
+                    name,
+                    {"terms.perspective": whose, **settings},
+                    catalogue=catalogue,
+                    refuse=False,
+                    workload=False,
+                )
+            except DataError:
+                return None  # a date before its prices
+            cost: float | None = found.metrics["tco_usd_per_chip_hour"]
+            return cost
+    return None

@@ -1,0 +1,202 @@
+"""What a report is made of: scenarios side by side, and each study of them that can be made; one
+that cannot says why.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from math import log
+from pathlib import Path
+from typing import NamedTuple, TypeVar
+
+from tco.catalog import Catalogue
+from tco.catalog.system_tree import System
+from tco.comparison.confidence import confidence_of
+from tco.comparison.frontier import Frontier, frontier_of, mark_cheapest, pool_of
+from tco.comparison.maps import Map, field_of
+from tco.comparison.records import Confidence, Sureness, compare_results
+from tco.core.errors import DataError
+from tco.evaluation.evaluation import Evaluation, catalogue_of, evaluate_each
+from tco.fabric.topology import FabricScope, fabric_scopes
+from tco.sampling.response import decides
+from tco.sampling.sensitivity import Sensitivity, sensitivity
+from tco.scenario.metrics import PRICED
+from tco.scenario.resolve import system_inputs
+from tco.scenario.result import Result
+
+T = TypeVar("T")
+RATIO = "perf_per_tco_vs_baseline"
+COSTS = (*PRICED, "tco_usd_per_chip_hour")  # what scenarios are ranked by: the first they have
+
+
+class Fabric(NamedTuple):
+    """A system's scale-up fabric."""
+
+    system: System
+    scopes: Sequence[FabricScope]
+
+
+class Material(NamedTuple):
+    """All that a report tells of."""
+
+    catalogue: Catalogue
+    asked: Sequence[Evaluation]  # each held against the baseline
+    baseline: str
+    confidence: Confidence
+    tornados: Sequence[Sensitivity]
+    frontiers: Sequence[Frontier]
+    fabrics: Sequence[Fabric]
+    field: Map | None  # who is best wherever the two inputs may lie that decide the closest contest
+    notes: Sequence[str]  # what could not be made, and why
+
+    @property
+    def results(self) -> list[Result]:
+        """The results of the scenarios, in their order."""
+        return [one.result for one in self.asked]
+
+    @property
+    def sure(self) -> Sequence[Sureness]:
+        """How sure each is."""
+        return self.confidence.sure
+
+
+def material_of(
+    names: Sequence[str], baseline: str | None, data: Path | None, settings: Mapping[str, str]
+) -> Material:
+    """Evaluate some scenarios with their traces, and make every study of them that can be made."""
+    asked = evaluate_each(names, data, settings, refuse=False, trace=True)
+    for one in asked:
+        if not one.result.nodes:
+            raise DataError(
+                f"{one.result.scenario}: a saved result holds no formulas, a report needs its "
+                "scenario"
+            )
+    base, results = compare_results([one.result for one in asked], baseline)
+    asked = [one._replace(result=result) for one, result in zip(asked, results, strict=True)]
+    notes: list[str] = []
+    tornados = [
+        tornado
+        for one in asked
+        if (
+            tornado := study_or_note(
+                partial(tornado_of, one, asked, base, data), one, "tornado", notes
+            )
+        )
+    ]
+    frontiers = evaluation_frontiers(
+        [one for one in asked if one.result.texts["workload.kind"] == "serving"], notes
+    )
+    fabrics = {(one.result.system, str(variant_of(one))): one for one in asked}
+    scopes = [
+        found
+        for one in fabrics.values()
+        if (found := study_or_note(partial(fabric_of, one), one, "fabric", notes))
+    ]
+    field = field_between(asked, tornados, data, settings, notes)
+    return Material(
+        catalogue_of(asked, data),
+        asked,
+        base,
+        confidence_of(asked, base),
+        tornados,
+        frontiers,
+        scopes,
+        field,
+        notes,
+    )
+
+
+def study_or_note(
+    make: Callable[[], T], asked: Evaluation, what: str, notes: list[str]
+) -> T | None:
+    """Return a study of a scenario, or a note why there is none."""
+    try:
+        return make()
+    except DataError as error:
+        notes.append(f"{asked.result.scenario}: no {what}, {error}")
+        return None
+
+
+def tornado_of(
+    one: Evaluation, asked: Sequence[Evaluation], baseline: str, data: Path | None
+) -> Sensitivity:
+    """Return what drives a scenario: its ratio to the baseline, or of the baseline itself and of
+    what has none its cost.
+    """
+    base = next(each for each in asked if each.result.scenario == baseline)
+    if one is not base and one.result.metrics[RATIO] is not None:
+        return sensitivity(one.name, RATIO, data, one.settings, baseline=base.name)
+    metric = next((name for name in COSTS if one.result.metrics[name] is not None), COSTS[-1])
+    found = sensitivity(one.name, metric, data, one.settings)
+    if found.centre is None:  # a tornado stands about a middle
+        found.sides[0].metric(metric)
+    return found
+
+
+def field_between(
+    asked: Sequence[Evaluation],
+    tornados: Sequence[Sensitivity],
+    data: Path | None,
+    settings: Mapping[str, str],
+    notes: list[str],
+) -> Map | None:
+    """Return who is best wherever two inputs may lie: those that move the closest contest with the
+    baseline most; none where there is no contest.
+    """
+    contests = [
+        (abs(log(one.centre)), place)
+        for place, one in enumerate(tornados)
+        if one.metric == RATIO and one.centre
+    ]
+    if not contests:
+        return None
+    closest = tornados[min(contests)[1]]
+    ranges = [
+        one.given
+        for one in closest.swings
+        if one.swing != 0 and not any(decides(side, one.given.path) for side in closest.sides)
+    ][:2]
+    if len(ranges) < 2:
+        return None
+    ends = [
+        (f"{one.low!r} {one.unit}".rstrip(), f"{one.high!r} {one.unit}".rstrip()) for one in ranges
+    ]
+    rated = [one for one in asked if one.result.metrics[COSTS[0]] is not None]
+    make = partial(
+        field_of,
+        [one.name for one in rated],
+        [one.path for one in ranges],
+        COSTS[0],
+        ends,
+        data,
+        settings,
+    )
+    return study_or_note(make, rated[0], "map", notes)
+
+
+def evaluation_frontiers(asked: Sequence[Evaluation], notes: list[str]) -> list[Frontier]:
+    """Return what interactivity costs on every system that can be asked, held against each other."""
+    found = []
+    for one in asked:
+        pool = study_or_note(
+            partial(pool_of, one.catalogue, one.name, one.settings), one, "frontier", notes
+        )
+        if pool is not None:
+            found.append(frontier_of(pool, pool, False))
+            notes += [f"{one.name}: no frontier, {found[-1].reason}"] if found[-1].reason else []
+    mark_cheapest(found)
+    return found
+
+
+def variant_of(one: Evaluation) -> Mapping[str, str]:
+    """Return the variants of the system a scenario is of."""
+    return one.result.structure.variant if one.result.structure else {}
+
+
+def fabric_of(one: Evaluation) -> Fabric | None:
+    """Return the fabric of the system a scenario is of; a chip alone has none."""
+    if one.result.bill is None:
+        return None
+    inputs = system_inputs(one.catalogue, one.result.system, one.settings, variant_of(one))
+    return Fabric(inputs.system, fabric_scopes(inputs.system, inputs.values()))

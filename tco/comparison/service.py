@@ -1,0 +1,344 @@
+"""What a service costs: the fewest racks of a system that keep promises under traffic, and their
+cost per token, month and agent.
+
+Chips in use are those of whole engines and the spare chips that failures ask for. Bought are whole
+scale-up domains, and every chip of them is paid for at any hour. Money is of what is bought; rates
+per chip, utilisation, power and energy are of the chips in use.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tco.catalog import Catalogue
+from tco.core.errors import DataError, refuse_unknown
+from tco.evaluation.evaluation import catalogue_for
+from tco.performance.service.fleet import (
+    REQUESTS,
+    Search,
+    ServingFleet,
+    chips_with_spares,
+    quantile_error,
+)
+from tco.performance.service.traffic import (
+    GROUP,
+    PROMISED,
+    ROUTERS,
+    Promise,
+    Traffic,
+    load_traffic,
+    promise_of,
+)
+from tco.performance.serving.plans import decode_plan_document, request_of
+from tco.scenario import metrics as joined
+from tco.scenario.evaluate import evaluate
+from tco.scenario.metrics import Metric
+from tco.scenario.resolve import Inputs, load_scenario
+from tco.scenario.result import Result, why_absent
+from tco.scenario.workload import server_of
+
+HOURS_A_MONTH = 730.5
+PERCENTILES = (50, 90, 99)
+BASIS = "facility power at the meter of the chips in use, as provisioned, at the site's mean PUE"
+LENGTHS = {"workload.input_tokens": "prompt", "workload.output_tokens": "answer"}
+METRICS = {
+    "chips": Metric("chip", "chips in use, spare chips for failures among them"),
+    "chips_bought": Metric("chip", "chips bought, in whole scale-up domains"),
+    "racks": Metric("rack", "racks bought"),
+    "usd_per_million_output_tokens": Metric(
+        "USD/Mtoken", "cost per million output tokens, of what is bought"
+    ),
+    "usd_per_million_output_tokens_in_use": Metric(
+        "USD/Mtoken", "cost per million output tokens, of the chips in use alone"
+    ),
+    "usd_per_month": Metric("USD", "cost per month, of what is bought"),
+    "requests_per_s_per_chip": Metric("1/s", "requests per second per chip in use"),
+    "output_tokens_per_s_per_chip": Metric(
+        "token/s/chip", "output tokens per second per chip in use"
+    ),
+    "attainment": Metric("", "share of the requests that get all that was promised"),
+    **{
+        f"{name}_p{at}_s": Metric("s", f"{words}, P{at}")
+        for name, words in PROMISED.items()
+        for at in PERCENTILES
+    },
+    "utilisation": Metric("", "load over what the chips in use could hold"),
+    "hit_rate": Metric("", "share of the prompts' tokens found in a cache"),
+    "agents_per_chip": Metric("1/chip", "sessions under way per chip in use"),
+    "agents_per_mw": Metric("1/MW", "sessions under way per megawatt of the chips in use"),
+    "usd_per_agent_hour": Metric("USD/h", "cost per session and hour, of what is bought"),
+    "joule_per_token": Metric("J", "energy per output token, of the chips in use"),
+}
+
+
+class Service(NamedTuple):
+    """A system under traffic: the least fleet that keeps promises, and its figures."""
+
+    result: Result
+    traffic: Traffic
+    promises: tuple[Promise, ...]
+    router: str
+    fleet: ServingFleet
+    plan: dict[str, Any]
+    metrics: dict[str, float]
+    errors: dict[str, float]  # standard errors of what was simulated
+    range: dict[str, float] | None  # of the cost of tokens of what is bought, by percentile
+    power_basis: str = BASIS
+    share_of_best: float = (
+        1.0  # least cost of tokens of all systems over its own, of what is bought
+    )
+
+
+def inputs_for_traffic(
+    catalogue: Catalogue,
+    name: str,
+    settings: Mapping[str, str],
+    variant: Mapping[str, str],
+    traffic: Traffic,
+) -> tuple[Inputs, dict[str, str]]:
+    """Return the inputs of a scenario whose workload has the mean lengths of some traffic, and the
+    settings that say so.
+    """
+    if clash := [
+        path
+        for path in (*LENGTHS, "workload.cache_hit", "workload.concurrency", "workload.offline")
+        if path in settings
+    ]:
+        raise DataError(
+            f"--set {clash[0]}: traffic says how long requests are and how they come; set "
+            f"{GROUP}.* instead"
+        )
+    some = traffic.requests(1, "random", REQUESTS, 0, 1.0)[1]
+    own = {
+        **settings,
+        **{path: f"{round(float(getattr(some, name).mean()))}" for path, name in LENGTHS.items()},
+    }
+    inputs = Inputs(catalogue, load_scenario(catalogue, name), dict(own), dict(variant))
+    if inputs.kind != "serving":
+        raise DataError(f"{name}: its workload is no serving of requests (workload.kind)")
+    return inputs, own
+
+
+def size_serving_fleet(
+    scenario: str,
+    traffic: str,
+    promises: Sequence[str] = (),
+    set: Mapping[str, str] | None = None,  # noqa: A002
+    variant: Mapping[str, str] | None = None,
+    data: Path | None = None,
+    *,
+    racks: float | None = None,
+    router: str = ROUTERS[0],
+    samples: int = 0,
+    seed: int = 0,
+) -> Service:
+    """Return the least fleet of a system that keeps promises, and its cost.
+
+    It has the fewest scale-up domains, and no more than `racks` racks.
+
+    Promises are texts such as `ttft p99 <= 2 s`; without any those of the traffic hold. With
+    `samples` the cost has a range: that of the same plan in steady state, prices and practice drawn
+    together.
+
+    >>> found = size_serving_fleet("gb200-nvl72", "chat", ["ttft p90 <= 5 s"])
+    >>> found.metrics["ttft_p90_s"] <= 5
+    True
+    """
+    refuse_unknown("router", [router], ROUTERS, "--router")
+    catalogue, given = catalogue_for(scenario, data), dict(set or {})
+    own = {path: text for path, text in given.items() if path.startswith(f"{GROUP}.")}
+    found = load_traffic(catalogue, traffic, own)
+    asked = tuple(map(promise_of, promises)) or found.promises
+    if not asked:
+        raise DataError(f"{traffic}: promises nothing; say --promise, such as 'ttft p99 <= 2 s'")
+    rest = {path: text for path, text in given.items() if path not in own}
+    inputs, settings = inputs_for_traffic(catalogue, scenario, rest, variant or {}, found)
+    values = inputs.values()
+    machine, model = server_of(inputs, values)
+    request = request_of(values)
+    paid = {path: text for path, text in rest.items() if not path.startswith("workload.")}
+    result = evaluate(scenario, paid, catalogue=catalogue, variant=variant, workload=False)
+    goodput = result.metrics["goodput"] or 1.0
+    pause = found.thinking + request.answer / max(values["workload.interactivity"], 1.0)
+    search = Search(machine, model, request, found, router, seed, pause, goodput)
+    if not search.decoders or not search.readers:
+        raise DataError(f"{scenario}: {model.id} fits no plan of {inputs.system.id}")
+    fleet = search.cheapest(asked)
+    if fleet is None:
+        nearest = "; ".join(
+            f"of {text} the nearest is {value:.3g} s"
+            for text, value in search.nearest(asked).items()
+        )
+        raise DataError(
+            f"{scenario}: no plan keeps {', '.join(map(str, asked))} under {found.id}: {nearest}"
+        )
+    values.check_given(inputs.is_known)
+    metrics = fleet_metrics(result, found, asked, fleet, goodput)
+    if racks is not None and metrics["racks"] > racks:
+        raise DataError(f"{scenario}: {too_few_racks(racks, search.rate, fleet, metrics)}")
+    errors = {
+        f"{name}_p{at}_s": quantile_error(times, at / 100)
+        for name, times in fleet.times.items()
+        for at in PERCENTILES
+    }
+    spread = (
+        token_cost_percentiles(scenario, settings, data, fleet, metrics, samples, seed)
+        if samples
+        else None
+    )
+    plan = {
+        "decode" if fleet.reader else "both": described(fleet.decoder.plan, machine)
+        | {"engines": fleet.decoders}
+    }
+    if fleet.reader is not None:
+        plan["prefill"] = described(fleet.reader.plan, machine, "drafts", "batch") | {
+            "engines": fleet.readers
+        }
+    return Service(result, found, asked, router, fleet, plan, metrics, errors, spread)
+
+
+def services(scenarios: Sequence[str], *asked: Any, **how: Any) -> tuple[list[Service], list[str]]:
+    """Return the services of some scenarios, and why others keep no promise; where none does the
+    first one's reason is raised.
+    """
+    found, missed = list[Service](), list[DataError]()
+    for name in scenarios:
+        try:
+            found.append(size_serving_fleet(name, *asked, **how))
+        except DataError as error:
+            missed.append(error)
+    if not found:
+        raise missed[0]
+    cost = [one.metrics["usd_per_million_output_tokens"] for one in found]
+    return [
+        one._replace(share_of_best=min(cost) / own) for one, own in zip(found, cost, strict=True)
+    ], list(map(str, missed))
+
+
+def described(plan: Any, machine: Any, *without: str) -> dict[str, Any]:
+    """Return the axes of a plan by name."""
+    return {"chips": int(plan.chips)} | {
+        name: axis
+        for name, axis in decode_plan_document(plan, machine.links).items()
+        if name not in without
+    }
+
+
+def too_few_racks(
+    racks: float, rate: float, fleet: ServingFleet, metrics: Mapping[str, float]
+) -> str:
+    """Return why some racks do not hold a rate of requests."""
+    needs = f"{rate:g} requests/s need {metrics['racks']:g} racks"
+    domain_racks = metrics["racks"] / fleet.domains
+    domains = math.floor(racks / domain_racks + 1e-9)
+    if not domains:
+        return (
+            f"{needs}; one scale-up domain takes {domain_racks:g}; say --racks {metrics['racks']:g}"
+        )
+    chips = domains * metrics["chips_bought"] / fleet.domains
+    could = rate * min(chips / metrics["chips"], 1.0)
+    return f"{needs}; {racks:g} could hold about {could:.3g}"
+
+
+def fleet_metrics(
+    result: Result,
+    traffic: Traffic,
+    promises: Sequence[Promise],
+    fleet: ServingFleet,
+    goodput: float,
+) -> dict[str, float]:
+    """Return the figures of a fleet, by metric.
+
+    By Little's law the sessions under way are the rate of requests x (time of one + time until the
+    next).
+
+    Args:
+        result: The system's costs per chip.
+        traffic: What the fleet serves.
+        promises: What each request was promised.
+        fleet: The fleet.
+        goodput: Share of the hours that failures leave.
+
+    Raises:
+        DataError: The system has no cost per chip-hour, or no power.
+
+    """
+    hour, power = (
+        result.metrics[name] for name in ("tco_usd_per_chip_hour", "facility_power_w_per_chip")
+    )
+    domain_chips, domain_racks = (result.metrics[name] for name in ("chips", "racks"))
+    if hour is None or power is None or domain_chips is None or domain_racks is None:
+        why = why_absent(result, "tco_usd_per_chip_hour")
+        raise DataError(f"{result.scenario}: tco_usd_per_chip_hour has no value: {why}")
+    times, rate = fleet.times, traffic.values["requests_per_s"]
+    chips = chips_with_spares(fleet.chips, goodput)
+    chips_bought = fleet.domains * domain_chips
+    tokens_per_s = rate * fleet.answer
+    agents = rate * (float(times["e2e"].mean()) + traffic.thinking)
+    together = np.logical_and.reduce([times[one.metric] <= one.limit for one in promises])
+    return {
+        "chips": chips,
+        "chips_bought": chips_bought,
+        "racks": fleet.domains * domain_racks,
+        "usd_per_million_output_tokens": float(
+            joined.usd_per_million(hour, tokens_per_s / chips_bought, 1.0)
+        ),
+        "usd_per_million_output_tokens_in_use": float(
+            joined.usd_per_million(hour, tokens_per_s / chips, 1.0)
+        ),
+        "usd_per_month": hour * chips_bought * HOURS_A_MONTH,
+        "requests_per_s_per_chip": rate / chips,
+        "output_tokens_per_s_per_chip": tokens_per_s / chips,
+        "attainment": float(together.mean()),
+        **{
+            f"{name}_p{at}_s": float(np.quantile(times[name], at / 100))
+            for name in PROMISED
+            for at in PERCENTILES
+        },
+        "utilisation": fleet.utilisation,
+        "hit_rate": fleet.found,
+        "agents_per_chip": agents / chips,
+        "agents_per_mw": agents / (chips * power / 1e6),
+        "usd_per_agent_hour": hour * chips_bought / agents,
+        "joule_per_token": power * chips / tokens_per_s,
+    }
+
+
+def token_cost_percentiles(
+    scenario: str,
+    settings: Mapping[str, str],
+    data: Path | None,
+    fleet: ServingFleet,
+    metrics: Mapping[str, float],
+    samples: int,
+    seed: int,
+) -> dict[str, float] | None:
+    """Return percentiles of the cost of tokens: those of pools in steady state at the fleet's
+    speed, over their own base case.
+    """
+    from tco.sampling.uncertainty import draw_statistics, uncertainty
+
+    cost = "usd_per_million_output_tokens"
+    speed = {
+        "workload.interactivity": f"{1 / fleet.decoder.quickest:.6g} token/s",
+        "workload.ttft": "0 s",
+    }
+    drawn = uncertainty(
+        scenario, samples=samples, seed=seed, set={**settings, **speed}, data=data, hold=True
+    )
+    base, found = (
+        drawn.asked.result.metrics[cost],
+        draw_statistics(cost, drawn.sample.metrics[cost]),
+    )
+    if base is None or found is None:
+        return None
+    return {
+        name: metrics[cost] * value / base
+        for name in ("p10", "p50", "p90")
+        if (value := found[name]) is not None
+    }

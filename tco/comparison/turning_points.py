@@ -1,0 +1,164 @@
+"""Prices at which another rack has the least mean regret: which of them lie likeliest in what is
+believed of each price.
+
+The cost of the work is linear in a price. Where the base case of a rack costs c and a dollar of a
+price adds s to that, a draw in which the price is p costs (c + s (x - v)) / (c + s (p - v)) times
+as much once the price is x in its place, v being its value. Beliefs move with the price: in each
+draw it is as many times its value as before. The break-even price is that of the base cases: both
+cost the same there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from tco.catalog.rows import input_attributes
+from tco.comparison.records import PriceTurn
+from tco.comparison.regret import shares_of_best
+from tco.core.provenance import P95
+from tco.scenario.beliefs import STEPS, Array, Dice, Range
+
+NAMED = 3  # prices that an answer names
+GROUPS = ("parts", "site", "shares")  # of inputs that are prices
+FAR = 2.0  # times as far as the 95th percentile is looked
+STEPS_LOOKED = 33  # prices from one end to the other
+# relative change of a cost from the 5th percentile of a price to its 95th that turns nothing
+SLIGHT = 1e-3
+
+
+class Priced(NamedTuple):
+    """What the work costs a rack in its base case, and with each input moved alone."""
+
+    name: str
+    ranges: Mapping[str, Range]
+    base: float  # nan where it misses the speed
+    ends: Mapping[str, tuple[float, float]]  # cost at the 5th and the 95th percentile of an input
+
+    def slope(self, path: str) -> float:
+        """Return what a dollar of a price adds to the cost."""
+        if path not in self.ranges or not np.isfinite(self.base):
+            return 0.0
+        low, high = self.ends[path]
+        change = (high - low) / (self.ranges[path].high - self.ranges[path].low)
+        return float(change) if np.isfinite(change) else 0.0
+
+
+def is_price(path: str) -> bool:
+    """Say whether an input is a price of a stated date."""
+    group, _, rest = path.partition(".")
+    attribute = input_attributes().get((group, rest.rpartition(".")[2]))
+    return (
+        group in GROUPS
+        and attribute is not None
+        and attribute.dated
+        and attribute.unit.startswith("USD")
+    )
+
+
+def price_turns(racks: Sequence[Priced], drawn: Array, pick: str, dice: Dice) -> list[PriceTurn]:
+    """Return the prices most likely to change the pick at a speed.
+
+    Args:
+        racks: Racks that are rated, in the order of the rows of `drawn`.
+        drawn: What the work costs each rack in every draw, nan where it misses.
+        pick: The rack of least mean regret.
+        dice: What the draws were made with.
+
+    Returns:
+        At most three prices, the one nearest to its value in standard deviations first.
+
+    """
+    every = {
+        path: span
+        for rack in racks
+        for path, span in rack.ranges.items()
+        if is_price(path) and span.shape != STEPS and span.value > 0
+    }
+    turns = [
+        turn
+        for path, span in every.items()
+        if (turn := turn_of(racks, drawn, pick, path, span, dice)) is not None
+    ]
+    return sorted(turns, key=lambda turn: (turn.sigmas, turn.path))[:NAMED]
+
+
+def turn_of(
+    racks: Sequence[Priced], drawn: Array, pick: str, path: str, span: Range, dice: Dice
+) -> PriceTurn | None:
+    """Return where a price turns the pick, nearest to its value; None where it does not."""
+    slopes = np.array([rack.slope(path) for rack in racks])
+    bases = np.array([rack.base if np.isfinite(rack.base) else 1.0 for rack in racks])
+    if (np.abs(slopes) * (span.high - span.low) <= SLIGHT * bases).all():
+        return None
+    places = span.home + np.linspace(-FAR * P95, FAR * P95, STEPS_LOOKED)
+    prices = span.quantile(places)
+    before = span.quantile(dice.correlated_deviates(span))
+    means = mean_shares(drawn, bases, slopes, before, prices, span.value)
+    row = [rack.name for rack in racks].index(pick)
+    leads = means[:, row] - np.delete(means, row, axis=1).max(axis=1)
+    found = nearest_crossing(places - span.home, leads)
+    if found is None:
+        return None
+    offset, beyond = found
+    others = [rack.name for rack in racks if rack.name != pick]
+    rival = others[int(np.delete(means[beyond], row).argmax())]
+    turns_at = float(span.quantile(np.array(span.home + offset)))
+    other = [rack.name for rack in racks].index(rival)
+    even = break_even(bases[[row, other]], slopes[[row, other]], span)
+    return PriceTurn(
+        path,
+        span.value,
+        span.unit,
+        span.shown,
+        span.low,
+        span.high,
+        turns_at,
+        pick,
+        rival,
+        even,
+        abs(offset),
+    )
+
+
+def mean_shares(
+    drawn: Array, bases: Array, slopes: Array, before: Array, prices: Array, value: float
+) -> Array:
+    """Return what each rack keeps of the best on average at some prices, a row for each price."""
+    had = bases[:, None] + slopes[:, None] * (before - value)
+    rows = []
+    for price in prices:
+        has = bases[:, None] + slopes[:, None] * (before * (price / value) - value)
+        rows.append(shares_of_best(drawn * has / had).mean(axis=1))
+    return np.array(rows)
+
+
+def nearest_crossing(offsets: Array, leads: Array) -> tuple[float, int] | None:
+    """Return where a lead is lost, nearest to the middle, and the first place beyond."""
+    middle = len(offsets) // 2
+    found = []
+    for step in (-1, 1):
+        lost = next(
+            (
+                at
+                for at in range(middle + step, len(offsets) if step > 0 else -1, step)
+                if leads[at] < 0
+            ),
+            None,
+        )
+        if lost is not None:
+            inner = lost - step
+            share = leads[inner] / (leads[inner] - leads[lost])
+            found.append((float(offsets[inner] + share * (offsets[lost] - offsets[inner])), lost))
+    return min(found, key=lambda crossing: abs(crossing[0]), default=None)
+
+
+def break_even(bases: Array, slopes: Array, span: Range) -> float | None:
+    """Return the price at which two base cases cost the same; None where none does."""
+    steeper = slopes[0] - slopes[1]
+    if steeper == 0:
+        return None
+    price = span.value - (bases[0] - bases[1]) / steeper
+    return float(price) if span.minimum <= price <= span.maximum else None

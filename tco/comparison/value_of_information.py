@@ -1,0 +1,63 @@
+"""What it is worth to know an input before choosing: the share of the best that a choice keeps on
+average more with it, on the draws of a comparison.
+
+    perfect information: E[max_i E[s_i | x]] - max_i E[s_i]          sample information: the same
+    with x + e seen, e the error of a measurement
+
+s_i is the share of the best that choice i keeps in a draw. What is expected of each choice once x
+is seen is a polynomial in the places of the inputs, fitted to the draws (Strong, Oakley, Brennan
+and Breeze 2015). A draw is decided by the fit to the others and counts as what its choice did keep,
+so that chance gains nothing.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tco.catalog.accuracy import errors_of
+from tco.catalog.catalogue import Catalogue
+from tco.core.provenance import P95
+from tco.scenario.beliefs import NORMAL, Range
+
+Array = np.ndarray[Any, Any]
+DEGREE, FOLDS = 3, 8
+MEDIAN = 0.6745  # of the size of a standard normal deviate
+
+
+def gain(shares: Array, seen: Sequence[Array]) -> float:
+    """Return what choosing by what is seen keeps more than the best choice without it; `shares` has
+    a row a choice, both a column a draw.
+    """
+    draws = shares.shape[1]
+    known = np.stack(
+        [np.ones(draws), *(one**power for one in seen for power in range(1, DEGREE + 1))], axis=1
+    )
+    kept = np.empty(draws)
+    for fold in range(FOLDS):
+        held = np.arange(draws) // 2 % FOLDS == fold  # a draw and its opposite together
+        law = np.linalg.lstsq(known[~held], shares[:, ~held].T, rcond=None)[0]
+        kept[held] = shares[(known[held] @ law).argmax(axis=1), np.flatnonzero(held)]
+    return max(float(kept.mean() - shares.mean(axis=1).max()), 0.0)
+
+
+def noisy_deviates(places: Sequence[Array], errors: Sequence[float]) -> list[Array]:
+    """Return the places of inputs as a measurement sees them, each off by a share of its own width."""
+    random = np.random.default_rng(0)
+    return [
+        place + error * random.normal(size=len(place))
+        for place, error in zip(places, errors, strict=True)
+    ]
+
+
+def standardised_measurement_error(catalogue: Catalogue, kind: str, one: Range) -> float:
+    """Return by how much a measured row of a kind misses an input, over how far its belief spreads:
+    both in logarithms; nothing of a wide share.
+    """
+    missed = errors_of(catalogue, kind).get("accelerator", {}).get("median_ape", 0.0)
+    low, high = (1 + one.low, 1 + one.high) if one.belief == NORMAL else (one.low, one.high)
+    width = math.log(high / low) / (2 * P95) if low > 0 else math.inf
+    return math.log1p(missed) / MEDIAN / width

@@ -1,0 +1,64 @@
+"""Which rack to choose for which work: the shipped workloads beside each other, every one by draws
+of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from tco.comparison.confidence import confidence_of
+from tco.comparison.records import compare_results
+from tco.evaluation.evaluation import evaluate_each
+
+WORKLOADS = (
+    "deepseek-v3-8k-1k",
+    "chat",
+    "reasoning",
+    "agent",
+    "long-context",
+    "moe-3t-decode",
+    "llama-3.1-405b-training",
+)
+
+
+class Cell(NamedTuple):
+    """What a rack keeps of the best for a workload at a speed; none of either where no rack reaches
+    it, or no speed is asked for.
+    """
+
+    workload: str
+    tokens_per_s_per_user: float | None
+    scenario: str
+    choose: bool  # whether it is the pick there, or one of a tie
+    share_cheapest: float | None
+    share_of_best: Mapping[str, float] | None
+
+
+def matrix(names: Sequence[str], settings: Mapping[str, str], data: Path | None) -> list[Cell]:
+    """Return what each of some systems keeps of the best, for every workload at every speed."""
+    return [cell for workload in WORKLOADS for cell in cells_of(workload, names, settings, data)]
+
+
+def cells_of(
+    workload: str, names: Sequence[str], settings: Mapping[str, str], data: Path | None
+) -> list[Cell]:
+    """Return the cells of one workload."""
+    asked = evaluate_each(names, data, {**settings, "workload": workload}, refuse=False)
+    base, _ = compare_results([one.result for one in asked])
+    found = confidence_of(asked, base)
+    picks = {speed: regime.picks for regime in found.regimes for speed in regime.speeds or (None,)}
+    points: list[tuple[float | None, str, float | None, Mapping[str, float] | None]]
+    points = [
+        (one.tokens_per_s_per_user, one.scenario, one.share_cheapest, one.share_of_best)
+        for one in found.curve
+    ]
+    points = points or [
+        (None, one.result.scenario, sure.share_cheapest, sure.share_of_best)
+        for one, sure in zip(asked, found.sure, strict=True)
+    ]
+    return [
+        Cell(workload, speed, name, name in picks.get(speed, ()), cheapest, kept)
+        for speed, name, cheapest, kept in points
+    ]

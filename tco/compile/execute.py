@@ -1,0 +1,262 @@
+"""A kernel run for arrays of values, in pieces that stay in the cache."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pickle
+import signal
+import sys
+import threading
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache
+from typing import IO, Any
+
+import numpy as np
+
+from tco.compile.lower import ArithmeticKernel, Schedule
+
+Array = np.ndarray[Any, Any]
+CELLS = (
+    2**14
+)  # numbers of one array: more do not stay in the cache, with fewer the calls cost more than the numbers
+CORES = min(os.cpu_count() or 1, 4)  # that share work
+SHARING = threading.Lock()  # held while they do, by the copies of this process too
+MOST = (
+    0.7  # share of the draws beyond which all are computed: to pick what they rest on takes as long
+)
+TRIM, MMAP = (
+    (-1, 2**28),
+    (-3, 2**25),
+)  # options of mallopt with bytes: what may lie free, and what is asked of the system by itself
+END_WITH_PARENT = 1  # the option of prctl
+NONE: Mapping[int, Array] = {}
+
+
+@cache
+def keep_memory() -> None:
+    """Let the C library of Linux keep what arrays leave free.
+
+    It gives it back and fetches it anew, which takes several times as long as what is computed in
+    the memory.
+    """
+    import ctypes
+
+    with contextlib.suppress(OSError, AttributeError):
+        library = ctypes.CDLL(None)
+        for option, size in (TRIM, MMAP):
+            library.mallopt(option, size)
+
+
+def fork_map(make: Callable[[Any], Any], many: Sequence[Any]) -> Iterator[tuple[int, Any]]:
+    """Yield what is made of each of some, with its place among them: on Linux each core makes its
+    share in a process of its own.
+
+    Such a process is a copy of this one, which knows all that is known here and is gone with its
+    share; threads would wait for one another at each operation. A program that has threads is not
+    copied. What is made so makes nothing so itself, and a share that failed is made here.
+    """
+    cores = (
+        min(CORES, len(many)) if sys.platform == "linux" and threading.active_count() == 1 else 1
+    )
+    if cores < 2 or not SHARING.acquire(blocking=False):
+        yield from enumerate(map(make, many))
+        return
+    try:
+        copies: list[tuple[int, IO[bytes]]] = []
+        try:
+            with contextlib.suppress(
+                OSError, AttributeError
+            ):  # where the system refuses processes, or files in memory, this one makes their shares
+                copies.extend(fork_worker(make, many[at::cores]) for at in range(1, cores))
+            for first in (0, *range(len(copies) + 1, cores)):
+                for at, one in enumerate(many[first::cores]):
+                    yield first + at * cores, make(one)
+        except BaseException:  # nobody takes what the copies make
+            for process, file in copies:
+                os.kill(process, signal.SIGKILL)
+                file.close()
+            raise
+        finally:
+            failed = [os.waitpid(process, 0)[1] for process, _ in copies]
+        for first, ((_, file), missing) in enumerate(zip(copies, failed, strict=True), 1):
+            with file:
+                file.seek(0)
+                for at, one in enumerate(many[first::cores]):
+                    yield first + at * cores, make(one) if missing else pickle.load(file)
+    finally:
+        SHARING.release()
+
+
+def fork_worker(make: Callable[[Any], Any], some: Sequence[Any]) -> tuple[int, IO[bytes]]:
+    """Return a process that makes something of each of some, and the file in memory it writes that
+    to.
+    """
+    file, failed, parent = os.fdopen(os.memfd_create("made"), "w+b"), 1, os.getpid()
+    try:
+        with (
+            warnings.catch_warnings()
+        ):  # from Python 3.12 on, of numpy's own threads, which stand still
+            warnings.simplefilter("ignore", DeprecationWarning)
+            process = os.fork()
+    except OSError:
+        file.close()
+        raise
+    if process:
+        return process, file
+    try:
+        end_with(parent)
+        for one in some:
+            pickle.dump(make(one), file, pickle.HIGHEST_PROTOCOL)
+        file.flush()
+        failed = 0
+    finally:
+        os._exit(failed)
+
+
+def end_with(parent: int) -> None:
+    """Let the system end this process with the one it is a copy of, however that one ends."""
+    import ctypes
+
+    ctypes.CDLL(None).prctl(END_WITH_PARENT, signal.SIGKILL)
+    if os.getppid() != parent:  # it has ended before this was asked for
+        os._exit(1)
+
+
+class ScheduleRunner:
+    """A schedule for some values: its results for `count` draws on the last axis, or some of them,
+    with values that come with each call.
+    """
+
+    def __init__(self, schedule: Schedule, values: Mapping[int, Any], count: int) -> None:
+        self.schedule, self.count = schedule, count
+        self.values = {place: values[place] for place in schedule.leaves if place in values}
+        self.many = {
+            place: value
+            for place, value in self.values.items()
+            if value.ndim and value.shape[-1] == count
+        }
+        self.rows = candidate_count(self.values.values())
+        self.few: tuple[Array, ScheduleRunner] | None = (
+            # where each draw stands among those asked for last, below zero elsewhere, and their own
+            # run
+            None
+        )
+
+    def __call__(self, draws: Array | None = None, own: Mapping[int, Array] = NONE) -> list[Any]:
+        """Return the results in all draws, or in some, in their order: one number each, or as many.
+        The values `own` are already of those.
+
+        Whoever asks for fewer and fewer draws has them picked from those asked for before.
+        """
+        if draws is None or len(draws) == self.count:
+            return self.evaluate_all_draws(own)
+        if len(draws) > MOST * self.count:
+            every = {
+                place: np.ones((*value.shape[:-1], self.count)) for place, value in own.items()
+            }
+            for place, value in own.items():
+                every[place][..., draws] = value
+            return [
+                one[..., draws] if one.ndim and one.shape[-1] == self.count else one
+                for one in self.evaluate_all_draws(every)
+            ]
+        if self.few is None or self.few[0][draws].min(initial=0) < 0:
+            places = np.full(self.count, -1)
+            places[draws] = np.arange(len(draws))
+            picked = {place: value.take(draws, axis=-1) for place, value in self.many.items()}
+            self.few = places, ScheduleRunner(self.schedule, self.values | picked, len(draws))
+        places, run = self.few
+        return run(places[draws], own)
+
+    def evaluate_all_draws(self, own: Mapping[int, Array]) -> list[Any]:
+        """Return the results in all draws, computed piece by piece."""
+        size = max(CELLS // max(self.rows, candidate_count(own.values())), 1)
+        if self.count <= size * 1.5:
+            return self.schedule.run({**self.values, **own})
+
+        parts = [slice(start, start + size) for start in range(0, self.count, size)]
+        varying = {**self.many, **own}
+        pieces = [
+            self.schedule.run(
+                self.values | {place: value[..., part] for place, value in varying.items()}
+            )
+            for part in parts
+        ]
+        return [
+            np.concatenate(same, axis=-1) if same[0].ndim and same[0].shape[-1] == size else same[0]
+            for same in zip(*pieces, strict=True)
+        ]
+
+
+def candidate_count(values: Iterable[Any]) -> int:
+    """Return how many plans, or tries, the largest of some values has on its first axis."""
+    return max([len(value) for value in values if value.ndim == 2], default=1)
+
+
+def kernel_outputs(
+    kernel: ArithmeticKernel,
+    wanted: Sequence[int],
+    values: Mapping[int, Any],
+    count: int,
+    draws: Array | None = None,
+) -> list[Any]:
+    """Return what stands in some places of a kernel, from values of others, in all of `count` draws
+    or in some.
+    """
+    return ScheduleRunner(kernel.schedule(wanted, values), values, count)(draws)
+
+
+def taken(
+    kernel: ArithmeticKernel,
+    values: Mapping[int, Any],
+    places: Iterable[int],
+    rows: Any,
+    draws: Array | None = None,
+) -> dict[int, Any]:
+    """Return values in some places: of a slice of the plans in all draws, or of pairs of a plan, by
+    its row on each axis, and a draw.
+
+    Without draws the pairs are of all of them, one each.
+    """
+    found: dict[int, Any] = {}
+    for place in places:
+        value = values[place]
+        if value.ndim == 1:
+            value = value if draws is None else value.take(draws)
+        elif value.ndim:
+            row, wide = (
+                rows[kernel.axis(place)] if isinstance(rows, dict) else rows,
+                value.shape[-1],
+            )
+            if isinstance(row, slice):
+                value = value[row]
+            else:
+                value = value.take(
+                    row if wide == 1 else row * wide + (np.arange(wide) if draws is None else draws)
+                )
+        found[place] = value
+    return found
+
+
+def evaluate_partitions(
+    kernel: ArithmeticKernel,
+    asked: Sequence[tuple[Sequence[int], Any]],
+    values: Mapping[int, Any],
+    count: int,
+) -> list[list[Any]]:
+    """Return what stands in some places in some draws, for each of several that are asked so: what
+    they have in common is computed in all draws.
+    """
+    order = kernel.common([wanted for wanted, _ in asked], values)
+    known = {
+        **values,
+        **dict(zip(order, kernel_outputs(kernel, order, values, count), strict=True)),
+    }
+    found = []
+    for wanted, draws in asked:
+        found.append(
+            kernel_outputs(kernel, wanted, known, count, draws if len(draws) < count else None)
+        )
+    return found

@@ -1,0 +1,138 @@
+"""A program: the steps of a scenario, each once, with inputs by path.
+
+The chain walks a scenario and its structure once while the program records: its steps are the calls
+of formulas and the sums in it, those that are computed alike from the same steps being one,
+whichever structure they are met in. Whoever asks for other numbers reads the program and walks
+nothing. What the structure states is a number, or a row of numbers along an axis of plans: plans of
+a search are asked for together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tco.core.formula import Formula, greatest, least, total
+from tco.core.provenance import Input
+from tco.core.trace import Node, Traced, paused
+
+Array = np.ndarray[Any, Any]
+GATHERINGS = {"total": total, "least": least, "greatest": greatest}
+
+
+class PlanNumbers(NamedTuple):
+    """Numbers of the structure along one axis of plans."""
+
+    axis: int
+    numbers: Array
+
+
+class ProgramStep(NamedTuple):
+    """A call of a formula, or a gathering of terms, and the steps whose results it takes."""
+
+    function: Formula | str
+    taken: tuple[int, ...]
+
+
+class Recorded(Traced):
+    """A value that a program has recorded, and the place of the step that gave it."""
+
+    __slots__ = ("place",)
+
+    def __init__(self, value: Any, place: int) -> None:
+        super().__init__(value, Node(f"step {place}", value, "", ""))
+        self.place = place
+
+
+class Program:
+    """Steps in the order they are computed in: leaves have a number, a row, or an input whose
+    number may be another each time.
+    """
+
+    def __init__(self) -> None:
+        self.steps: list[ProgramStep | None] = []  # none of a leaf
+        self.values: list[Recorded] = []  # of every step, with the numbers it was met with first
+        self.leaves: dict[int, float | PlanNumbers] = {}
+        self.inputs: dict[
+            str, list[int]
+        ] = {}  # by path, several leaves where the catalogue knows it at several dates
+        self.met: dict[Any, int] = {}
+
+    def read(self, given: Input) -> Recorded:
+        """The reading of a program: every input is a leaf of it."""
+        return self.values[self.leaf(given.value, given.path)]
+
+    def leaf(self, value: Any, path: str | None = None) -> int:
+        """Return the place of a leaf: inputs of one path and number are one, and so are numbers of
+        the structure.
+        """
+        key = (
+            (path, value.shape, value.tobytes())
+            if isinstance(value, np.ndarray)
+            else (path, float(value))
+        )
+        place = self.met.get(key)
+        if place is None:
+            place = self.met[key] = self.keep(None, value)
+            self.leaves[place] = number_or_row(value)
+            if path is not None:
+                self.inputs.setdefault(path, []).append(place)
+        return place
+
+    def keep(self, step: ProgramStep | None, value: Any) -> int:
+        """Take in a step, and return its place."""
+        self.steps.append(step)
+        self.values.append(Recorded(value, len(self.values)))
+        return len(self.values) - 1
+
+    def step_index(self, value: Any) -> int:
+        """Return the place of a value: that of the step that gave it, or of a number of the
+        structure.
+        """
+        return value.place if isinstance(value, Recorded) else self.leaf(value)
+
+    def call(self, formula: Formula, arguments: tuple[Any, ...], named: dict[str, Any]) -> Recorded:
+        """Return the result of a formula, called unless it is known already."""
+        if len(arguments) < len(formula.parameters):
+            given = (
+                formula.defaults | dict(zip(formula.parameters, arguments, strict=False)) | named
+            )
+            arguments = tuple([given[name] for name in formula.parameters])
+        return self.step(formula, arguments, formula.function)
+
+    def gather(self, operation: str, name: str, terms: Sequence[Any]) -> Any:
+        """Return the sum, the least or the greatest of some terms; of plain numbers, or of nothing,
+        the plain number it is.
+        """
+        if not any(isinstance(term, Recorded) for term in terms):
+            with paused():
+                return GATHERINGS[operation](name, terms)
+        with paused():
+            return self.step(operation, terms, lambda *values: GATHERINGS[operation](name, values))
+
+    def step(
+        self, function: Formula | str, takes: Sequence[Any], compute: Callable[..., Any]
+    ) -> Recorded:
+        """Return what a function gives of some values, computed where it is met for the first time."""
+        key = (
+            function,
+            tuple([one.place if isinstance(one, Recorded) else self.leaf(one) for one in takes]),
+        )
+        place = self.met.get(key)
+        if place is None:
+            place = self.met[key] = self.keep(
+                ProgramStep(*key), compute(*[self.values[one].value for one in key[1]])
+            )
+        return self.values[place]
+
+
+def number_or_row(value: Any) -> float | PlanNumbers:
+    """Return what a leaf holds: one number, or those of the plans along the one axis on which they
+    differ.
+    """
+    if not isinstance(value, np.ndarray) or value.size == 1:
+        return float(value)
+    (axis,) = (place for place, length in enumerate(value.shape) if length > 1)
+    return PlanNumbers(axis, value.ravel())

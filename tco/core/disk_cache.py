@@ -1,0 +1,161 @@
+"""What is kept: what takes long and rests on nothing but what is shipped, in the user's cache
+folder until any of that changes.
+
+It is read without numpy and without the chain: both take longer to start than an answer takes to
+print.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+import sys
+from collections.abc import Callable, Iterable
+from functools import cache
+from hashlib import sha256
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from tco.core.errors import DataError
+from tco.core.files import data_directory, open_regular_file, replace, scenario_directory
+
+LIBRARIES = ("numpy", "scipy", "pint")  # that compute
+LARGEST = 64 * 2**20  # bytes of a file that is kept
+UNREAD = ("__pycache__", "measured")  # folders that no answer rests on
+SWITCHES = (
+    "NPY_DISABLE_CPU_FEATURES",
+    "NPY_ENABLE_CPU_FEATURES",
+)  # by which numpy is told what a processor may do
+PROCESSOR = Path("/proc/cpuinfo")  # of Linux
+ABLE = ("flags", "Features")  # its lines of what a processor can do
+
+
+def disk_cached(key: object, make: Callable[[], Any]) -> Any:
+    """Return what was kept under a key, or make and keep it, as JSON holds it; a folder that cannot
+    be written keeps nothing.
+
+    Keys differ where their `repr` does. A key holds every value that the content depends on,
+    as it is: joined or defaulted texts would give two questions one answer.
+
+    A file that is not whole, or that another than this program on this data has written or changed,
+    is made anew; so is what is no file of the user's own, such as a link or a pipe, and a folder
+    that others may write to keeps nothing.
+    """
+    name = repr(key)
+    folder, rests = cache_folder(), f"{name} {stamp()}"
+    path = folder / f"{sha256(name.encode()).hexdigest()[:16]}.json"
+    try:
+        found = json.loads(own_bytes(path))
+        if isinstance(found, dict) and found.get("sum") == content_checksum(
+            rests, found.get("content")
+        ):
+            return found["content"]
+    except (OSError, DataError, ValueError, RecursionError):
+        pass
+    made = json.loads(json.dumps(make(), default=float))
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        refuse_others(folder.lstat())
+        replace(path, json.dumps({"sum": content_checksum(rests, made), "content": made}).encode())
+    except OSError:
+        pass
+    return made
+
+
+def own_bytes(path: Path) -> bytes:
+    """Return what is in a file of the user's own; whatever else stands there raises `OSError` or
+    `DataError`.
+    """
+    refuse_others(path.parent.lstat())
+    with open_regular_file(path, getattr(os, "O_NOFOLLOW", 0)) as stream:
+        refuse_others(os.fstat(stream.fileno()))
+        return stream.read(LARGEST)
+
+
+def refuse_others(state: os.stat_result) -> None:
+    """Raise `OSError` of what is a link, or what others own or may write to."""
+    if stat.S_ISLNK(state.st_mode) or (
+        hasattr(os, "geteuid") and (state.st_uid != os.geteuid() or state.st_mode & 0o022)
+    ):
+        raise PermissionError
+
+
+def content_checksum(rests: str, content: Any) -> str:
+    """Return a sum over what is kept and all it rests on."""
+    return sha256(f"{rests}\n{json.dumps(content, sort_keys=True)}".encode()).hexdigest()
+
+
+def cache_folder() -> Path:
+    """Return the folder of the program in the user's cache."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "tco"
+
+
+@cache
+def stamp() -> str:
+    """Return a hash of all files an answer rests on, byte by byte, and of what computes: a size and
+    a time say nothing of what is in a file.
+    """
+    digest = sha256(computes().encode())
+    for folder in (Path(__file__).resolve().parents[1], data_directory(), scenario_directory()):
+        begin = len(str(folder)) + 1  # a path within a folder begins here
+        for place, folders, files in os.walk(folder):
+            folders[:] = sorted(one for one in folders if one not in UNREAD)
+            for name in sorted(files):
+                path = os.path.join(place, name)
+                with open(path, "rb") as stream:
+                    content = stream.read()
+                digest.update(f"{path[begin:]} {len(content)}\n".encode() + content)
+    return digest.hexdigest()
+
+
+def computes() -> str:
+    """Return what computes, as far as figures round by it: versions of Python and libraries, what
+    the processor can do, what numpy may use of it.
+    """
+    return "\n".join(
+        [
+            sys.version,
+            *map(installed, LIBRARIES),
+            sys.platform,
+            processor(),
+            *(os.environ.get(one, "") for one in SWITCHES),
+        ]
+    )
+
+
+def installed(name: str) -> str:
+    """Return what stands beside a library that is called after it and its version; it is not
+    imported, which takes long.
+    """
+    found = find_spec(name)
+    beside = Path(found.origin).parents[1] if found and found.origin else None
+    return (
+        " ".join(sorted(one for one in os.listdir(beside) if one.startswith(f"{name}-")))
+        if beside
+        else ""
+    )
+
+
+def processor() -> str:
+    """Return what the processor can do, where the system says so."""
+    try:
+        with PROCESSOR.open(encoding="utf-8", errors="replace") as lines:
+            return next((line for line in lines if line.startswith(ABLE)), "")
+    except OSError:
+        return os.environ.get("PROCESSOR_IDENTIFIER", "")
+
+
+def are_shipped(names: Iterable[str]) -> bool:
+    """Say whether scenarios are those that travel with the program, on its data: no file, model or
+    folder `data/` of one's own in their place.
+    """
+    own = Path("data")
+    known, models = (
+        {path.stem for path in scenario_directory().glob("*.toml")},
+        os.listdir(data_directory() / "models"),
+    )
+    if (own.is_dir() and own.resolve() != data_directory()) or any(map(os.path.isdir, models)):
+        return False
+    return all(name in known and not os.path.exists(name) for name in names)

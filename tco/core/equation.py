@@ -1,0 +1,135 @@
+"""Symbols: calling a formula with them gives its equation as written in the code, for `explain`,
+workbook and page.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import cache
+from typing import Any
+
+from numpy.lib.mixins import NDArrayOperatorsMixin
+
+from tco.core.formula import Formula
+
+_PRECEDENCE = {"<": 0, "<=": 0, ">": 0, ">=": 0, "+": 1, "-": 1, "*": 2, "/": 2, "neg": 3, "**": 4}
+_UFUNCS = {
+    "add": "+",
+    "subtract": "-",
+    "multiply": "*",
+    "true_divide": "/",
+    "divide": "/",
+    "power": "**",
+    "negative": "neg",
+    "maximum": "max",
+    "minimum": "min",
+    "less": "<",
+    "less_equal": "<=",
+    "greater": ">",
+    "greater_equal": ">=",
+}
+_FUNCTIONS = {"sqrt", "exp", "expm1", "log", "log1p", "log2", "ceil", "floor"}
+
+
+class Symbol(NDArrayOperatorsMixin):
+    """A name, a literal or an operation on symbols. Like a traced value it refuses to be a bool, a
+    float or an int.
+    """
+
+    __slots__ = ("arguments", "operation")
+
+    def __init__(self, operation: str, *arguments: Any) -> None:
+        self.operation = operation
+        self.arguments = arguments
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Symbol:
+        name = ufunc.__name__
+        operation = _UFUNCS.get(name) or (name if name in _FUNCTIONS else None)
+        if method != "__call__" or kwargs or operation is None:
+            raise TypeError(f"{name} is not among the functions a formula may use")
+        return Symbol(operation, *inputs)
+
+    def apply(self, function: str) -> Symbol:
+        """Return the symbol of a helper applied to this one."""
+        return Symbol(function, self)
+
+    def select(self, yes: Any, no: Any) -> Symbol:
+        """Return the symbol of `select(self, yes, no)`."""
+        return Symbol("select", self, yes, no)
+
+    def _refuse(self) -> Any:
+        raise TypeError(
+            "a formula may not branch on a value or turn it into a Python number; use select, "
+            "np.maximum, np.minimum"
+        )
+
+    __bool__ = __float__ = __int__ = __index__ = _refuse
+    __hash__ = object.__hash__
+
+    def __str__(self) -> str:
+        return _render(self)[0]
+
+
+def literal(value: Any) -> str:
+    """Return a number as short as it reads back: in twelve digits, or in all where it needs them."""
+    short = f"{value:.12g}"
+    return short if float(short) == value else repr(float(value))
+
+
+def _render(value: Any) -> tuple[str, int]:
+    """Return the text of a value and the precedence of its outermost operation."""
+    if not isinstance(value, Symbol):
+        return literal(value), 9
+    operation, arguments = value.operation, value.arguments
+    if operation == "name":
+        return str(arguments[0]), 9
+    rank = _PRECEDENCE.get(operation)
+    if rank is None:
+        return f"{operation}({', '.join(_render(a)[0] for a in arguments)})", 9
+    texts = []
+    for position, argument in enumerate(arguments):
+        text, inner = _render(argument)
+        # a - (b - c) and a / (b * c) keep their brackets; so do (a ** b) ** c and -(a + b)
+        tight = inner < rank or (
+            inner == rank
+            and (position == 1 if operation in "-/" else position == 0 and operation == "**")
+        )
+        texts.append(f"({text})" if tight else text)
+    if operation == "neg":
+        return f"-{texts[0]}", rank
+    return f" {operation} ".join(texts), rank
+
+
+def expression(formula: Formula) -> Any:
+    """Return the formula's body as a symbol over its parameter names."""
+    return formula.function(*(Symbol("name", name) for name in formula.parameters))
+
+
+@cache
+def equation(formula: Formula) -> str:
+    """Return the formula's equation as the code computes it, for instance 'max(flops /
+    compute_rate, bytes / bandwidth)'.
+    """
+    body = expression(formula)
+    return str(body)
+
+
+@cache
+def fingerprint(formula: Formula) -> str:
+    """Return a short hash of all a formula computes with: equation, units of result and parameters,
+    defaults.
+    """
+    import hashlib  # an answer that keeps nothing starts without it
+
+    parts = (
+        equation(formula),
+        formula.unit,
+        *(f"{name} {unit}" for name, unit in formula.parameters.items()),
+    )
+    defaults = (f"{name} {value!r}" for name, value in formula.defaults.items())
+    return hashlib.sha256("\n".join((*parts, *defaults)).encode()).hexdigest()[:12]
+
+
+def fingerprints(formulas: Iterable[Formula]) -> dict[str, str]:
+    """Return the fingerprint of every formula by its name."""
+    return {formula.name: fingerprint(formula) for formula in formulas}

@@ -1,0 +1,299 @@
+"""Formulas as rows write them: arithmetic on numbers with units, over names and functions that a
+scope gives.
+
+A formula is read as Python's grammar reads it, and nothing but what stands here is carried out.
+Paths and ids hold dots and hyphens, so a name such as `parts.trn3.peak_fp8`, `gb200-nvl72` or
+`trn3-nl32x2@switch=gen2` is one name, and a minus stands between spaces.
+"""
+
+from __future__ import annotations
+
+import ast
+import operator
+import re
+from collections.abc import Callable, Mapping
+from inspect import Parameter, signature
+from typing import Any, NamedTuple, Protocol
+
+from tco.core.errors import DataError, unknown
+from tco.core.formula import Formula
+from tco.core.units import dimension_text, unit
+
+NAME = re.compile(r"(?<![\w.])[A-Za-z_]\w*(?:[-.]\w+)*(?:@\w+=[\w-]+)?")
+FACTOR = re.compile(
+    r"(/ )?(\[\w+\])(?: \*\* ([\d.]+))?"
+)  # of a dimension as `dimension_text` writes it
+LONGEST = 2000  # characters of a formula
+ALIKE = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mod: operator.mod}
+OPERATORS: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
+    **ALIKE,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.FloorDiv: operator.floordiv,
+    ast.Pow: operator.pow,
+}
+
+
+class DimensionedQuantity(NamedTuple):
+    """A number in base units with the powers of its dimension; a pure number has none."""
+
+    value: float
+    powers: Mapping[str, float] = {}
+
+
+class ExpressionScope(Protocol):
+    """What a formula may name."""
+
+    functions: dict[
+        str, Callable[..., Any]
+    ]  # give amounts; parameters annotated `str` take names, others numbers of the unit they are annotated with
+
+    def named(self, name: str) -> DimensionedQuantity:
+        """Return what a name stands for; an unknown one raises `DataError`."""
+
+    def text(self, name: str) -> str:
+        """Return what a name stands for where a text is asked for."""
+
+    def check(self, parameter: str, name: str) -> None:
+        """Raise `DataError` for a name that a parameter does not know."""
+
+
+def amount(value: float, unit_text: str) -> DimensionedQuantity:
+    """Return a number in the base units of a unit text as an amount."""
+    return DimensionedQuantity(value, powers_of(unit(unit_text).dimension))
+
+
+def powers_of(dimension: str) -> dict[str, float]:
+    """Return the powers of a dimension such as '[currency] / [chip] / [time]'."""
+    return {
+        name: (-1 if below else 1) * float(power or 1)
+        for below, name, power in FACTOR.findall(dimension)
+    }
+
+
+def dimension_product(
+    powers: Mapping[str, float], other: Mapping[str, float], by: float
+) -> dict[str, float]:
+    """Return the powers of one dimension times another to a power."""
+    found = {
+        name: powers.get(name, 0.0) + by * other.get(name, 0.0) for name in {**powers, **other}
+    }
+    return {name: power for name, power in found.items() if power}
+
+
+GATHERED: dict[str, Callable[..., float]] = {
+    "min": min,
+    "max": max,
+    "round": round,
+}  # whatever the unit
+
+
+def evaluate_formula(
+    text: str, scope: ExpressionScope, place: Callable[[int], str]
+) -> DimensionedQuantity:
+    """Return what a formula comes to; `place` says where one of its characters stands, for errors."""
+    return ExpressionEvaluator(text, scope, place).formula_amount()
+
+
+def amount_in_unit(
+    found: DimensionedQuantity, unit_text: str, place: Callable[[int], str]
+) -> float:
+    """Return what a formula came to in the unit it is shown in; one of another dimension raises
+    `DataError`.
+    """
+    wanted = unit(unit_text)
+    if found.powers != powers_of(wanted.dimension):
+        raise DataError(
+            f"{place(0)}: the formula gives {dimension_text(found.powers)}, shown in "
+            f"{unit_text or '1'!r} ({wanted.dimension})"
+        )
+    return found.value / wanted.factor
+
+
+class ExpressionEvaluator:
+    """One reading of one formula."""
+
+    def __init__(self, text: str, scope: ExpressionScope, place: Callable[[int], str]) -> None:
+        self.text, self.scope, self.place = text, scope, place
+
+    def formula_amount(self) -> DimensionedQuantity:
+        """Return what the formula comes to."""
+        if not self.text.isascii() or len(self.text) > LONGEST:
+            raise DataError(
+                f"{self.place(0)}: expected a formula of at most {LONGEST:,} ASCII characters"
+            )
+        plain = NAME.sub(
+            lambda found: re.sub(r"[-.@=]", "_", found[0]), self.text
+        )  # as long as the text: offsets stay
+        try:
+            return self.of(ast.parse(plain, mode="eval").body)
+        except SyntaxError as error:
+            raise DataError(
+                f"{self.place((error.offset or 1) - 1)}: broken formula ({error.msg})"
+            ) from None
+        except (OverflowError, RecursionError, MemoryError):
+            raise DataError(
+                f"{self.place(0)}: a formula nested too deeply, or a number beyond 1e308"
+            ) from None
+
+    def fault(self, node: Any, what: str) -> DataError:
+        """Return an error that names the place of a node."""
+        return DataError(f"{self.place(node.col_offset)}: {what}")
+
+    def source(self, node: ast.expr) -> str:
+        """Return what stands in the formula for a node, quotes left out."""
+        return self.text[node.col_offset : node.end_col_offset].strip("'\"")
+
+    def of(self, node: ast.expr) -> DimensionedQuantity:
+        """Return what a node comes to."""
+        match node:
+            case ast.Constant(value=int() | float() as value) if not isinstance(value, bool):
+                return DimensionedQuantity(float(value))
+            case ast.Name():
+                found: DimensionedQuantity = self.ask_scope(
+                    node, lambda: self.scope.named(self.source(node))
+                )
+                return found
+            case ast.UnaryOp(op=ast.USub(), operand=operand):
+                return self.joined(node, ast.Mult, DimensionedQuantity(-1.0), self.of(operand))
+            case ast.BinOp(left=left, op=op, right=right) if type(op) in OPERATORS:
+                return self.joined(node, type(op), self.of(left), self.of(right))
+            case ast.Call(func=ast.Name()):
+                return self.called(node)
+        raise self.fault(
+            node,
+            f"{self.source(node)!r} is no number, name, call, or sum, product or power of them",
+        )
+
+    def ask_scope(self, node: ast.expr, ask: Callable[[], Any]) -> Any:
+        """Return what the scope answers; its errors are told with the place."""
+        try:
+            return ask()
+        except DataError as error:
+            raise self.fault(node, str(error)) from None
+
+    def joined(
+        self,
+        node: ast.expr,
+        kind: type[ast.operator],
+        left: DimensionedQuantity,
+        right: DimensionedQuantity,
+    ) -> DimensionedQuantity:
+        """Return what an operator makes of two amounts."""
+        powers = left.powers
+        if kind in ALIKE:
+            self.alike(node, right, powers)
+        elif kind is ast.Pow:
+            self.alike(node, right, {})
+            powers = dimension_product({}, powers, right.value)
+        else:
+            powers = dimension_product(powers, right.powers, 1 if kind is ast.Mult else -1)
+        value = OPERATORS[kind](left.value, right.value)
+        if isinstance(value, complex):
+            raise self.fault(node, "a root of a number below zero")
+        return DimensionedQuantity(value, powers)
+
+    def alike(
+        self, node: ast.expr, found: DimensionedQuantity, powers: Mapping[str, float]
+    ) -> None:
+        """Refuse an amount of another dimension than expected."""
+        if found.powers != powers:
+            raise self.fault(
+                node,
+                f"{self.source(node)!r}: {dimension_text(found.powers)}, expected "
+                f"{dimension_text(powers)}",
+            )
+
+    def called(self, node: ast.Call) -> DimensionedQuantity:
+        """Return what a function gives."""
+        name = self.source(node.func)
+        if name not in GATHERED:
+            if name not in self.scope.functions:
+                raise unknown(
+                    "function",
+                    name,
+                    [*self.scope.functions, *GATHERED],
+                    self.place(node.col_offset),
+                )
+            return self.answered(node, name, self.scope.functions[name])
+        amounts = [self.of(argument) for argument in node.args]
+        if not amounts or node.keywords or (name == "round") != (len(amounts) == 1):
+            raise self.fault(
+                node, f"expected {name}({'number' if name == 'round' else 'number, number, ...'})"
+            )
+        for argument, one in zip(node.args, amounts, strict=True):
+            self.alike(argument, one, amounts[0].powers)
+        return DimensionedQuantity(
+            float(GATHERED[name](*(one.value for one in amounts))), amounts[0].powers
+        )
+
+    def answered(
+        self, node: ast.Call, name: str, function: Callable[..., Any]
+    ) -> DimensionedQuantity:
+        """Return what a function of the scope gives for its names and amounts."""
+        expected = signature(function)
+        settings = {
+            self.text[word.col_offset : word.col_offset + len(word.arg)]: word.value
+            for word in node.keywords
+            if word.arg
+        }
+        try:
+            given = expected.bind(*node.args, **settings).arguments
+            complete = all(
+                one.name in given
+                for one in expected.parameters.values()
+                if one.kind is Parameter.VAR_POSITIONAL
+            )
+        except TypeError:
+            complete = False
+        if not complete:
+            raise self.fault(
+                node,
+                f"expected {name}({', '.join(str(one).partition(':')[0] for one in expected.parameters.values())})",
+            )
+        names: list[Any] = []
+        texts: dict[str, str] = {}
+        for key, nodes in given.items():
+            parameter = expected.parameters[key]
+            if parameter.kind is Parameter.VAR_KEYWORD:
+                texts = {path: self.scope.text(self.source(value)) for path, value in nodes.items()}
+            else:
+                names += [
+                    self.argument(parameter, one)
+                    for one in (nodes if parameter.kind is Parameter.VAR_POSITIONAL else [nodes])
+                ]
+        result: DimensionedQuantity = self.ask_scope(node, lambda: function(*names, **texts))
+        return result
+
+    def argument(self, parameter: Parameter, node: ast.expr) -> Any:
+        """Return an argument: a name that its parameter knows, or a number in the unit of the
+        parameter.
+        """
+        if parameter.annotation == "str":
+            name = self.source(node)
+            self.ask_scope(node, lambda: self.scope.check(parameter.name, name))
+            return name
+        found = self.of(node)
+        self.alike(
+            node,
+            found,
+            {}
+            if parameter.annotation == "float"
+            else powers_of(unit(parameter.annotation).dimension),
+        )
+        return found.value
+
+
+def formula_row_function(formula: Formula) -> Callable[..., DimensionedQuantity]:
+    """Return a formula of the program as a function of rows, whose arguments are in its units."""
+
+    def call(*values: Any) -> DimensionedQuantity:
+        return amount(formula.function(*values), formula.unit)
+
+    kind, missing = Parameter.POSITIONAL_ONLY, Parameter.empty
+    given = [
+        Parameter(name, kind, annotation=text, default=formula.defaults.get(name, missing))
+        for name, text in formula.parameters.items()
+    ]
+    call.__signature__ = signature(call).replace(parameters=given)  # type: ignore[attr-defined]
+    return call

@@ -1,0 +1,319 @@
+"""Finding and reading files: the data folder, CSV and TOML, with errors that name file, line and
+key.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+from tco.core.errors import DataError
+
+if TYPE_CHECKING:
+    import os
+
+LARGEST_FILE = 64 * 2**20  # bytes; a larger data file is a mistake
+DEEPEST = 200  # dots of a line of TOML, but those of texts and numbers
+QUOTED = re.compile(r"""\"[^"]*"|'[^']*'|\d\.\d""")
+LARGEST_TOML = (
+    2**20
+)  # bytes; a document that people write is shorter, and a larger one takes long to read
+
+
+@cache
+def data_directory() -> Path:
+    """Return the folder `data/`: inside the installed package, or beside it in a checkout."""
+    return _shipped("data")
+
+
+@cache
+def scenario_directory() -> Path:
+    """Return the folder `scenarios/`: inside the installed package, or beside it in a checkout."""
+    return _shipped("scenarios")
+
+
+def _shipped(name: str) -> Path:
+    package = Path(__file__).resolve().parents[1]
+    inside = package / name
+    return inside if inside.is_dir() else package.parent / name
+
+
+def read_text(path: Path, most: int | None = None) -> str:
+    """Return the text of a UTF-8 file of at most so many bytes; a folder, a binary or an unreadable
+    file raises `DataError`.
+    """
+    most = LARGEST_FILE if most is None else min(most, LARGEST_FILE)
+    try:
+        with open_regular_file(path) as stream:
+            content = stream.read(most + 1)
+        if len(content) > most:
+            raise DataError(f"{path}: larger than {most // 2**20} MiB, expected a data file")
+        return content.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
+    except FileNotFoundError:
+        raise DataError(f"{path}: no such file") from None
+    except IsADirectoryError:
+        raise DataError(f"{path}: is a folder, expected a file") from None
+    except UnicodeDecodeError as error:
+        raise DataError(
+            f"{path}: not UTF-8 text (byte {error.start}), expected a text file"
+        ) from None
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read ({error.strerror or error})") from None
+
+
+def open_regular_file(path: Path | str, flags: int = 0) -> BinaryIO:
+    """Return a regular file, open to be read; any other raises `DataError`: to read a pipe or a
+    socket is to wait for whoever writes to it.
+    """
+    import os
+    import stat
+
+    handle = os.open(
+        path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0) | flags
+    )
+    mode = os.fstat(
+        handle
+    ).st_mode  # of what is open: whatever stands at the path next is another file
+    if not stat.S_ISREG(mode):
+        os.close(handle)
+        raise (
+            IsADirectoryError
+            if stat.S_ISDIR(mode)
+            else DataError(f"{path}: is a pipe, a socket or a device, expected a file")
+        )
+    return os.fdopen(handle, "rb")
+
+
+def read_csv(
+    path: Path, columns: Sequence[str], optional: Sequence[str] = ()
+) -> Iterator[tuple[int, dict[str, str]]]:
+    """Yield (line number, row) of a CSV file that has `columns`, and may have the `optional` ones."""
+    text = read_text(path)
+    if "\0" in text:
+        raise DataError(f"{path}: holds NUL bytes, expected CSV text")
+    reader = csv.reader(text.splitlines(keepends=True), strict=True)
+    try:
+        header = next(reader, None)
+        if header is None:
+            raise DataError(f"{path}: is empty, expected the columns {', '.join(columns)}")
+        missing = [name for name in columns if name not in header]
+        surplus = [name for name in header if name not in columns and name not in optional]
+        if missing or surplus or len(set(header)) != len(header):
+            fault = (
+                f"lacks column {missing[0]!r}"
+                if missing
+                else f"has the unexpected column {surplus[0]!r}"
+                if surplus
+                else "repeats a column"
+            )
+            raise DataError(f"{path}:1: {fault}, expected {', '.join(columns)}")
+        for cells in reader:
+            if not cells:
+                continue
+            if len(cells) != len(header):
+                raise DataError(
+                    f"{path}:{reader.line_num}: {len(cells)} cells, expected {len(header)} "
+                    f"({', '.join(header)})"
+                )
+            yield reader.line_num, dict(zip(header, cells, strict=True))
+    except csv.Error as error:
+        raise DataError(f"{path}:{reader.line_num}: broken CSV ({error})") from None
+
+
+def place_in(where: str, cell: str) -> Callable[[int], str]:
+    """Return what tells where a character of a row's cell stands, as file:line:column; `where` is
+    the row's file and last line.
+    """
+
+    def source_position(offset: int) -> str:
+        path, _, last = where.rpartition(":")
+        above = "".join(read_text(Path(path)).splitlines(keepends=True)[: int(last)])
+        at = above.rfind(cell) + offset
+        return f"{path}:{above.count(chr(10), 0, at) + 1}:{at - above.rfind(chr(10), 0, at)}"
+
+    return source_position
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """Return a TOML file as a dictionary; an empty or broken file raises `DataError`."""
+    import tomllib
+
+    text = read_text(path, LARGEST_TOML)
+    if not text.strip():
+        raise DataError(f"{path}: is empty, expected TOML")
+    for number, line in enumerate(
+        text.split("\n"), 1
+    ):  # what reads TOML takes the square of the steps of a dotted key
+        if line.count(".") > DEEPEST and QUOTED.sub("", line).count(".") > DEEPEST:
+            raise DataError(
+                f"{path}:{number}: more than {DEEPEST} dots on a line, nested too deeply, expected "
+                "a plain TOML file"
+            )
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise DataError(f"{path}: broken TOML: {error}") from None
+    except RecursionError:
+        raise DataError(f"{path}: nested too deeply, expected a plain TOML file") from None
+    except ValueError as error:  # a number of more digits than Python reads
+        raise DataError(f"{path}: {error}") from None
+
+
+def read_json(path: Path, expected: str) -> Any:
+    """Return the content of a JSON file; a broken one, or one no number of which can be read,
+    raises `DataError` that says what was expected.
+    """
+    import json
+
+    try:
+        return json.loads(read_text(path))
+    except json.JSONDecodeError as error:
+        raise DataError(
+            f"{path}:{error.lineno}: broken JSON ({error.msg}), expected {expected}"
+        ) from None
+    except RecursionError:
+        raise DataError(f"{path}: nested too deeply, expected {expected}") from None
+    except ValueError as error:  # a number of more digits than Python reads
+        raise DataError(f"{path}: {error}, expected {expected}") from None
+
+
+def is_folder(path: Path) -> bool:
+    """Say whether a path is a folder; a name that no file can have is none."""
+    try:
+        return path.is_dir()
+    except OSError:
+        return False
+
+
+def stamp_of(folder: Path, *unread: str) -> list[tuple[str, int, int]]:
+    """Return path, size and time of change of every file below a folder, but in some of its
+    folders.
+    """
+    import os
+
+    found, left = [], [str(folder)]
+    while left:
+        for one in os.scandir(left.pop()):
+            if not one.is_dir():
+                state = one.stat()
+                found.append((one.path, state.st_size, state.st_mtime_ns))
+            elif one.name not in unread:
+                left.append(one.path)
+    return sorted(found)
+
+
+def refuse_odd_files(folder: Path) -> None:
+    """Raise `DataError` for what is no file in a folder of files: to read a pipe or a socket is to
+    wait for whoever writes to it.
+    """
+    import os
+    import stat
+
+    for place, _, names in os.walk(folder):
+        for name in names:
+            path = os.path.join(place, name)
+            try:
+                mode = os.stat(path).st_mode
+            except OSError:  # a link to nothing: who reads it says so
+                continue
+            if not stat.S_ISREG(mode):
+                raise DataError(f"{path}: is a pipe, a socket or a device, expected a file")
+
+
+def is_there(path: Path) -> bool:
+    """Say whether a path leads to anything; a name that no file can have does not."""
+    try:
+        return path.exists()
+    except OSError:
+        return False
+
+
+def write_all(folder: Path, files: Mapping[str, str]) -> None:
+    """Write files by name below a folder, which is made; where one cannot be written a folder that
+    was not there is taken away again.
+    """
+    import shutil
+
+    from tco.core.errors import UsageError
+
+    new = not is_there(folder)
+    try:
+        for name, text in files.items():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            write_atomically(folder / name, text)
+    except BaseException as error:
+        if new:
+            shutil.rmtree(folder, ignore_errors=True)
+        if isinstance(error, OSError):
+            raise UsageError(f"{folder}: cannot be written ({error.strerror or error})") from None
+        raise
+
+
+def write_atomically(path: Path, content: str | bytes) -> None:
+    """Write a file under a temporary name and move it into place, so that nothing is ever
+    half-written.
+
+    A link is followed, and a file that was there keeps its mode and owner. What is no regular file
+    (a device, a pipe) is written in place.
+    """
+    import stat
+
+    from tco.core.errors import UsageError
+
+    data = content if isinstance(content, bytes) else content.encode("utf-8")
+    try:
+        place = path.resolve()
+        if (
+            place.is_symlink()
+        ):  # a loop of links is a RuntimeError before Python 3.13, and left as it is from then on
+            raise UsageError(f"{path}: cannot be written (a loop of links)")
+        before = place.stat() if place.exists() else None
+        if before and stat.S_ISDIR(before.st_mode):
+            raise UsageError(f"{path}: is a folder, expected a file name to write")
+        if before and not before.st_mode & 0o222:
+            raise UsageError(f"{path}: is read-only, expected a file that may be written")
+        if before and not stat.S_ISREG(before.st_mode):
+            with place.open("wb") as stream:
+                stream.write(data)
+            return
+        replace(place, data, lambda name: _take_rights(name, before))
+    except (OSError, RuntimeError) as error:
+        raise UsageError(
+            f"{path}: cannot be written ({getattr(error, 'strerror', None) or error})"
+        ) from None
+
+
+def replace(place: Path, data: bytes, finish: Callable[[str], None] = lambda _: None) -> None:
+    """Write a file beside a path and move it over what stands there, be it a link or a pipe; it is
+    the user's alone, but for what `finish` does.
+    """
+    import os
+    import tempfile
+
+    handle, name = tempfile.mkstemp(prefix=f".{place.name[:100]}.", dir=place.parent)
+    try:
+        with os.fdopen(handle, "wb") as stream:
+            stream.write(data)
+        finish(name)
+        os.replace(name, place)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+
+
+def _take_rights(name: str, before: os.stat_result | None) -> None:
+    """Give a new file the mode and owner of the one it replaces, or those of an ordinary file."""
+    import contextlib
+    import os
+    import stat
+
+    mask = os.umask(0)
+    os.umask(mask)
+    if before and (before.st_uid, before.st_gid) != (os.geteuid(), os.getegid()):
+        with contextlib.suppress(PermissionError):  # only a superuser gives files away
+            os.chown(name, before.st_uid, before.st_gid)
+    os.chmod(name, stat.S_IMODE(before.st_mode) if before else 0o666 & ~mask)

@@ -1,0 +1,361 @@
+"""Formulas: plain functions of numbers, written once and read as number, array, quantity or trace.
+
+A formula may use only `+ - * / **`, comparisons inside `select`, `np.maximum minimum sqrt exp expm1
+log log1p log2 ceil floor`, and the helpers of this module. What is small beside what it is the
+difference of is computed as such: `expm1(x)` for exp(x) - 1, `log1p(x)` for log(1 + x), never one
+near number less another. It is elementwise and branch-free, so the same code serves a float, a
+million draws, a pint quantity and the symbols its equation is printed from. Its parameters and its
+result carry units; arithmetic between formulas is not allowed: while a trace is recorded, one
+formula call is one node.
+"""
+
+from __future__ import annotations
+
+import importlib
+import operator
+from collections.abc import Callable, Iterable, Sequence
+from contextvars import ContextVar
+from functools import cache, lru_cache, reduce, wraps
+from typing import Any, ParamSpec, Protocol, TypeVar
+
+import numpy as np
+
+from tco.core import units
+from tco.core.errors import DataError
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+REGISTRY: dict[str, Formula] = {}
+
+
+class Recorder(Protocol):
+    """What a trace offers while it is recorded (`tco.core.trace`)."""
+
+    def call(self, formula: Formula, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
+        """Call a formula and keep a node of it."""
+
+    def gather(self, operation: str, name: str, terms: Sequence[Any]) -> Any:
+        """Keep a node of a sum, a least or a greatest."""
+
+
+class Formula:
+    """What is known of a formula: name, unit of the result, units of the parameters, defaults,
+    source and text.
+    """
+
+    def __init__(self, function: Callable[..., Any], unit: str, source: str) -> None:
+        self.function = function
+        self.name = function.__name__
+        self.unit = unit
+        self.source = source
+        self.text = (function.__doc__ or "").strip()
+        annotations = function.__annotations__
+        code = function.__code__
+        names = code.co_varnames[: code.co_argcount]
+        self.parameters: dict[str, str] = {
+            name: getattr(units, annotations[name]).__metadata__[0] for name in names
+        }
+        given = function.__defaults__ or ()
+        self.defaults: dict[str, float] = dict(
+            zip(names[len(names) - len(given) :], given, strict=True)
+        )
+
+    def __reduce__(self) -> tuple[Callable[[str, str], Formula], tuple[str, str]]:
+        """Pickle the name alone: a trace that is read again rests on the formulas of the program
+        that reads it.
+        """
+        return formula_of, (self.function.__module__, self.name)
+
+
+# The recorder in use in this thread or task, if any: the one flag a formula call tests.
+RECORDER: ContextVar[Recorder | None] = ContextVar("recorder", default=None)
+in_use = RECORDER.get
+
+
+def formula_of(module: str, name: str) -> Formula:
+    """Return a registered formula, its module imported first if need be."""
+    if name not in REGISTRY:
+        importlib.import_module(module)
+    return REGISTRY[name]
+
+
+def formula(unit: str, source: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Register a function as a formula with the unit of its result and the id of its source."""
+
+    def register(function: Callable[P, R]) -> Callable[P, R]:
+        record = Formula(function, unit, source)
+        if record.name in REGISTRY:
+            raise ValueError(f"formula {record.name!r} is defined twice")
+        REGISTRY[record.name] = record
+
+        def call(*arguments: P.args, **named: P.kwargs) -> R:
+            recorder = in_use()
+            if recorder is None:
+                return function(*arguments, **named)
+            result: R = recorder.call(record, arguments, named)
+            return result
+
+        call.__doc__, call.__name__, call.__module__ = (
+            function.__doc__,
+            function.__name__,
+            function.__module__,
+        )
+        call.__wrapped__ = function  # type: ignore[attr-defined]
+        return call
+
+    return register
+
+
+def total(name: str, terms: Sequence[Any]) -> Any:
+    """Sum of any number of terms of one unit, as a single node: total = sum of terms."""
+    recorder = in_use()
+    if recorder is not None:
+        return recorder.gather("total", name, terms)
+    return reduce(operator.add, terms) if len(terms) else 0.0
+
+
+def least(name: str, candidates: Sequence[Any]) -> Any:
+    """The smallest of several candidates of one unit, as a single node: the choice of the cheapest
+    algorithm.
+    """
+    recorder = in_use()
+    if recorder is not None:
+        return recorder.gather("least", name, candidates)
+    return reduce(np.minimum, candidates)
+
+
+def greatest(name: str, candidates: Sequence[Any]) -> Any:
+    """The largest of several candidates of one unit, as a single node: the bound that binds."""
+    recorder = in_use()
+    if recorder is not None:
+        return recorder.gather("greatest", name, candidates)
+    return reduce(np.maximum, candidates)
+
+
+MANY = 2**11  # numbers of an array that is large beside the cost of a call
+
+
+def least_over(
+    name: str,
+    candidates: tuple[tuple[float, ...], ...],
+    compute: Callable[..., Any],
+    *arguments: Any,
+) -> Any:
+    """The least of what `compute(*candidate, *arguments)` gives, candidates being rows of plain
+    numbers: as `least`, in one call.
+
+    The candidates are stacked on an axis in front of all others the arguments have: each of their
+    numbers becomes an array of shape (candidates, 1, ..., 1) with as many ones as the argument of
+    most axes has axes, so it broadcasts against arguments of any shape, and the minimum over the
+    first axis has the shape the arguments broadcast to. While a trace is recorded, and where arrays
+    are so large that a call costs less than the memory of all candidates, they are taken one by
+    one; the result is the same.
+    """
+    axes, size = extent(arguments)
+    if in_use() is not None or size > MANY:
+        return least(name, [compute(*candidate, *arguments) for candidate in candidates])
+    return np.minimum.reduce(compute(*_stacked(candidates, axes), *arguments))
+
+
+def extent(values: Iterable[Any]) -> tuple[int, int]:
+    """Return the most axes, and the most numbers, that any of some values has."""
+    axes, size = 0, 1
+    for value in values:
+        if isinstance(value, np.ndarray):
+            axes, size = max(axes, value.ndim), max(size, value.size)
+    return axes, size
+
+
+def stack_terms(terms: Sequence[Any], axes: int) -> Any:
+    """Return values on an axis in front of the axes that they, and what they are computed with,
+    have at most.
+    """
+    shapes = {term.shape for term in terms if isinstance(term, np.ndarray)}
+    if not shapes:
+        return np.array(terms, dtype=float).reshape(-1, *[1] * axes)
+    shape = shapes.pop() if len(shapes) == 1 else np.broadcast_shapes(*shapes)
+    found = np.empty((len(terms), *shape))
+    for place, term in enumerate(terms):
+        found[place] = term
+    return found.reshape(len(terms), *[1] * (axes - len(shape)), *shape)
+
+
+@cache
+def _stacked(candidates: tuple[tuple[float, ...], ...], axes: int) -> tuple[Any, ...]:
+    """Return each number of the candidates as an array whose first axis is theirs."""
+    return tuple(
+        np.array(column, dtype=float).reshape(-1, *([1] * axes))
+        for column in zip(*candidates, strict=True)
+    )
+
+
+def select(condition: Any, yes: Any, no: Any) -> Any:
+    """Return `yes` where the condition holds, else `no`. Both are evaluated: guard divisors."""
+    if condition is True or condition is False or isinstance(condition, np.bool_):
+        return yes if condition else no
+    if hasattr(condition, "select"):  # a symbol
+        return condition.select(yes, no)
+    return np.where(condition, yes, no)
+
+
+NUMBERS = frozenset(
+    (float, int, np.float64)
+)  # what Python compares in a tenth of the time a call of numpy takes
+
+
+def maximum(one: Any, other: Any) -> Any:
+    """Return the larger of two: as `np.maximum`, and quicker on plain numbers, which stay plain."""
+    if type(one) in NUMBERS and type(other) in NUMBERS:
+        return one if one >= other else other
+    return np.maximum(one, other)
+
+
+def minimum(one: Any, other: Any) -> Any:
+    """Return the smaller of two: as `np.minimum`, and quicker on plain numbers, which stay plain."""
+    if type(one) in NUMBERS and type(other) in NUMBERS:
+        return one if one <= other else other
+    return np.minimum(one, other)
+
+
+def somewhere(condition: Any) -> bool:
+    """Say whether a condition on structure, such as the sizes of groups, holds for the one plan it
+    is of, or for any of many.
+    """
+    return (
+        bool(np.count_nonzero(condition)) if isinstance(condition, np.ndarray) else bool(condition)
+    )
+
+
+def everywhere(condition: Any) -> bool:
+    """Say whether a condition on structure holds for the one plan it is of, or for all of many."""
+    return (
+        np.count_nonzero(condition) == condition.size
+        if isinstance(condition, np.ndarray)
+        else bool(condition)
+    )
+
+
+def ceil_ratio(numerator: Any, denominator: Any) -> Any:
+    """How many of `denominator` cover `numerator`: ceil(a/b - 1e-9), safe from falling off the
+    cliff by rounding.
+    """
+    found = np.ceil(numerator / denominator - 1e-9)
+    return float(found) if type(found) is np.float64 else found
+
+
+# Hart's rational form of the upper tail of the normal distribution (1968, algorithm 5666), from the
+# highest power down.
+_TAIL_OVER = (
+    0.0352624965998911,
+    0.700383064443688,
+    6.37396220353165,
+    33.912866078383,
+    112.079291497871,
+    221.213596169931,
+    220.206867912376,
+)
+_TAIL_UNDER = (
+    0.0883883476483184,
+    1.75566716318264,
+    16.064177579207,
+    86.7807322029461,
+    296.564248779674,
+    637.333633378831,
+    793.826512519948,
+    440.413735824752,
+)
+
+
+def normal_cdf(x: Any) -> Any:
+    """Cumulative distribution of the standard normal, to 1e-14: Hart's rational form, a continued
+    fraction beyond 7.07.
+    """
+    return x.apply("normal_cdf") if hasattr(x, "select") else normal_form(x)  # an equation names it
+
+
+def normal_form(x: Any) -> Any:
+    """The form that `normal_cdf` is computed in, of a symbol too: for what has no such function."""
+    z = np.maximum(x, -x)
+    near = np.minimum(z, 7.07)
+    over: Any = 0.0
+    for coefficient in _TAIL_OVER:
+        over = over * near + coefficient
+    under: Any = 0.0
+    for coefficient in _TAIL_UNDER:
+        under = under * near + coefficient
+    far = np.minimum(np.maximum(z, 7.07), 37.0)
+    fraction = far + 1 / (far + 2 / (far + 3 / (far + 4 / (far + 0.65))))
+    tail = np.exp(-z * z / 2) * select(z < 7.07, over / under, 1 / (fraction * np.sqrt(2 * np.pi)))
+    return select(x >= 0, 1 - tail, tail)
+
+
+class Known(dict[tuple[Any, ...], Any]):
+    """Results of pure calculations by a name and the numbers and small arrays they rest on, all
+    else being the same.
+    """
+
+    held: Any = None
+
+    def of(self, name: tuple[str, ...], rests: Iterable[Any], compute: Callable[[], Any]) -> Any:
+        """Return what `compute()` gives, of the same numbers once; None where it is not to be kept:
+        of large arrays, and in a trace.
+        """
+        if in_use() is not None:
+            return None
+        key: list[Any] = [*name]
+        for one in rests:
+            if isinstance(one, np.ndarray):
+                if one.size > MANY:
+                    return None
+                key += (one.shape, one.tobytes())
+            else:
+                key.append(one)
+        whole = tuple(key)
+        found = self.get(whole)
+        if found is None:
+            if len(self) >= MANY:  # an answer asks for some dozens: these are of others, long ago
+                self.clear()
+            found = self[whole] = compute()
+        return found
+
+
+def known_on(rests: tuple[Any, ...], held: Any) -> Known:
+    """Return what is known where all else is the same: of equal numbers what was known before, of
+    arrays nothing yet.
+
+    `held` is whatever numbers stand for by their `id`: it stays as long as they are among the last
+    that were asked for.
+    """
+    try:
+        found = of_numbers(rests) if in_use() is None else Known()
+    except TypeError:  # arrays have no hash
+        found = Known()
+    found.held = held
+    return found
+
+
+@lru_cache(maxsize=32)
+def of_numbers(_: tuple[Any, ...]) -> Known:
+    """Return what is known of some numbers, as long as they are among the last that were asked for."""
+    return Known()
+
+
+Arguments = ParamSpec("Arguments")
+Found = TypeVar("Found")
+
+
+def finite(function: Callable[Arguments, Found]) -> Callable[Arguments, Found]:
+    """Return a function that raises `DataError` where arithmetic of arrays has no finite result;
+    the caller's own settings stay as they are.
+    """
+
+    @wraps(function)
+    def call(*arguments: Arguments.args, **named: Arguments.kwargs) -> Found:
+        with np.errstate(divide="raise", over="raise", invalid="raise"):
+            try:
+                return function(*arguments, **named)
+            except FloatingPointError as error:
+                raise DataError(f"no finite number comes out of these inputs: {error}") from error
+
+    return call

@@ -1,0 +1,439 @@
+"""The one mapping every quantity comes from: `values[path]`. The mapping alone chooses the reading.
+
+A path is a dotted name such as `parts.trn3.tdp` or `site.electricity_price`. What it gives is a
+float, an array, a quantity or a traced leaf. Derived values are named too: `values.derived(path,
+unit, compute)` computes one, unless the user has set that path; then the given value cuts off
+whatever lay below it.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from abc import abstractmethod
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+
+from tco.core.errors import DataError, unknown
+from tco.core.formula import everywhere, somewhere
+from tco.core.provenance import UNTOLD, Given, Input, bounded, worst
+from tco.core.trace import Traced, TraceRecorder, paused, scope
+from tco.core.units import convert, is_pure, number_and_unit, parse_quantity
+
+Decisions = Mapping[
+    tuple[Callable[..., Any], tuple[str, ...], tuple[Any, ...]], Any
+]  # what came of paths and what goes with them
+T = TypeVar("T")
+Reader = Callable[[Input], Any]
+Rule = Callable[[Callable[[str], Any]], Any]  # computes a value from those it looks up by path
+DERIVED = "tco-model"  # the source of what follows from other inputs
+
+
+def following(formula: Callable[..., Any], *terms: float | str) -> Rule:
+    """Return the rule of a formula, whose terms are numbers, or paths of what it looks up."""
+    return lambda look_up: formula(
+        *(look_up(one) if isinstance(one, str) else one for one in terms)
+    )
+
+
+def as_number(given: Input) -> Any:
+    """The reading of numbers, or of arrays where many values are given."""
+    return given.value
+
+
+def as_traced(trace: TraceRecorder) -> Reader:
+    """The traced reading: every input becomes a leaf of the trace."""
+
+    def read(given: Input) -> Traced:
+        leaf = trace.leaf(given.path, given.value, given.unit, given.source, given.kind, given.path)
+        leaf.node.given, leaf.node.shown, leaf.node.note = given, given.shown, given.note
+        return leaf
+
+    return read
+
+
+class Readings(dict[str, float]):
+    """Inputs that were read to decide structure, as plain numbers, or true where only whether they
+    are above zero counts, and all they decided.
+    """
+
+    def __init__(
+        self, found: Mapping[str, float] | None = None, decisions: Decisions | None = None
+    ) -> None:
+        super().__init__(found or {})
+        self.decisions = dict(decisions or {})
+
+    def take(self, others: Readings) -> None:
+        """Take in what others read and decided."""
+        self.update(others)
+        self.decisions |= others.decisions
+
+    def decide_alike(self, others: Mapping[str, float]) -> bool:
+        """Say whether other numbers of some of these inputs decide the same; one that nothing is
+        known of stays as it is.
+        """
+        every = {**self, **others}
+        judged = {path for _, paths, _ in self.decisions for path in paths}
+        if any(
+            one != self[path] for path, one in others.items() if path in self and path not in judged
+        ):
+            return False
+        return all(
+            decide(*[every[path] for path in paths], *rest) == found
+            for (decide, paths, rest), found in self.decisions.items()
+        )
+
+
+class Readable(dict[str, Any]):
+    """Values by path, whoever asks: a scenario, a trace or measured rows. What is not held yet is
+    found on first use.
+    """
+
+    @abstractmethod
+    def structure(self, path: str) -> float:
+        """Return an input as a plain number to decide which parts, operators or formats exist."""
+
+    def decided(self, decide: Callable[..., T], *paths: str, rest: tuple[Any, ...] = ()) -> T:
+        """Return what plain numbers of some inputs decide, with the `rest`: other numbers that
+        decide the same change no structure.
+        """
+        return decide(*[self.structure(path) for path in paths], *rest)
+
+    def exists(self, path: str) -> bool:
+        """Say whether an input is above zero, to decide whether what it describes exists."""
+        return self.structure(path) > 0
+
+    def has(self, path: str) -> bool:
+        """Say whether whoever asks gives this path."""
+        return path in self
+
+    def unless_zero(self, path: str) -> Any:
+        """Return an input, or None where it is a plain zero, with which what rests on it changes
+        nothing and need not be computed.
+
+        An array or a traced value is never left out: one of its values, or a later one, may be
+        another.
+        """
+        value = self[path]
+        return None if isinstance(value, float | int) and not value else value
+
+
+class Reads(NamedTuple):
+    """What a calculation read of values: every input in the order it was met, and the paths it only
+    asked whether they are set.
+    """
+
+    inputs: dict[str, Input]
+    derived: dict[str, str]
+    looked: set[str]
+
+
+class Values(Readable):
+    """Inputs by path, resolved on first use, with the user's settings over the catalogue."""
+
+    def __init__(
+        self,
+        resolve: Callable[[str], Input],
+        read: Reader = as_number,
+        given: Mapping[str, Given] | None = None,
+        bounds: Callable[[str], tuple[float, float]] = lambda _: (-math.inf, math.inf),
+        unit_of: Callable[[str], str] | None = None,
+        at: Callable[[str], Values] | None = None,
+        follows: Mapping[str, Rule] | None = None,
+        readings: Readings | None = None,
+    ) -> None:
+        super().__init__()
+        self.resolve = resolve
+        self.unit_of = unit_of or (lambda path: resolve(path).unit)
+        self.bounds = bounds
+        self.read = read
+        self.given = dict(given or {})
+        self.inputs: dict[str, Input] = {}  # every input used, for baselines and diffs
+        self.derived_units: dict[str, str] = {}  # every derived path met
+        self.looked: set[str] = set()  # every path that was asked whether it is set
+        self.follows = follows or {}  # paths whose values follow from others, unless they are set
+        self.readings = (
+            Readings() if readings is None else readings
+        )  # inputs structure was decided by
+        self.other_date = at
+        self.dates: dict[str, Values] = {}  # the same inputs at other dates
+
+    def __missing__(self, path: str) -> Any:
+        if path in self.follows and (rule := self.rule(path)) is not None:
+            with scope(*path.split(".")):
+                value = self[path] = self.derived(
+                    path, self.unit_of(path), lambda: rule(self.__getitem__)
+                )
+            return value
+        value = self[path] = self.read(self.input(path))
+        return value
+
+    def rule(self, path: str) -> Rule | None:
+        """Return the rule a path's value follows from; None for an input, and where the user has
+        set the path.
+        """
+        self.looked.add(path)
+        return None if path in self.given else self.follows.get(path)
+
+    def input(self, path: str) -> Input:
+        """Return the input behind a path, with its provenance; an unknown path raises `DataError`."""
+        found = self.inputs.get(path)
+        if found is None:
+            if path in self.given:
+                found = self.override(path, self.unit_of(path), self.given[path])
+            elif path in self.follows:
+                return Input(
+                    path, self.number(path), self.unit_of(path), kind="derived", source=DERIVED
+                )
+            else:
+                found = self.resolve(path)
+            self.inputs[path] = found
+        return found
+
+    def grounds(self, paths: Iterable[str]) -> tuple[str, tuple[str, ...], bool]:
+        """Return what a figure rests on that is priced by some inputs: their worst kind, their
+        sources, and whether one is a person's own.
+        """
+        given = [self.input(path) for path in paths]
+        return (
+            worst([one.kind for one in given]),
+            tuple(dict.fromkeys(one.source for one in given)),
+            any(one.overlay for one in given),
+        )
+
+    def structure(self, path: str) -> float:
+        """Return an input as a plain number to decide which parts, operators or formats exist: with
+        another number they may be others.
+        """
+        return self.decided(float, path)
+
+    def decided(self, decide: Callable[..., T], *paths: str, rest: tuple[Any, ...] = ()) -> T:
+        """Return what plain numbers of some inputs decide, with the `rest`; it is remembered in
+        `readings`, as they are.
+        """
+        found = self.readings.decisions[decide, paths, rest] = decide(
+            *[self.plain(path) for path in paths], *rest
+        )
+        return found
+
+    def plain(self, path: str) -> float:
+        """Return an input as a plain number: what is held in `readings` is what was read, whatever
+        the input is now.
+        """
+        found = self.readings.get(path)
+        if found is None or isinstance(found, bool):
+            found = self.number(path)
+            if isinstance(found, np.ndarray):
+                raise DataError(
+                    f"{path} decides what exists and has {found.size} values: give one value, or "
+                    "the structure to evaluate them on"
+                )
+            self.readings[path] = found
+        return found
+
+    def exists(self, path: str) -> bool:
+        """Say whether an input is above zero, to decide whether what it describes exists;
+        remembered as `structure` does.
+        """
+        found = self.readings.get(path)
+        if found is None:
+            above = self.number(path) > 0
+            if somewhere(above) != everywhere(above):
+                raise DataError(
+                    f"{path} decides what exists and is zero in some of {above.size} values: give "
+                    "the structure to evaluate them on"
+                )
+            found = self.readings[path] = somewhere(above)
+        above = self.readings.decisions[operator.gt, (path,), (0,)] = found > 0
+        return above
+
+    def number(self, path: str) -> Any:
+        """Return an input, or what a path follows from, in the reading of numbers."""
+        rule = self.rule(path) if path in self.follows else None
+        if rule is None:
+            return self.input(path).value
+        with paused():
+            return rule(self.number)
+
+    def on_date(self, date: str) -> Values:
+        """Return the same inputs at another date, in the same reading: for what is bought later
+        than the rest.
+        """
+        if date not in self.dates:
+            if self.other_date is None:
+                raise DataError(f"these inputs have no dates to look up {date} at")
+            self.dates[date] = self.other_date(date)
+        return self.dates[date]
+
+    def override(self, path: str, unit: str, given: Given) -> Input:
+        """Return the input a setting gives for a path, checked for unit, finiteness and the bounds
+        of its attribute.
+        """
+        if given.many is not None:
+            made = Input(
+                path,
+                given.many,
+                unit,
+                None,
+                None,
+                "",
+                given.kind,
+                given.source,
+                "",
+                None,
+                given.where,
+            )
+            least, most = self.bounds(path)
+            for value in (float(given.many.min()), float(given.many.max())):
+                if not least <= value <= most:
+                    bounded(made._replace(value=value), least, most)
+            return made
+        keeps_back = given.keeps_back(path)
+        try:
+            try:
+                value = parse_quantity(given.text, unit)
+            except DataError as error:
+                raise DataError(f"{path}={given.text}: {error}") from None
+            number, unit_text = number_and_unit(given.text) or (value, unit)
+            shown = (number, unit_text) if unit_text != "%" else (value, unit)
+            made = bounded(
+                Input(
+                    path,
+                    value,
+                    unit,
+                    value,
+                    value,
+                    "",
+                    given.kind,
+                    given.source,
+                    "",
+                    shown,
+                    given.where,
+                    given.own,
+                ),
+                *self.bounds(path),
+            )
+        except DataError:
+            if keeps_back:
+                raise DataError(
+                    f"{given.where}: {path}: is no quantity in {unit or 'pure numbers'} within its "
+                    f"bounds; {UNTOLD}"
+                ) from None
+            raise
+        if keeps_back:
+            from tco.core.redaction_values import placeholder_value
+
+            return placeholder_value(made, self.unset(path), *self.bounds(path))
+        return made
+
+    def unset(self, path: str) -> float | None:
+        """Return what a path is where nobody sets it, as a number; None where it is nothing then."""
+        try:
+            with paused():
+                return float(
+                    self.follows[path](self.number)
+                    if path in self.follows
+                    else self.resolve(path).value
+                )
+        except DataError:
+            return None
+
+    def has(self, path: str) -> bool:
+        """Say whether the user has set this path."""
+        self.looked.add(path)
+        return path in self.given
+
+    def derived(self, path: str, unit: str, compute: Callable[[], Any]) -> Any:
+        """Return the value of a named derived quantity: computed, or what the user has set instead."""
+        self.derived_units[path] = unit
+        if path in self.given:
+            if path not in self.inputs:
+                self.inputs[path] = self.override(path, unit, self.given[path])
+                self[path] = self.read(self.inputs[path])
+            return self[path]
+        value = compute()
+        if isinstance(value, Traced) and value.node.path is None:
+            value.node.path = path
+        return value
+
+    def reads_of(self, compute: Callable[[], Any]) -> tuple[Any, Reads]:
+        """Return what `compute()` gives, and all that it read here, as if nothing had been read
+        before.
+        """
+        held, before = dict(self), Reads(self.inputs, self.derived_units, self.looked)
+        self.clear()
+        self.inputs, self.derived_units, self.looked = {}, {}, set()
+        try:
+            found = compute()
+        finally:
+            reads = Reads(self.inputs, self.derived_units, self.looked)
+            self.inputs, self.derived_units, self.looked = before
+            self.update(held)
+            self.take(reads)
+        return found, reads
+
+    def take(self, reads: Reads) -> None:
+        """Count what was read elsewhere of the same inputs as read here."""
+        self.inputs = self.inputs | reads.inputs
+        self.derived_units |= reads.derived
+        self.looked |= reads.looked
+
+    def check_given(self, known: Callable[[str], bool]) -> list[str]:
+        """Return the set paths that had no effect; a path that is no input at all raises
+        `DataError`.
+        """
+        unused = [path for path in self.given if path not in self.inputs]
+        for path in unused:
+            if not known(path):
+                raise unknown("input path", path, [*self.inputs, *self.derived_units], "--set")
+        return unused
+
+
+def given_of(path: str, setting: Any, unit_of: Callable[[str], str]) -> Given:
+    """Return a setting as the inputs take it: one number as its text, many as an array in the
+    input's unit; anything else raises `DataError`.
+    """
+    if isinstance(setting, str):
+        return Given(setting)
+    number, unit = setting if isinstance(setting, tuple) and len(setting) == 2 else (setting, "")
+    try:
+        found = np.asarray(number, dtype=float)
+    except (TypeError, ValueError):
+        found = None
+    if found is None or not found.size or not isinstance(unit, str):
+        raise DataError(
+            f"{path}: {setting!r} is no setting; expected a text such as '5 GB', (numbers, unit), "
+            "or a pure number"
+        )
+    wanted = unit_of(path)
+    if not unit and not is_pure(wanted):
+        one = "numbers" if found.ndim else repr(float(found))
+        raise DataError(
+            f"{path}: {one} without a unit, expected {wanted!r} or another of its kind, such as "
+            f"({one}, {wanted!r})"
+        )
+    if not found.ndim:
+        return Given(f"{float(found)!r} {unit}".strip())
+    try:
+        many = convert(found, unit, wanted)
+    except DataError as error:
+        raise DataError(f"{path}: {error}") from None
+    return Given(f"{found.size} values", many=many)
+
+
+def joint_array_shape(given: Mapping[str, Given]) -> tuple[int, ...]:
+    """Return the shape of what is asked together: empty where every input is one number; shapes
+    that do not fit raise `DataError`.
+    """
+    shapes = {path: one.many.shape for path, one in given.items() if one.many is not None}
+    try:
+        return np.broadcast_shapes(*shapes.values())
+    except ValueError:
+        said = ", ".join(
+            f"{path} has {'x'.join(map(str, shape))}" for path, shape in shapes.items()
+        )
+        raise DataError(
+            f"inputs that are asked together need one number of values each: {said}"
+        ) from None

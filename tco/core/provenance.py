@@ -1,0 +1,188 @@
+"""Where a number comes from and of when it is: dates, kinds, inputs with their range and source,
+settings that replace them.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable
+from contextvars import ContextVar
+from datetime import date, timedelta
+from functools import cache
+from typing import Any, NamedTuple
+
+from tco.core.errors import DataError, KeptBackError
+
+WRITTEN = re.compile(
+    r"(?P<year>\d{4})(-Q(?P<quarter>[1-4])|-(?P<month>\d{2})(-(?P<day>\d{2}))?)?", re.ASCII
+)
+EXPECTED = (
+    "expected a year, a quarter, a month or a day, such as 2026, 2026-Q3, 2026-09 or 2026-09-30"
+)
+
+
+class Period(NamedTuple):
+    """The first and the last day a written date covers. Prices asked for at a date are those of its
+    last day.
+    """
+
+    first: date
+    last: date
+
+
+def period(text: str, where: str = "") -> Period:
+    """Return the days a date covers; a text that is no date of the calendar raises `DataError` with
+    what was expected.
+    """
+    found = days_of(text)
+    if found is None:
+        raise DataError(f"{where + ': ' if where else ''}{text!r} is no date, {EXPECTED}")
+    return found
+
+
+@cache
+def days_of(text: str) -> Period | None:
+    """Return the days a date covers; None for a text that is no date of the calendar."""
+    found = WRITTEN.fullmatch(text)
+    if found is None:
+        return None
+    year = int(found["year"])
+    quarter, month, day = (
+        None if found[name] is None else int(found[name]) for name in ("quarter", "month", "day")
+    )
+    first, last = (
+        (3 * quarter - 2, 3 * quarter) if quarter else (1, 12) if month is None else (month, month)
+    )
+    try:
+        if day is not None:
+            return Period(date(year, first, day), date(year, first, day))
+        return Period(
+            date(year, first, 1), date(year + last // 12, last % 12 + 1, 1) - timedelta(days=1)
+        )
+    except ValueError:  # a month or a day the calendar lacks
+        return None
+
+
+# From the firmest to the weakest; a line carries the worst kind it rests on.
+KINDS = ("measured", "vendor", "filing", "analyst", "press", "derived", "estimate", "assumed")
+RANK = {kind: place for place, kind in enumerate(KINDS)}
+# How near a number stands to whoever makes, sells, files or measured the thing it is said of, the
+# nearest first.
+DIRECTNESS = ("first-hand", "quoted", "second-hand", "analogy", "recalled", "estimate")
+GUESSED = ("estimate", "assumed")  # kinds that are a belief of ours
+SOURCED = frozenset(("measured", "vendor", "filing", "analyst", "press", "derived"))
+
+SETTING = "--set"  # where a setting stands that no file holds
+KEPT = "kept earlier"  # the source of a value that an earlier answer rested on
+LEADER = "follows "  # begins the note of a fitted value that is another's, or in proportion to it
+
+# standard normal deviate of the 95th percentile: `low` and `high` are P5 and P95 of a belief
+P95 = 1.6448536269514722
+
+UNTOLD = "what is wrong is told without --redact"
+ANCHOR = "anchor"  # the key of a scenario that names a file of measured runs
+# Measured runs of one's own that answers are moved by: the file that `--anchor` names.
+anchoring: ContextVar[Any] = ContextVar("anchoring", default=None)
+# A person's own values are read as they are, or in the making of an answer that keeps them back
+# others in their place.
+making: ContextVar[Any] = ContextVar("making", default=None)
+
+
+def refuse_own(what: str) -> None:
+    """Refuse something of a person's own that an answer is to keep back, and that nothing can stand
+    in for, before any of it is told.
+    """
+    if making.get():
+        raise KeptBackError(
+            f"--redact: {what} cannot be withheld: nothing can stand in its place; leave it out, "
+            "or ask without --redact"
+        )
+
+
+def worst(kinds: list[str]) -> str:
+    """Return the weakest of several kinds; nothing at all counts as derived."""
+    return max(kinds, key=RANK.__getitem__, default="derived")
+
+
+def least_direct(found: Iterable[str]) -> str:
+    """Return the least direct of several; what rests on nothing is an estimate."""
+    return max(found, key=DIRECTNESS.index, default="estimate")
+
+
+class Input(NamedTuple):
+    """A number and where it comes from. `value`, `low` and `high` are in `unit`, the unit the
+    formulas take.
+
+    The value is an array where many values of the input are asked together.
+    """
+
+    path: str
+    value: Any
+    unit: str
+    low: float | None = None
+    high: float | None = None
+    as_of: str = ""
+    kind: str = "assumed"
+    source: str = ""
+    note: str = ""
+    shown: tuple[float, str] | None = (
+        None  # value and unit as the catalogue or the user writes them
+    )
+    where: str = ""  # file:line or file:key
+    overlay: bool = False  # a person's own number
+    directness: str = "estimate"  # one of DIRECTNESS
+    publisher: str = ""  # who says so
+    solved_from: str = ""  # ids of further sources it was derived from
+    evidence_of: str = ""  # date of what it rests on, where that is older than `as_of`
+
+    @property
+    def evidence_date(self) -> str:
+        """Date of the evidence that the number rests on."""
+        return self.evidence_of or self.as_of
+
+
+class Given(NamedTuple):
+    """A setting that replaces an input: by the user, by a scenario, or by a variant of a system."""
+
+    text: str
+    source: str = "set by the user"
+    kind: str = "assumed"
+    where: str = SETTING
+    # an array of values in the input's unit, asked together; the text then only says how many
+    many: Any = None
+    own: bool = True  # a person's own, and not of a file that is shipped
+
+    def keeps_back(self, path: str) -> bool:
+        """Say whether it is to be kept back in the making under way: one that a study sets in turn
+        is no value of a person's own.
+        """
+        one = making.get()
+        return bool(one) and self.own and (self.where != SETTING or (path, self.text) in one.said)
+
+
+def bounded(given: Input, minimum: float, maximum: float) -> Input:
+    """Return the input if its value lies within the bounds of its attribute; else raise
+    `DataError`.
+    """
+    for name, number in (("value", given.value), ("low", given.low), ("high", given.high)):
+        if number is not None and not (math.isfinite(number) and minimum <= number <= maximum):
+            unit = given.unit or "1"
+            hint = (
+                f"; per cent are written '{number:g}%'"
+                if unit == "ratio" and maximum < number <= 100 * maximum <= 100
+                else ""
+            )
+            raise DataError(
+                f"{given.where}: {given.path}: {name} {number:g} {unit} is outside {minimum:g} to "
+                f"{maximum:g} {unit}{hint}"
+            )
+    if given.low is not None and given.low > given.value:
+        raise DataError(
+            f"{given.where}: {given.path}: low {given.low:g} is above the value {given.value:g}"
+        )
+    if given.high is not None and given.high < given.value:
+        raise DataError(
+            f"{given.where}: {given.path}: high {given.high:g} is below the value {given.value:g}"
+        )
+    return given

@@ -1,0 +1,113 @@
+"""Stand-ins for a person's own values: an answer that keeps them back is made with these, and never
+with the values themselves.
+
+A stand-in follows from the path of a value and from what is shipped, from nothing else. So nothing
+that is made with stand-ins tells of the values: whoever has other values at the same paths makes
+the same bytes. Several makings put them far above and far below what is shipped, each path by a
+factor of its own, so that no sum or quotient of them stays, and one near it; a figure that is the
+same in all makings does not rest on them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from zlib import crc32
+
+from tco.core.provenance import Input, making
+from tco.core.units import convert
+
+WITHHELD = "withheld"
+PLACES = 2**32  # of a path's mark
+NEAR = 1.1  # how many times as great as what is shipped a stand-in near it is at least
+# Whether a making puts a value above what is shipped, by the parity of its path's mark: what two
+# values do against each other shows in the last two.
+WAYS: tuple[Callable[[int], bool], ...] = (
+    lambda _: True,
+    lambda _: True,
+    lambda _: False,
+    lambda mark: bool(mark % 2),
+    lambda mark: not mark % 2,
+)
+
+
+class Making:
+    """One making of an answer with stand-ins; what is computed in it is known in no other."""
+
+    def __init__(self, number: int, met: set[str], span: float = NEAR) -> None:
+        self.number = number  # of `WAYS`
+        self.span = (
+            span  # how many times as great as what is shipped, or as small, a stand-in is at least
+        )
+        self.met = met  # the paths that have one
+        self.shown = False  # its answer met none, and was shown as it is
+        self.said: set[tuple[str, str]] = (
+            set()
+        )  # paths and texts on the command line: what a study sets in turn is no value of a person's own
+
+
+@contextmanager
+def made_with(one: Making) -> Iterator[None]:
+    """Put a stand-in in the place of every own value that is read within."""
+    token = making.set(one)
+    try:
+        yield
+    finally:
+        making.reset(token)
+
+
+def placeholder_value(given: Input, usual: float | None, minimum: float, maximum: float) -> Input:
+    """Return what stands for an own value in the making under way; `usual` is what is shipped in
+    its place, if anything is.
+
+    Of the input only what is no value goes on: its path, date, kind and source, the unit it is
+    written in, and whether it is a range.
+    """
+    one: Making = making.get()
+    one.met.add(given.path)
+    mark = crc32(f"{given.path} {given.as_of}".encode())
+    middle = usual if usual and minimum < usual <= maximum else placeholder_number(minimum, maximum)
+    value = scaled_within_bounds(
+        middle, WAYS[one.number](mark), one.span * (1 + mark / PLACES / 2), minimum, maximum
+    )
+    if given.unit == "count":
+        value = max(float(round(value)), math.ceil(minimum), 1.0)
+    low, high = (
+        None
+        if end is None
+        else value
+        if end == given.value
+        else max(minimum, min(share * value, maximum))
+        for end, share in ((given.low, 0.9), (given.high, 1.1))
+    )
+    shown = given.shown and (convert(value, given.unit, given.shown[1]), given.shown[1])
+    return given._replace(
+        value=value, low=low, high=high, note=WITHHELD if given.note else "", shown=shown
+    )
+
+
+def placeholder_number(minimum: float, maximum: float) -> float:
+    """Return some value within bounds, for what nothing is shipped of."""
+    if not math.isfinite(maximum):
+        return max(minimum, 1.0)
+    return (
+        math.sqrt(minimum * maximum)
+        if minimum > 0
+        else math.sqrt(maximum)
+        if maximum > 1
+        else maximum / 2
+    )
+
+
+def scaled_within_bounds(
+    middle: float, up: bool, factor: float, minimum: float, maximum: float
+) -> float:
+    """Return a value moved up or down by a factor; where its bounds come before that, into what is
+    left of them.
+    """
+    value = middle * factor if up else middle / factor
+    if minimum <= value <= maximum:
+        return value
+    end = maximum if up and middle < maximum else minimum
+    return middle + (end - middle) * (1 - 1 / factor)

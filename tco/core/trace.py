@@ -1,0 +1,295 @@
+"""The tracing reading: values that remember how they were made, and the graph they form.
+
+While a trace is recorded every formula call opens one node. A traced value refuses arithmetic
+outside a formula, so whatever reaches a result without a node cannot pass unseen; it also refuses
+to be a bool, a float or an int.
+
+Every node has an id that no other node of its trace has: an input its path, any other node the
+place it was made in and its name, `cost/servers/compute-tray/trn3/per_chip_hour`. Places are opened
+with `scope`. The id of a node follows from what is computed there, not from any value, so it names
+the same cell in every explanation, file and workbook.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar, Token
+from typing import Any
+
+from tco.core.formula import RECORDER, Formula, Recorder, greatest, in_use, least, total
+from tco.core.provenance import Input
+from tco.core.units import same_unit
+
+STRUCTURE = "structure"  # the source of a count that the system, model or plan itself states
+
+PLACE: ContextVar[str] = ContextVar(
+    "place", default=""
+)  # where the nodes of this thread or task are made
+
+
+class _Nowhere:
+    """No place at all: what a scope opens while nothing is recorded."""
+
+    __slots__ = ()
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: object, traceback: object) -> None:
+        pass
+
+
+NOWHERE = _Nowhere()
+
+
+class _Scope:
+    """A place of the trace while it is open."""
+
+    __slots__ = ("names", "token")
+
+    def __init__(self, names: tuple[str, ...]) -> None:
+        self.names = tuple(name.replace(" ", "-") for name in names)
+        self.token: Token[str] | None = None
+
+    def __enter__(self) -> None:
+        around = PLACE.get()
+        self.token = PLACE.set("/".join((around, *self.names) if around else self.names))
+
+    def __exit__(self, *_: object) -> None:
+        if self.token is not None:
+            PLACE.reset(self.token)
+
+
+def scope(*names: str) -> _Scope | _Nowhere:
+    """Open a place below the one that is open: nodes made in it carry its name. Without a trace it
+    costs nothing.
+    """
+    return _Scope(names) if isinstance(in_use(), TraceRecorder) else NOWHERE
+
+
+class Node:
+    """One number of the graph: a leaf of the catalogue, a formula call, or a sum."""
+
+    __slots__ = (
+        "formula",
+        "given",
+        "id",
+        "inputs",
+        "kind",
+        "name",
+        "note",
+        "operation",
+        "path",
+        "shown",
+        "source",
+        "unit",
+        "value",
+    )
+
+    def __init__(self, name: str, value: Any, unit: str, source: str) -> None:
+        self.name = name
+        self.id = name  # the recorder gives the one that no other node has
+        self.value = value
+        self.unit = unit
+        self.source = source
+        self.formula: Formula | None = None
+        self.operation: str | None = None  # "total", "least" or "greatest" of the inputs
+        self.inputs: list[tuple[str, Node]] = []
+        self.path: str | None = None  # the input path `--set` takes
+        self.given: Input | None = None  # of an input, all that is known of it
+        self.kind: str | None = None
+        self.note: str = ""
+        self.shown: tuple[float, str] | None = None  # value and unit as the catalogue writes them
+
+    @property
+    def is_leaf(self) -> bool:
+        """Say whether nothing lies below this node."""
+        return not self.inputs
+
+
+class Traced:
+    """A value and the node that made it."""
+
+    __slots__ = ("node", "value")
+
+    def __init__(self, value: Any, node: Node) -> None:
+        self.value = value
+        self.node = node
+
+    def _refuse(self, *_: Any) -> Any:
+        raise TypeError(f"arithmetic on the traced value {self.node.name!r} outside a formula")
+
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = (
+        _refuse
+    )
+    __pow__ = __rpow__ = __neg__ = __lt__ = __le__ = __gt__ = __ge__ = _refuse
+    __bool__ = __float__ = __int__ = __index__ = _refuse
+    __array_ufunc__ = None
+
+    def __array_function__(self, *_: Any) -> Any:
+        self._refuse()
+
+
+class TraceRecorder:
+    """The recorder: makes a node of every formula call and every gathering of terms."""
+
+    def __init__(self) -> None:
+        self._coefficients: dict[tuple[str, str], Node] = {}
+        self._counts: dict[tuple[Any, ...], Node] = {}
+        self._met: dict[str, int] = {}  # how often each id was asked for
+
+    def leaf(
+        self, name: str, value: Any, unit: str, source: str, kind: str, path: str | None = None
+    ) -> Traced:
+        """Return a traced value with nothing below it."""
+        node = Node(name, value, unit, source)
+        node.kind, node.path = kind, path
+        node.id = self._unique(path or name)
+        return Traced(value, node)
+
+    def call(self, formula: Formula, arguments: tuple[Any, ...], named: dict[str, Any]) -> Traced:
+        """Call the formula on plain values and return the result with its node."""
+        given = dict(zip(formula.parameters, arguments, strict=False)) | named
+        plain: dict[str, Any] = {}
+        node = Node(formula.name, None, formula.unit, formula.source)
+        node.formula = formula
+        for name, unit in formula.parameters.items():
+            if name in given:
+                argument = given[name]
+                if isinstance(argument, Traced):
+                    if not same_unit(argument.node.unit, unit):
+                        raise TypeError(
+                            f"{formula.name}({name}) takes {unit!r}, got {argument.node.name!r} in "
+                            f"{argument.node.unit!r}"
+                        )
+                    plain[name] = argument.value
+                    node.inputs.append((name, argument.node))
+                else:
+                    plain[name] = argument
+                    node.inputs.append((name, self._structural(name, argument, unit)))
+            else:
+                plain[name] = formula.defaults[name]
+                node.inputs.append((name, self._coefficient(formula, name, unit)))
+        node.value, node.id = formula.function(**plain), self._placed(formula.name)
+        return Traced(node.value, node)
+
+    def gather(self, operation: str, name: str, terms: Sequence[Any]) -> Any:
+        """Return the sum, the least or the greatest of the terms as one node; of plain numbers, or
+        of nothing, the plain number it is.
+        """
+        gathering = {"total": total, "least": least, "greatest": greatest}[operation]
+        traced = [term for term in terms if isinstance(term, Traced)]
+        if not traced:
+            with paused():
+                return gathering(name, terms)
+        unit = traced[0].node.unit
+        node = Node(name, None, unit, STRUCTURE)
+        node.operation = operation
+        values = []
+        for position, term in enumerate(terms):
+            if isinstance(term, Traced):
+                if not same_unit(term.node.unit, unit):
+                    raise TypeError(f"{name} gathers {unit!r} and {term.node.unit!r}")
+                node.inputs.append((term.node.path or _below(PLACE.get(), term.node), term.node))
+                values.append(term.value)
+            else:
+                node.inputs.append(
+                    (f"term_{position + 1}", self._structural(f"term_{position + 1}", term, unit))
+                )
+                values.append(term)
+        with paused():
+            result = gathering(name, values)
+        node.value, node.id = result, self._placed(name)
+        return Traced(result, node)
+
+    def _structural(self, name: str, value: Any, unit: str) -> Node:
+        """Return the leaf of a count: one for each name, value and unit of a place."""
+        key = (PLACE.get(), name, unit, _hashable(value))
+        node = self._counts.get(key)
+        if node is None:
+            node = self._counts[key] = Node(name, value, unit, STRUCTURE)
+            node.kind, node.id = "derived", self._placed(name)
+        return node
+
+    def _coefficient(self, formula: Formula, name: str, unit: str) -> Node:
+        node = self._coefficients.get((formula.name, name))
+        if node is None:
+            node = Node(name, formula.defaults[name], unit, formula.source)
+            node.kind, node.id = "derived", self._unique(f"constants/{formula.name}/{name}")
+            self._coefficients[formula.name, name] = node
+        return node
+
+    def _placed(self, name: str) -> str:
+        """Return the id of a node made here."""
+        place = PLACE.get()
+        return self._unique(f"{place}/{name}" if place else name)
+
+    def _unique(self, wanted: str) -> str:
+        """Return an id, numbered in the order of making where it was given before."""
+        met = self._met[wanted] = self._met.get(wanted, 0) + 1
+        return wanted if met == 1 else self._unique(f"{wanted}-{met}")
+
+
+def _hashable(value: Any) -> Any:
+    """Return what tells a plain value from another: a number is itself whatever its type."""
+    return (
+        (value.item() if value.ndim == 0 else (value.shape, value.tobytes()))
+        if hasattr(value, "tobytes")
+        else value
+    )
+
+
+def _below(place: str, node: Node) -> str:
+    """Return what a term is called in a sum made at a place: the part of its own place that lies
+    below, else its name.
+    """
+    inner = node.id.removeprefix(f"{place}/").rpartition("/")[0]
+    return inner or node.name
+
+
+@contextmanager
+def recording() -> Iterator[TraceRecorder]:
+    """Record a trace while the block runs."""
+    with recorded_by(trace := TraceRecorder()):
+        yield trace
+
+
+@contextmanager
+def recorded_by(recorder: Recorder) -> Iterator[None]:
+    """Let a recorder keep what is computed while the block runs: what other threads and tasks
+    compute meanwhile stays theirs.
+    """
+    token = RECORDER.set(recorder)
+    try:
+        yield
+    finally:
+        RECORDER.reset(token)
+
+
+@contextmanager
+def paused() -> Iterator[None]:
+    """Leave the recording for a moment, to compute on plain values."""
+    token = RECORDER.set(None)
+    try:
+        yield
+    finally:
+        RECORDER.reset(token)
+
+
+def untraced_value(value: Any) -> Any:
+    """Return the number behind a traced value; any other value as it is."""
+    return value.value if isinstance(value, Traced) else value
+
+
+def walk(*roots: Node) -> Iterator[Node]:
+    """Yield every node of the graph below and including some roots, each once."""
+    seen: set[int] = set()
+    stack = [*reversed(roots)]
+    while stack:
+        node = stack.pop()
+        if id(node) in seen:
+            continue
+        seen.add(id(node))
+        yield node
+        stack.extend(inner for _, inner in reversed(node.inputs))

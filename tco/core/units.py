@@ -1,0 +1,292 @@
+"""Units: the names used in annotations, the committed unit table, and the pint registry behind it.
+
+Reading a catalogue uses the table `data/units.csv` (unit text -> factor to base units and
+dimension), so that no command has to import pint. The table is generated from our own unit file
+`data/units.txt` by `python -m tco.core.units`, and a test proves the two equal. pint itself
+is imported only for a unit text the table lacks, and by the tests of the formulas.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from functools import cache
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeVar
+
+from tco.core.errors import DataError, nearest
+from tco.core.files import data_directory, read_csv
+
+if TYPE_CHECKING:
+    import pint
+
+Number = TypeVar("Number", bound=Any)  # a float or an array
+
+# A formula takes whatever its reading gives: a float, an array, a quantity, a symbol. The
+# annotation carries its unit.
+Pure = Annotated[Any, ""]
+Second = Annotated[Any, "s"]
+Hour = Annotated[Any, "h"]
+Year = Annotated[Any, "year"]
+Month = Annotated[Any, "month"]
+PerSecond = Annotated[Any, "1/s"]
+HourPerYear = Annotated[Any, "h/year"]
+SecondPerHour = Annotated[Any, "s/h"]
+SecondPerByte = Annotated[Any, "s/byte"]
+PerYear = Annotated[Any, "1/year"]
+FLOP = Annotated[Any, "FLOP"]
+FLOPPerSecond = Annotated[Any, "FLOP/s"]
+Byte = Annotated[Any, "byte"]
+BytePerSecond = Annotated[Any, "byte/s"]
+Metre = Annotated[Any, "m"]
+Token = Annotated[Any, "token"]
+TokenPerSecond = Annotated[Any, "token/s"]
+TokenPerSecondPerChip = Annotated[Any, "token/s/chip"]
+TokenPerChip = Annotated[Any, "token/chip"]
+TokenPerMillion = Annotated[Any, "token/Mtoken"]
+TokenPerTrillion = Annotated[Any, "token/Ttoken"]
+WattPerMegawatt = Annotated[Any, "W/MW"]
+FLOPPerPetaflop = Annotated[Any, "FLOP/PFLOP"]
+BytePerTerabyte = Annotated[Any, "byte/TB"]
+Chip = Annotated[Any, "chip"]
+Watt = Annotated[Any, "W"]
+WattPerFLOPPerSecond = Annotated[Any, "W/(FLOP/s)"]
+FLOPPerByte = Annotated[Any, "FLOP/byte"]
+WattPerChip = Annotated[Any, "W/chip"]
+USD = Annotated[Any, "USD"]
+USDPerHour = Annotated[Any, "USD/h"]
+USDPerYear = Annotated[Any, "USD/year"]
+USDPerChip = Annotated[Any, "USD/chip"]
+USDPerWattYear = Annotated[Any, "USD/W/year"]
+USDPerChipHour = Annotated[Any, "USD/chip/h"]
+USDPerWattHour = Annotated[Any, "USD/Wh"]
+USDPerWatt = Annotated[Any, "USD/W"]
+USDPerByte = Annotated[Any, "USD/byte"]
+USDPerByteMonth = Annotated[Any, "USD/byte/month"]
+Gram = Annotated[Any, "g"]
+GramPerSquareMillimetre = Annotated[Any, "g/mm^2"]
+GramPerByte = Annotated[Any, "g/byte"]
+GramPerWatt = Annotated[Any, "g/W"]
+GramPerWattHour = Annotated[Any, "g/Wh"]
+GramPerChip = Annotated[Any, "g/chip"]
+GramPerChipHour = Annotated[Any, "g/chip/h"]
+USDPerWattMonth = Annotated[Any, "USD/W/month"]
+MonthPerYear = Annotated[Any, "month/year"]
+USDPerMillionTokens = Annotated[Any, "USD/Mtoken"]
+USDPerTrillionTokens = Annotated[Any, "USD/Ttoken"]
+USDPerShare = Annotated[Any, "USD/share"]
+Share = Annotated[Any, "share"]
+SquareMillimetre = Annotated[Any, "mm^2"]
+Millimetre = Annotated[Any, "mm"]
+PerSquareMillimetre = Annotated[Any, "1/mm^2"]
+
+
+class Unit(NamedTuple):
+    """What a unit text means: its factor to the base units and its dimension in one spelling."""
+
+    factor: float
+    dimension: str
+
+
+@cache
+def unit_table() -> dict[str, Unit]:
+    """Return the committed table: unit text -> factor and dimension."""
+    rows = read_csv(data_directory() / "units.csv", ("unit", "factor", "dimension"))
+    return {row["unit"]: Unit(float(row["factor"]), row["dimension"]) for _, row in rows}
+
+
+WRITTEN = {
+    "USD/Wh": "USD/kWh",
+    "byte": "GB",
+    "byte/s": "GB/s",
+    "FLOP/s": "TFLOP/s",
+}  # unit of a formula -> the one people write
+
+CENTS = frozenset(("c", "ct", "cent", "cents"))
+CURRENCIES = frozenset(
+    ("AUD", "CAD", "CHF", "CNY", "EUR", "GBP", "INR", "JPY", "KRW", "RMB", "SGD", "TWD")
+)  # people write prices in
+
+
+@cache
+def registry() -> pint.UnitRegistry[Any]:
+    """Return the pint registry of `data/units.txt`. Slow to import: for tests and unknown unit
+    texts only.
+    """
+    import pint
+
+    return pint.UnitRegistry(
+        str(data_directory() / "units.txt"), auto_reduce_dimensions=True, cache_folder=None
+    )
+
+
+@cache
+def unit(text: str) -> Unit:
+    """Return factor and dimension of a unit text; a text that is no unit raises `DataError` with
+    the nearest one.
+    """
+    found = unit_table().get(text)
+    return found if found is not None else from_registry(text)
+
+
+def from_registry(text: str) -> Unit:
+    """Return factor and dimension of a unit text as pint reads it; pint passes over marks such as
+    '#', ',' or '?', which are refused.
+    """
+    wrong = DataError(f"{text!r} is not a unit{other_money(text) or nearest(text, unit_table())}")
+    if not all(mark.isalnum() or mark in " */^()%.-" for mark in text):
+        raise wrong
+    try:
+        base = registry().Quantity(1, text).to_base_units()
+    except (
+        Exception
+    ) as error:  # pint raises many kinds, AssertionError and tokenizer errors among them
+        raise wrong from error
+    return Unit(
+        float(base.magnitude),
+        dimension_text({name: float(str(power)) for name, power in base.dimensionality.items()}),
+    )
+
+
+def other_money(text: str) -> str:
+    """Return '; ...' with what to write in place of a price in another money than dollars, or an
+    empty string.
+    """
+    money = "".join(re.findall(r"^[^\W\d_]+", text))
+    dollars = f"USD{text[len(money) :]}"
+    if money in CENTS:
+        return f"; a cent is 0.01 USD: write it in {dollars!r}"
+    return (
+        f"; money is in USD: convert it at the rate of its date, and write it in {dollars!r}"
+        if money in CURRENCIES
+        else ""
+    )
+
+
+def dimension_text(powers: Mapping[str, float]) -> str:
+    """Return a dimension in one spelling, such as '[currency] / [chip] / [time]'; the order of
+    pint's own depends on what it read before.
+    """
+
+    def factor(name: str) -> str:
+        power = abs(powers[name])
+        return name if power == 1 else f"{name} ** {power:g}"
+
+    above = " * ".join(factor(name) for name in sorted(powers) if powers[name] > 0)
+    below = "".join(f" / {factor(name)}" for name in sorted(powers) if powers[name] < 0)
+    return (above or "1") + below if powers else "dimensionless"
+
+
+def convert(value: Number, source: str, target: str) -> Number:
+    """Return `value`, a number or an array, given in unit `source`, in unit `target`; a different
+    dimension raises `DataError`.
+    """
+    if source == target:
+        return value
+    have, want = unit(source), unit(target)
+    if have.dimension != want.dimension:
+        raise DataError(
+            f"unit {source or '1'!r} is {have.dimension}, expected {target or 'a pure number'!r} "
+            f"({want.dimension})"
+        )
+    if have.factor == want.factor:
+        return value
+    ratio = (
+        want.factor / have.factor
+    )  # dividing by a whole ratio keeps 0.09 USD/kWh exact where a product would not
+    found: Number = value / ratio if ratio >= 1 else value * (have.factor / want.factor)
+    return found
+
+
+def is_pure(text: str) -> bool:
+    """Say whether a unit text is that of a pure number, which may be written without one."""
+    return unit(text).dimension == "dimensionless"
+
+
+def same_unit(one: str, other: str) -> bool:
+    """Say whether two unit texts mean the same unit: one dimension and one size."""
+    if one == other:
+        return True
+    a, b = unit(one), unit(other)
+    return a.dimension == b.dimension and math.isclose(a.factor, b.factor, rel_tol=1e-12)
+
+
+NUMBER = r"[-+]?(?:(?:\d{1,3}(?:,\d{3})+(?:\.\d*)?|\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|(?:nan|inf)\b)"
+QUANTITY = re.compile(
+    rf"(?P<dollars>\$?)\s*(?P<number>{NUMBER})(?P<unit>\s+[^\s,.].*|[^\s\d,.].*)?", re.DOTALL
+)
+SCALED = re.compile(
+    r"(?P<scale>k|K|M|bn|B(?=\s))(?P<unit>(?:\s+USD.*)?)", re.DOTALL
+)  # what may follow the number of a price or a count
+SCALES = {"k": 1e3, "K": 1e3, "M": 1e6, "bn": 1e9, "B": 1e9}
+
+
+def number_and_unit(text: str) -> tuple[float, str] | None:
+    """Return a quantity as people write it, '20 MW', '20MW', '9,000 USD', '9k USD' or '$0.09/kWh';
+    None where no number begins it.
+    """
+    found = QUANTITY.fullmatch(text.strip())
+    if found is None:
+        return None
+    value, unit_text = float(found["number"].replace(",", "")), (found["unit"] or "").strip()
+    if found["dollars"]:
+        scale, _, per = unit_text.partition("/")
+        unit_text = f"{scale.strip()} USD{'/' * bool(per)}{per}".strip()
+    if scaled := SCALED.fullmatch(unit_text):
+        value, unit_text = value * SCALES[scaled["scale"]], scaled["unit"].strip()
+    return value, unit_text
+
+
+def parse_quantity(text: str, target: str) -> float:
+    """Return the number of a text such as '0.083 USD/kWh' in unit `target`.
+
+    A bare number is taken as pure, so it is accepted only where `target` is dimensionless. Raises
+    `DataError`.
+    """
+    found = number_and_unit(text)
+    if found is None:
+        raise DataError(
+            f"{text!r} does not begin with a number; expected a value like '{meant(text, target)}'"
+            + ("" if text.isascii() else "; money is in USD: convert it at the rate of its date")
+        )
+    value, unit_text = found
+    if not math.isfinite(value):
+        raise DataError(f"{text!r} is not a finite number")
+    if not unit_text and not is_pure(target):
+        raise DataError(
+            f"{text!r} has no unit, expected {target!r} ({unit(target).dimension}), such as "
+            f"'{meant(text, target)}'"
+        )
+    return convert(value, unit_text, target)
+
+
+def meant(text: str, target: str) -> str:
+    """Return how what was probably meant is written: the number that the text holds, with the unit
+    that is expected.
+    """
+    number = re.match(
+        r"(\d+(?:\.\d+)?)([kKmM](?![a-zA-Z]))?", re.sub(r"(?<=\d),(?=\d{3})", "", text)
+    )
+    times = {"k": 1e3, "m": 1e6}.get((number[2] or "").lower(), 0) if number else 0
+    written = (
+        f"{float(number[1]) * times:g}" if number and times else number[1] if number else "1.5"
+    )
+    return f"{written} {WRITTEN.get(target, target)}".rstrip()
+
+
+def table_rows() -> list[tuple[str, float, str]]:
+    """Return the table anew from pint, for every unit text of the committed table."""
+    return [(text, *from_registry(text)) for text in sorted(unit_table())]
+
+
+def rewrite_units() -> None:
+    """Rewrite `data/units.csv` from `data/units.txt`; add a line with a new unit text first."""
+    lines = [
+        "unit,factor,dimension",
+        *(f"{text},{factor!r},{dimension}" for text, factor, dimension in table_rows()),
+    ]
+    (data_directory() / "units.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    rewrite_units()

@@ -1,0 +1,322 @@
+"""Money over time: capital recovery, lines of the cost as flows of money, and the folds over one: a
+year, a chip-hour, the payments by month.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tco.core.formula import formula
+from tco.core.inputs import Values, following
+from tco.core.trace import scope, untraced_value
+from tco.core.units import (
+    USD,
+    Chip,
+    HourPerYear,
+    Month,
+    MonthPerYear,
+    PerYear,
+    Pure,
+    USDPerChipHour,
+    USDPerYear,
+    Year,
+)
+
+
+@formula(unit="1/year", source="nrel-atb")
+def capital_recovery_factor(rate: Pure, life: Year, period: Year = 1) -> Any:
+    """Yearly share of a price that repays it over its life with interest: CRF = r / (1 - (1+r)^-n),
+    and 1/n at r = 0.
+
+    `rate` is the interest of one period of a year.
+    """
+    periods = life / period
+    safe = np.maximum(rate, 1e-300)  # at nought the limit 1/n
+    return -safe / np.expm1(-periods * np.log1p(safe)) / period
+
+
+@formula(unit="", source="tco-model")
+def rate_of_period(rate: Pure, interval: Month, year: Month = 12) -> Any:
+    """Interest of one period where a yearly rate is paid in parts, as loans quote it: i = r m / 12."""
+    return rate * (interval / year)
+
+
+@formula(unit="year", source="tco-model")
+def period_in_years(interval: Month, months_per_year: MonthPerYear = 12) -> Any:
+    """Length of a period between payments in years: p = m / 12."""
+    return interval / months_per_year
+
+
+@formula(unit="", source="nrel-atb")
+def recoverable_share(residual: Pure, rate: Pure, life: Year, period: Year = 1) -> Any:
+    """Share of a price that must be recovered where a residual is left after n periods: k = 1 - RV
+    / (1+r)^n.
+    """
+    return 1 - residual - residual * np.expm1(-life / period * np.log1p(rate))
+
+
+@formula(unit="1/year", source="nrel-atb")
+def capital_charge(recovery: PerYear, recoverable: Pure) -> Any:
+    """Yearly charge on a price of which a share must be recovered: a = k x CRF."""
+    return recoverable * recovery
+
+
+@formula(unit="USD/year", source="nrel-atb")
+def yearly_capital(price: USD, charge: PerYear) -> Any:
+    """Yearly capital charge: A = C x a, a being the recovery factor where nothing is left of the
+    price.
+    """
+    return price * charge
+
+
+@formula(unit="", source="tco-model")
+def residual_by_age(loss: Pure, age: Year, period: Year = 1) -> Any:
+    """Share of its price that a thing is worth at an age, if it loses the same share of its value
+    every year: RV = (1 - d)^t.
+    """
+    return (1 - loss) ** (age / period)
+
+
+@formula(unit="USD", source="tco-model")
+def resale(price: USD, residual: Pure) -> Any:
+    """What comes in at the end of a life, as a payment that is negative: -C x RV."""
+    return -price * residual
+
+
+@formula(unit="USD", source="tco-model")
+def payment(yearly: USDPerYear, interval: Month, months_per_year: MonthPerYear = 12) -> Any:
+    """Payment of a yearly cost for some months: p = Y m / 12."""
+    return yearly * interval / months_per_year
+
+
+@formula(unit="USD", source="nrel-atb")
+def discounted(amount: USD, rate: Pure, time: Month, interval: Month = 1, year: Month = 12) -> Any:
+    """Worth at month 0 of an amount paid some months later, with interest every month at a yearly
+    rate as loans quote it: C / (1 + r/12)^t.
+    """
+    return amount / (1 + rate * (interval / year)) ** (time / interval)
+
+
+@formula(unit="USD/year", source="tco-model")
+def yearly_upkeep(price: USD, share: Pure, period: Year = 1) -> Any:
+    """Yearly upkeep as a share of the price: U = C x share."""
+    return price * share / period
+
+
+@formula(unit="USD/chip/h", source="tco-model")
+def per_chip_hour(yearly_cost: USDPerYear, chips: Chip, hours_per_year: HourPerYear = 8760) -> Any:
+    """A yearly cost of a world per installed chip and calendar hour: c = Y / (chips x 8,760 h)."""
+    return yearly_cost / (chips * hours_per_year)
+
+
+@formula(unit="USD/year", source="tco-model")
+def chips_cost(chips: Chip, hour: USDPerChipHour, hours_per_year: HourPerYear = 8760) -> Any:
+    """What some chips cost in a year, or their rent, used or not: Y = n c x 8,760 h."""
+    return chips * hour * hours_per_year
+
+
+OPERATION = "terms.life"  # how long a world is run, and what recurs is paid
+LIVES = {
+    "network": "terms.life_network",
+    "building": "terms.life_building",
+}  # classes of assets with a life of their own
+SOLD = ("servers", "storage")  # classes of which a residual is left at the end of their life
+RESIDUAL, LOSS = (
+    "terms.residual",
+    "terms.value_loss",
+)  # at the end of a life, and by the year, which the one follows from where it is stated
+RATE = "terms.rate"
+RATES = {
+    "network": "terms.rate_network",
+    "building": "terms.rate_building",
+}  # classes that may be financed at a rate of their own
+MONTHLY = 1  # months between payments: of what recurs, and of what repays a purchase with interest
+
+
+class Flow(NamedTuple):
+    """A line of the cost, as the money it moves. What comes in is negative."""
+
+    path: str
+    asset: str  # servers, network, storage, cooling, building, energy, upkeep, staff, rebate
+    amount: Any  # USD of one world: of a purchase, or of a year of what recurs
+    first_month: int  # of operation, which begins with month 1; what is bought is paid by month 0
+    life: Any  # years it serves, or recurs
+    recurrence: int  # months from one payment to the next; 0: once
+    residual: Any  # share of a purchase that comes back at the end of its life
+    kind: str
+    sources: tuple[str, ...]
+    inputs: tuple[str, ...]  # paths of the inputs its amount is priced by
+    overlay: bool = False
+    usd_per_chip_hour: Any = None  # what it adds to the chip-hour
+
+    @property
+    def recurs(self) -> bool:
+        """Say whether it is a yearly cost, not a purchase."""
+        return self.recurrence > 0
+
+    @property
+    def usd(self) -> Any:
+        """Capital of one world; None for a yearly cost."""
+        return None if self.recurs else self.amount
+
+
+class Payment(NamedTuple):
+    """What one line pays in one month; what comes in is negative."""
+
+    month: int
+    usd: Any
+    line: str
+
+
+class Terms:
+    """What a class of assets has in common: its life, its residual, and the yearly charge on a
+    dollar of its price, computed once.
+    """
+
+    def __init__(self, values: Values, own_rates: Container[str] = ()) -> None:
+        self.values = values
+        self.own_rates = own_rates  # classes whose rate is stated apart
+        self.rates: dict[
+            str, tuple[Any, Any]
+        ] = {}  # of a month, with its length in years, by the path of the yearly rate
+        self.recoveries: dict[tuple[str, str], Any] = {}  # by the paths of rate and life
+        self.resold: dict[
+            tuple[str, str], Any
+        ] = {}  # charges on what leaves a residual, by the same
+        self.charges: dict[str, Any] = {}  # by class
+        self.known: dict[str, tuple[Any, Any]] = {}  # life and residual of a class
+
+    def life(self, asset: str) -> Any:
+        """Return the years a class of assets serves; what recurs does so as long as the world is
+        run.
+        """
+        return self.values[LIVES.get(asset, OPERATION)]
+
+    def residual(self, asset: str) -> Any:
+        """Return the share of its price a class of assets is worth at the end of its life."""
+        return self.values[RESIDUAL] if asset in SOLD else 0.0
+
+    def paths(self, asset: str) -> tuple[str, str]:
+        """Return the inputs that the yearly charge of a class of assets rests on: its rate and its
+        life.
+        """
+        return RATES[asset] if asset in self.own_rates else RATE, LIVES.get(asset, OPERATION)
+
+    def monthly(self, rate: str) -> tuple[Any, Any]:
+        """Return the interest of a month at a yearly rate, as loans quote it, and the length of a
+        month in years.
+        """
+        if rate not in self.rates:
+            with scope("recovery", *([] if rate == RATE else [last_path_name(rate)])):
+                self.rates[rate] = (
+                    rate_of_period(self.values[rate], MONTHLY),
+                    period_in_years(MONTHLY),
+                )
+        return self.rates[rate]
+
+    def recovery(self, asset: str) -> Any:
+        """Return what a year costs for each dollar of a price of which nothing is left: once for
+        all classes of one rate and life.
+        """
+        rate, life = paths = self.paths(asset)
+        if paths not in self.recoveries:
+            interest, month = self.monthly(rate)
+            with scope("recovery", last_path_name(life)):
+                self.recoveries[paths] = capital_recovery_factor(interest, self.values[life], month)
+        return self.recoveries[paths]
+
+    def charge(self, asset: str) -> Any:
+        """Return what a year costs for each dollar of price of a class of assets."""
+        if asset not in self.charges:
+            self.charges[asset] = self.less_resale(asset) if asset in SOLD else self.recovery(asset)
+        return self.charges[asset]
+
+    def less_resale(self, asset: str) -> Any:
+        """Return what a year costs for each dollar of a price of which a residual is left: once for
+        all classes of one rate and life.
+        """
+        rate, life = paths = self.paths(asset)
+        if paths not in self.resold:
+            recovery, (interest, month) = self.recovery(asset), self.monthly(rate)
+            with scope("charge", last_path_name(life)):
+                share = recoverable_share(self.residual(asset), interest, self.values[life], month)
+                self.resold[paths] = capital_charge(recovery, share)
+        return self.resold[paths]
+
+    def purchase(
+        self,
+        path: str,
+        asset: str,
+        price: Any,
+        kind: str,
+        sources: tuple[str, ...],
+        inputs: tuple[str, ...],
+        overlay: bool = False,
+    ) -> Flow:
+        """Return the flow of something bought before operation begins."""
+        if asset not in self.known:
+            self.known[asset] = self.life(asset), self.residual(asset)
+        life, residual = self.known[asset]
+        return Flow(path, asset, price, 0, life, 0, residual, kind, sources, inputs, overlay)
+
+    def recurring(self, path: str, asset: str, yearly: Any, inputs: tuple[str, ...]) -> Flow:
+        """Return the flow of a yearly cost that rests on some inputs, paid at the end of every
+        month.
+        """
+        kind, sources, overlay = self.values.grounds(inputs)
+        return Flow(
+            path,
+            asset,
+            yearly,
+            MONTHLY,
+            self.values[OPERATION],
+            MONTHLY,
+            0.0,
+            kind,
+            sources,
+            inputs,
+            overlay,
+        )
+
+
+FROM_THE_AGE = {
+    RESIDUAL: following(residual_by_age, LOSS, OPERATION)
+}  # the residual, by the loss of value a year and the life
+
+
+def last_path_name(path: str) -> str:
+    """Return the last name of a path, for a place of the trace."""
+    return path.rpartition(".")[2]
+
+
+# ---------------------------------------------------------------- folds
+def yearly_charge(flow: Flow, terms: Terms) -> Any:
+    """Return what a flow costs a year: the annuity of a purchase, or what recurs as it is."""
+    return flow.amount if flow.recurs else yearly_capital(flow.amount, terms.charge(flow.asset))
+
+
+def chip_hour(flow: Flow, terms: Terms, chips: float) -> Any:
+    """Return what a flow of a world of `chips` costs an installed chip and calendar hour."""
+    return per_chip_hour(yearly_charge(flow, terms), chips)
+
+
+def payments(flow: Flow) -> list[Payment]:
+    """Return what a flow pays over its life, month by month: how many months is a plain number,
+    amounts may be arrays.
+    """
+    months = round(12 * float(untraced_value(flow.life)))
+    if flow.recurs:
+        each = payment(flow.amount, flow.recurrence)
+        return [
+            Payment(month, each, flow.path)
+            for month in range(flow.first_month, months + 1, flow.recurrence)
+        ]
+    back = (
+        []
+        if flow.asset not in SOLD
+        else [Payment(flow.first_month + months, resale(flow.amount, flow.residual), flow.path)]
+    )
+    return [Payment(flow.first_month, flow.amount, flow.path), *back]

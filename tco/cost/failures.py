@@ -1,0 +1,331 @@
+"""What fails: the parts of a system, how often, how many chips stop with each, and the hours and
+bandwidth that repairs take.
+
+A part stops the chips that share its holder: a tray's, a server's, a rack's; in a torus the world,
+or the block that optical switches close. Parts a holder can spare stop nothing until more are down
+than that, and lanes beyond those needed keep the bandwidth whole.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+from tco.catalog.system_tree import Leaf, System
+from tco.core.formula import formula, total
+from tco.core.inputs import Values
+from tco.core.trace import scope
+from tco.core.units import USD, Hour, HourPerYear, PerYear, Pure, Second, SecondPerHour
+
+
+@formula(unit="1/year", source="tco-model")
+def failures_per_year(rate: PerYear, parts: Pure) -> Any:
+    """Failures of some parts in a year: f = n x rate; parts fail one by one, whatever their age."""
+    return rate * parts
+
+
+@formula(unit="", source="tco-model")
+def stopped_share(
+    failures: PerYear, stopped: Pure, chips: Pure, repair: Hour, hours_per_year: HourPerYear = 8760
+) -> Any:
+    """Hours of chips lost for each that works: x = f x (chips a failure stops / chips) x repair /
+    8,760 h.
+    """
+    return failures * stopped / chips * (repair / hours_per_year)
+
+
+@formula(unit="h", source="tco-model")
+def time_to_repair(usual: Hour, share: Pure) -> Any:
+    """Time to repair what a tray holds, whose own design makes it shorter or longer than is usual:
+    t = usual x share.
+    """
+    return usual * share
+
+
+@formula(unit="", source="tco-model")
+def share_down(rate: PerYear, repair: Hour, hours_per_year: HourPerYear = 8760) -> Any:
+    """Share of the time that one part waits for repair: p = x / (1 + x), x = rate x repair / 8,760
+    h.
+    """
+    waits = rate * (repair / hours_per_year)
+    return waits / (1 + waits)
+
+
+@formula(unit="", source="tco-model")
+def chance_down(down: Pure, ways: Pure, failed: Pure, left: Pure) -> Any:
+    """Chance that just so many of some equal parts are down: C(n, k) p^k (1 - p)^(n - k), the parts
+    failing one by one.
+    """
+    return ways * down**failed * (1 - down) ** left
+
+
+@formula(unit="", source="tco-model")
+def shortfall(chance: Pure, missing: Pure, needed: Pure) -> Any:
+    """Share of a bandwidth that is missing where some of the parts it needs are: s = P x missing /
+    needed.
+    """
+    return chance * missing / needed
+
+
+@formula(unit="1/year", source="tco-model")
+def interrupting_failures(failures: PerYear, chance: Pure) -> Any:
+    """Failures of a year that stop what runs: f P, P the chance that nothing stands in for what
+    fails.
+    """
+    return failures * chance
+
+
+@formula(unit="", source="tco-model")
+def stopped_chips(chance: Pure, holders: Pure, stopped: Pure, chips: Pure) -> Any:
+    """Hours of chips lost for each that works where a holder has lost more parts than it can spare:
+    x = P x holders x chips each / chips.
+    """
+    return chance * holders * stopped / chips
+
+
+@formula(unit="", source="tco-model")
+def time_lost(
+    failures: PerYear,
+    time: Second,
+    seconds_per_hour: SecondPerHour = 3600,
+    hours_per_year: HourPerYear = 8760,
+) -> Any:
+    """Share of the time that goes with an event that stops all chips: x = f t / 8,760 h."""
+    return failures * (time / seconds_per_hour) / hours_per_year
+
+
+@formula(unit="", source="tco-model")
+def rest_of(share: Pure) -> Any:
+    """What a share leaves: 1 - s."""
+    return 1 - share
+
+
+@formula(unit="USD/year", source="tco-model")
+def yearly_repairs(price: USD, failures: PerYear, bought: Pure) -> Any:
+    """Parts that an owner buys anew for those that fail: R = f C x share he pays for."""
+    return price * failures * bought
+
+
+@formula(unit="", source="tco-model")
+def share_up(stopped: Pure) -> Any:
+    """Share of the time that repairs leave, where one hour of work meets x hours of repair, or of
+    work thrown away: a = 1 / (1 + x).
+    """
+    return 1 / (1 + stopped)
+
+
+@formula(unit="", source="tco-model")
+def share_of_progress(up: Pure, kept: Pure) -> Any:
+    """Share of the time in which chips that are up make progress: g = a k."""
+    return up * kept
+
+
+RATE = "failure_rate"  # attribute of parts that fail often enough to count
+REPAIR, SHARE = (
+    "failures.repair_time",
+    "repair_share",
+)  # usual, and an attribute of trays that are repaired sooner or later
+USUAL_RATE = "failures.chip_rate"  # of a chip whose rate nobody states
+NEVER = 8  # parts to spare, from which on no holder ever lacks one
+SPARE = "_spare"  # ends the name of lanes beyond those that are needed
+
+
+class Failing(NamedTuple):
+    """A place of the tree whose parts fail, and how often those of one world do so in a year."""
+
+    leaf: Leaf
+    path: str  # of the rate
+    failures: Any
+    share: str | None  # path of what the tray around makes of the usual time to repair
+
+
+def failing(values: Values, system: System, states: Callable[[str, str], bool]) -> list[Failing]:
+    """Return the places whose parts fail; `states` says whether somebody states an attribute of a
+    part. A chip always fails.
+    """
+    found = []
+    for leaf in system.leaves:
+        path = (
+            f"parts.{leaf.part}.{RATE}"
+            if states(leaf.part, RATE)
+            else USUAL_RATE
+            if leaf.part == system.chip
+            else None
+        )
+        if path is not None:
+            tray = leaf.parent.rpartition("/")[2]
+            with scope(leaf.path):
+                share = f"parts.{tray}.{SHARE}" if states(tray, SHARE) else None
+                found.append(
+                    Failing(leaf, path, failures_per_year(values[path], leaf.quantity), share)
+                )
+    return found
+
+
+def repair_of(values: Values, one: Failing) -> Any:
+    """Return the time until a part that failed works again: the usual one, as the tray around it
+    changes it.
+    """
+    return (
+        values[REPAIR] if one.share is None else time_to_repair(values[REPAIR], values[one.share])
+    )
+
+
+# ---------------------------------------------------------------- structure: what stops with what
+def chips_stopped(system: System, leaf: Leaf) -> tuple[float, float]:
+    """Return the chips that stop with one part, and how many of what holds it stand in a world.
+
+    Those of its holder stop, their share of the world where the holder has none, or a torus.
+    """
+
+    def count() -> tuple[float, float]:
+        holders = max(
+            sum(other.quantity for other in system.leaves if other.path == leaf.parent), 1.0
+        )
+        below = sum(
+            other.quantity
+            for other in system.leaves
+            if other.part == system.chip and other.path.startswith(f"{leaf.parent}/")
+        )
+        stopped = max((below or system.chips) / holders, 1.0)
+        if system.fabric.get("kind") == "torus":
+            stopped = min(
+                system.chips, float(math.prod(system.fabric.get("block", (system.chips,))))
+            )
+        return stopped, holders
+
+    found: tuple[float, float] = system.once(("chips stopped", leaf.path), count)
+    return found
+
+
+def switches_of_a_chip(system: System, leaf: Leaf) -> tuple[int, int, float]:
+    """Return how many scale-up switches a chip is wired to, how many of them it can spare, and the
+    groups of such switches in a world.
+
+    It can spare those beyond the switches that its lanes fill, spare lanes left out: spare lanes
+    without a switch at their end help nobody.
+    """
+    fabric = system.fabric
+    groups = float(fabric.get("planes", 1)) * (
+        system.racks if "planes" in fabric or fabric.get("kind") == "two-star" else 1.0
+    )
+    each = round(leaf.quantity / groups)
+    lanes = fabric.get("lanes", {})
+    spare = sum(count for name, count in lanes.items() if name.endswith(SPARE))
+    needed = sum(lanes[name.removesuffix(SPARE)] for name in lanes if name.endswith(SPARE))
+    port = fabric.get("port_lanes", (needed + spare) / each)
+    return each, max(each - math.ceil(needed / port - 1e-9), 0) if spare else 0, groups
+
+
+# ---------------------------------------------------------------- what is lost
+def excess_failure_chances(down: Any, parts: int, spared: int) -> Iterator[tuple[int, Any]]:
+    """Yield how many more of some parts are down than can be spared, and the chance of it."""
+    for failed in range(spared + 1, parts + 1):
+        with scope(f"down-{failed}"):
+            yield (
+                failed - spared,
+                chance_down(
+                    down, float(math.comb(parts, failed)), float(failed), float(parts - failed)
+                ),
+            )
+
+
+def redundancy(system: System, one: Failing) -> tuple[int, int]:
+    """Return how many parts of a kind stand in for each other, and how many of them may be down
+    before chips stop or are slower.
+    """
+    if is_switch(system, one):
+        return switches_of_a_chip(system, one.leaf)[:2]
+    return round(one.leaf.quantity / chips_stopped(system, one.leaf)[1]), round(
+        system.spares.get(one.leaf.part, 0)
+    )
+
+
+def interrupting(values: Values, system: System, one: Failing) -> Any:
+    """Return the failures of a year that find nothing to stand in for what fails."""
+    parts, spared = redundancy(system, one)
+    if not spared:
+        return one.failures
+    with scope(one.leaf.path), scope("interrupting"):
+        down = share_down(values[one.path], repair_of(values, one))
+        chances = [chance for _, chance in excess_failure_chances(down, parts - 1, spared - 1)]
+        return interrupting_failures(one.failures, total("all_spares_down", chances))
+
+
+def hours_lost(values: Values, system: System, one: Failing) -> Any:
+    """Return the hours of chips that a part's failures take for each that works, until it is
+    repaired.
+    """
+    leaf, repair = one.leaf, repair_of(values, one)
+    stopped, holders = chips_stopped(system, leaf)
+    parts, spared = redundancy(system, one)
+    if not spared:
+        return stopped_share(one.failures, stopped, system.chips, repair)
+    down = share_down(values[one.path], repair)
+    chance = total(
+        "too_many_down", [chance for _, chance in excess_failure_chances(down, parts, spared)]
+    )
+    return stopped_chips(chance, holders, stopped, system.chips)
+
+
+def bandwidth_lost(values: Values, system: System, one: Failing) -> Any:
+    """Return the share of a world's scale-up bandwidth that is missing, in the mean, while switches
+    beyond the spare ones wait for repair.
+    """
+    parts, spared, _ = switches_of_a_chip(system, one.leaf)
+    down = share_down(values[one.path], repair_of(values, one))
+    if not spared:  # the mean of what is down is the share that is missing
+        return down
+    missing = []
+    for beyond, chance in excess_failure_chances(down, parts, spared):
+        with scope(f"short-{beyond}"):
+            missing.append(shortfall(chance, float(beyond), float(parts - spared)))
+    return total("missing", missing)
+
+
+def availability(values: Values, system: System, found: list[Failing], trains: bool) -> Any:
+    """Return the share of the hours in which chips are up: without repairs, swaps that drain a
+    world, loading anew, and planned stops.
+    """
+    lost = []
+    for one in found:
+        with scope(one.leaf.path):
+            if system.spares.get(one.leaf.part, 0) >= NEVER:
+                continue
+            if not is_switch(system, one):
+                lost.append(hours_lost(values, system, one))
+            elif not redundancy(system, one)[1]:
+                lost.append(
+                    stopped_share(
+                        one.failures, system.chips, system.chips, values["failures.swap_time"]
+                    )
+                )
+    if (
+        not trains
+    ):  # a job that trains starts again from a checkpoint, which costs more than loading weights
+        lost.append(
+            time_lost(interruptions(values, system, found), values["failures.restart_time"])
+        )
+    return share_of_progress(
+        share_up(total("stopped", lost)), rest_of(values["failures.planned_share"])
+    )
+
+
+def interruptions(values: Values, system: System, found: list[Failing]) -> Any:
+    """Return the failures of a world in a year that stop what runs on it."""
+    return total(
+        "interruptions",
+        [
+            interrupting(values, system, one)
+            for one in found
+            if system.spares.get(one.leaf.part, 0) < NEVER
+        ],
+    )
+
+
+def is_switch(system: System, one: Failing) -> bool:
+    """Say whether a part is a switch of the scale-up fabric, whose failure leaves chips up and
+    takes bandwidth.
+    """
+    return one.leaf.part == system.fabric.get("switch")

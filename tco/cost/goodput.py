@@ -1,0 +1,225 @@
+"""What failures leave of the time: hours in which chips are up, and what a job that trains loses by
+starting again from its checkpoints.
+"""
+
+from __future__ import annotations
+
+from functools import reduce
+from typing import Any
+
+import numpy as np
+
+from tco.catalog.system_tree import System
+from tco.core.formula import formula, select, somewhere, total
+from tco.core.inputs import Values
+from tco.core.trace import scope, untraced_value
+from tco.core.units import HourPerYear, PerYear, Pure, Second, SecondPerHour
+from tco.cost.failures import (
+    Failing,
+    availability,
+    bandwidth_lost,
+    failures_per_year,
+    interrupting_failures,
+    interruptions,
+    is_switch,
+    rest_of,
+    share_of_progress,
+    share_up,
+    time_lost,
+)
+from tco.system.scale_out_network import cards_of
+
+
+@formula(unit="1/year", source="tco-model")
+def events_of_cluster(rate: PerYear, parts: Pure, world: Pure, cluster: Pure) -> Any:
+    """Events of a year in a cluster of worlds: f = rate x parts of a world x cluster / world."""
+    return rate * parts * cluster / world
+
+
+@formula(unit="s", source="kokolis2024")
+def time_between_failures(
+    failures: PerYear,
+    world: Pure,
+    cluster: Pure,
+    seconds_per_hour: SecondPerHour = 3600,
+    hours_per_year: HourPerYear = 8760,
+) -> Any:
+    """Mean time between failures of a job on a cluster whose worlds fail so often: M = 8,760 h / (f
+    x cluster / world).
+    """
+    return seconds_per_hour * hours_per_year / (failures * cluster / world)
+
+
+@formula(unit="s", source="daly2006")
+def checkpoint_interval(stall: Second, between: Second) -> Any:
+    """Work between checkpoints that loses least: tau = sqrt(2 C M) (1 + sqrt(C / 2M) / 3 + C / 18
+    M) - C for C < 2 M, else M.
+
+    C is the time a checkpoint stops the job, M the mean time between failures. Within 0.2 % of the
+    efficiency of the exact optimum, M (1 + W(-exp(-1 - C / M))).
+    """
+    share = np.minimum(stall / (2 * between), 1)
+    return select(
+        stall < 2 * between,
+        np.sqrt(2 * stall * between) * (1 + np.sqrt(share) / 3 + share / 9) - stall,
+        between,
+    )
+
+
+@formula(unit="", source="daly2006")
+def checkpoint_efficiency(interval: Second, stall: Second, restart: Second, between: Second) -> Any:
+    """Share of its time in which a job with checkpoints makes progress: tau / (M exp(R / M)
+    (exp((tau + C) / M) - 1)).
+
+    Exact where failures come one by one at any time, while it works, saves or starts again alike:
+    work and its checkpoint, tau + C, are done again until none fails between, and so is the restart
+    R. Daly's equation 20, for a job of many intervals.
+    """
+    return interval / between * np.exp(-restart / between) / np.expm1((interval + stall) / between)
+
+
+@formula(unit="", source="tco-model")
+def share_between_pauses(lost: Pure) -> Any:
+    """Share of the time in which no pause lasts: exp(-f t), of pauses that begin one by one, also
+    while another lasts.
+    """
+    return np.exp(-lost)
+
+
+@formula(unit="s", source="tco-model")
+def between_such(between: Second, share: Pure) -> Any:
+    """Mean time between failures of one kind, a share of all: M / s; of none, so long that nothing
+    is lost.
+    """
+    return between / np.maximum(share, 1e-12)
+
+
+@formula(unit="", source="tco-model")
+def progress(up: Pure, kept: Pure, straggling: Pure) -> Any:
+    """Share of the time in which a job that starts again after failures makes progress: g = a k (1
+    - stragglers).
+    """
+    return up * kept * (1 - straggling)
+
+
+AVAILABILITY = "terms.availability"
+TIERS = (  # of checkpoints: how long one stops the job, and how long it takes to run again from one
+    ("local", "failures.local_stall", "failures.local_restart"),
+    ("remote", "failures.checkpoint_stall", "failures.restart_time"),
+)
+
+
+def goodput(
+    values: Values, system: System, found: list[Failing], trains: bool, stated: bool
+) -> Any:
+    """Return the share of the hours paid for that makes progress, by which the cost of an hour is
+    divided.
+
+    The availability follows from the failures unless it is `stated`, by a contract or by the user;
+    what a job that trains loses by starting again comes on top.
+    """
+    up = (
+        values[AVAILABILITY]
+        if stated
+        else values.derived(AVAILABILITY, "", lambda: availability(values, system, found, trains))
+    )
+    if trains:
+        return job(values, system, found, up)
+    lost = (
+        []
+        if stated
+        else [bandwidth_lost(values, system, one) for one in found if is_switch(system, one)]
+    )
+    return share_of_progress(up, rest_of(total("bandwidth", lost))) if lost else up
+
+
+# ---------------------------------------------------------------- a job that trains
+def job(values: Values, system: System, found: list[Failing], up: Any) -> Any:
+    """Return the share of the hours in which a training job of the whole cluster makes progress.
+
+    After a failure its other replicas go on where it is elastic, after a pause; else all of it
+    starts again, from the nearest copy that is left. Worlds that wait for repair are left out of
+    it. It pauses while links flap, and throws away what followed an error that nobody saw. Each of
+    these is a renewal of its own, and what they leave is multiplied: within 0.006 of a simulation
+    of events up to 65,536 chips, and within 0.06 at a million, where they meet often. What a
+    replica that starts again misses beside the others is left out.
+    """
+    chips, cluster = system.chips, values["cluster.chips"]
+    failures = interruptions_of_job(values, system, found)
+    kept = []
+    for (name, stall, restart), between in zip(
+        TIERS, between_restarts(values, system, failures), strict=True
+    ):
+        with scope(name):
+            interval = checkpoint_interval(values[stall], between)
+            kept.append(checkpoint_efficiency(interval, values[stall], values[restart], between))
+    with scope("elastic"):
+        survived = events_of_cluster(
+            interrupting_failures(failures, values["failures.elastic_share"]), 1.0, chips, cluster
+        )
+        kept.append(share_between_pauses(time_lost(survived, values["failures.elastic_stall"])))
+    with scope("flaps"):
+        flaps = events_of_cluster(
+            values["failures.flap_rate"], scale_out_link_count(system), chips, cluster
+        )
+        kept.append(share_between_pauses(time_lost(flaps, values["failures.flap_time"])))
+    with scope("silent"):
+        errors = events_of_cluster(values["failures.silent_rate"], chips, chips, cluster)
+        missed = interrupting_failures(errors, rest_of(values["failures.silent_detected"]))
+        kept.append(
+            share_up(time_lost(missed, values["failures.silent_time"]))
+        )  # an error throws away what follows it for some time
+    return progress(up, reduce(share_of_progress, kept), values["failures.straggling"])
+
+
+def interruptions_of_job(values: Values, system: System, found: list[Failing]) -> Any:
+    """Return what stops a job in a year for each of its worlds: parts that fail, and what is no
+    part.
+    """
+    return total(
+        "failures",
+        [
+            interruptions(values, system, found),
+            failures_per_year(values["failures.job_rate"], system.chips),
+        ],
+    )
+
+
+def between_restarts(values: Values, system: System, failures: Any) -> tuple[Any, Any]:
+    """Return the mean times between the failures after which a job starts again, from a near copy
+    and from storage.
+    """
+    every = time_between_failures(failures, system.chips, values["cluster.chips"])
+    between, local = (
+        between_such(every, rest_of(values["failures.elastic_share"])),
+        values["failures.local_share"],
+    )
+    return between_such(between, local), between_such(between, rest_of(local))
+
+
+def long_checkpoints(values: Values, system: System, found: list[Failing]) -> list[str]:
+    """Return a note for each tier of checkpoints that stop a job for longer than it works between
+    them.
+    """
+    notes = []
+    for (_, path, _), between in zip(
+        TIERS,
+        between_restarts(values, system, interruptions_of_job(values, system, found)),
+        strict=True,
+    ):
+        stall = untraced_value(values[path])
+        work = untraced_value(checkpoint_interval(stall, between))
+        if somewhere(stall > work):
+            notes.append(
+                f"{path} is {np.max(stall):,.4g} s, longer than the {np.min(work):,.4g} s of work "
+                "that are best between two checkpoints"
+            )
+    return notes
+
+
+def scale_out_link_count(system: System) -> float:
+    """Return the links of one world into the scale-out network: its cards, or one a chip where the
+    system names none.
+    """
+    cards = cards_of(system, "scale_out")
+    return system.chips if cards is None else cards.quantity

@@ -1,0 +1,80 @@
+"""Which prices of a bill no published figure of somebody else checks.
+
+`data/guards.csv` says of each price in force at the headline's date how many published figures
+fail where it alone costs half as much again, or a third less; `python -m tco.comparison.guarding`
+writes it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import cache
+from typing import NamedTuple
+
+from tco.core.files import data_directory, read_csv
+from tco.core.provenance import Input
+
+GUARDS = "guards.csv"
+COLUMNS = ("path", "as_of", "dearer", "cheaper", "figures")
+LEAST_SHARE = 0.03  # of a bill from which a part is named
+NAMED_PARTS = 6  # parts that a note names, those of the largest sums
+
+
+class PartPrice(NamedTuple):
+    """What a bill pays for one part, and the dated prices that this rests on."""
+
+    part: str
+    usd: float
+    prices: tuple[Input, ...]
+
+
+@cache
+def failing_figures() -> dict[tuple[str, str], int]:
+    """Return how many published figures check each price in force, by path and date."""
+    rows = read_csv(data_directory() / GUARDS, COLUMNS)
+    return {
+        (row["path"], row["as_of"]): int(row["dearer"]) + int(row["cheaper"]) for _, row in rows
+    }
+
+
+def is_unguarded(part_price: PartPrice) -> bool:
+    """Say whether a part rests on prices in force that nothing checks."""
+    counts = [
+        failing_figures().get((given.path, given.as_of))
+        for given in part_price.prices
+        if not given.overlay
+    ]
+    return bool(counts) and all(count == 0 for count in counts)
+
+
+def unguarded_notes(part_prices: Iterable[PartPrice]) -> list[str]:
+    """Return a note on the parts of a bill that no published figure checks.
+
+    Args:
+        part_prices: Lines of a bill; those of one part are added up.
+
+    Returns:
+        One note, or none where each part above `LEAST_SHARE` of the bill is checked.
+
+    """
+    sums: dict[str, float] = {}
+    unchecked: set[str] = set()
+    bill_usd = 0.0
+    for part_price in part_prices:
+        bill_usd += part_price.usd
+        sums[part_price.part] = sums.get(part_price.part, 0.0) + part_price.usd
+        if is_unguarded(part_price):
+            unchecked.add(part_price.part)
+    parts = sorted(
+        (part for part in unchecked if sums[part] > LEAST_SHARE * bill_usd),
+        key=lambda part: -sums[part],
+    )
+    if not parts:
+        return []
+    share = sum(sums[part] for part in parts) / bill_usd
+    rest = f" and {len(parts) - NAMED_PARTS} more" if len(parts) > NAMED_PARTS else ""
+    names = ", ".join(parts[:NAMED_PARTS]) + rest
+    return [
+        f"unguarded: {share * 100:.0f} % of the bill is priced by rows that no published figure of "
+        f"another checks: {names}"
+    ]

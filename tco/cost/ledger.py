@@ -1,0 +1,611 @@
+"""The cost of one scale-up domain as a list of lines, down to dollars per chip-hour."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tco.core.formula import formula, total
+from tco.core.inputs import Values
+from tco.core.provenance import DIRECTNESS, SOURCED, Input, least_direct, worst
+from tco.core.trace import scope
+from tco.core.units import USD, Chip, Pure, USDPerChip, USDPerChipHour, Watt
+from tco.cost.cash_flows import Flow, Terms, chip_hour, chips_cost, yearly_upkeep
+from tco.cost.failures import Failing, yearly_repairs
+from tco.cost.ownership import Holding, Rebate, design_share
+from tco.cost.site import (
+    air_building_rate,
+    average_draw,
+    building_price,
+    crowded_rate,
+    crowded_rent,
+    idle_draw,
+    liquid_building_rate,
+    rate_without_backup,
+    rented_power,
+    sidecar_power,
+    sidecar_price,
+    stored_price,
+    yearly_demand,
+    yearly_energy,
+    yearly_rent,
+    yearly_staff,
+    yearly_stored,
+)
+from tco.system.bill import Bill, extended_power, joint_capacity, share_of_price
+from tco.system.scale_out_network import Network
+
+
+@formula(unit="", source="tco-model")
+def world_share(world_chips: Pure, cluster_chips: Pure) -> Any:
+    """Share of one world in what the whole cluster has in common, its price, power and storage: s =
+    world chips / cluster chips.
+    """
+    return world_chips / cluster_chips
+
+
+@formula(unit="USD", source="tco-model")
+def negative(rebate: USD) -> Any:
+    """A rebate as it enters a sum of prices: -R."""
+    return -rebate
+
+
+@formula(unit="USD/chip", source="tco-model")
+def price_per_chip(price: USD, chips: Chip) -> Any:
+    """A price of the world per chip: c = C / chips."""
+    return price / chips
+
+
+@formula(unit="W/chip", source="tco-model")
+def power_per_chip(power: Watt, chips: Chip) -> Any:
+    """A power of the world per chip: p = P / chips."""
+    return power / chips
+
+
+@formula(unit="USD", source="tco-model")
+def price_of_each(price: USD, count: Pure) -> Any:
+    """Price of one of some equal parts, or its share in the price of what holds them: c = C / n."""
+    return price / count
+
+
+@formula(unit="USD/chip/h", source="tco-model")
+def used_chip_hour(calendar: USDPerChipHour, goodput: Pure, utilisation: Pure) -> Any:
+    """Cost of a chip-hour that makes progress and is used: calendar cost / (goodput x utilisation)."""
+    return calendar / (goodput * utilisation)
+
+
+@formula(unit="USD", source="tco-model")
+def price_of_chips(per_chip: USDPerChip, chips: Chip) -> Any:
+    """Price of the world from a price per chip: C = c n."""
+    return per_chip * chips
+
+
+WAITING = "waiting"  # the line of what waiting for a system costs, and its class
+REPAIRS = "terms.repairs"  # share of the parts that fail which the owner buys anew
+FLASH, OBJECTS = "parts.flash-storage.price_per_byte", "parts.object-storage.rent_per_byte"
+FLASH_CAPACITY, OBJECT_CAPACITY = "cluster.flash_capacity", "cluster.object_capacity"
+HARDWARE = (
+    "servers",
+    "network",
+    "storage",
+    "rent",
+)  # classes whose price is that of the hardware; the others rest on terms
+
+
+class Cost(NamedTuple):
+    """All lines and the sums the metrics are made of."""
+
+    lines: list[Flow]
+    capex: Any
+    capex_per_chip: Any
+    network_per_chip: Any
+    rebate_per_chip: Any
+    it_power: Any
+    it_power_per_chip: Any
+    energy: Any  # per chip-hour
+    per_chip_hour: Any
+    gross_per_chip_hour: Any
+    goodput: Any  # share of the hours that failures leave
+    utilisation: Any
+    draw: Any  # on average, over the provisioned power
+    waiting_per_chip: Any = None  # USD, where waiting is one of the lines
+
+    def used(self, per_chip_hour: Any) -> Any:
+        """Return the cost of a utilised chip-hour for a cost per calendar hour; none of many values
+        where nothing makes progress.
+        """
+        goodput = (
+            np.where(self.goodput > 0, self.goodput, np.nan)
+            if isinstance(self.goodput, np.ndarray)
+            else self.goodput
+        )
+        return used_chip_hour(per_chip_hour, goodput, self.utilisation)
+
+
+class Ledger:
+    """Collects the cost lines of one world."""
+
+    def __init__(self, values: Values, chips: float, own_rates: Container[str] = ()) -> None:
+        self.terms = Terms(values, own_rates)
+        self.chips = chips
+        self.lines: list[Flow] = []
+
+    def capital(
+        self,
+        path: str,
+        asset: str,
+        price: Any,
+        kind: str,
+        sources: tuple[str, ...],
+        inputs: tuple[str, ...],
+        overlay: bool = False,
+    ) -> None:
+        """Add something bought, recovered over the life of its class of asset; what is no hardware
+        rests on rate and life too.
+        """
+        self.terms.charge(
+            asset
+        )  # found here, so that it is not named by the first line of its class
+        if asset not in (*HARDWARE, "rebate"):
+            kind = worst(
+                [kind, *(self.terms.values.input(path).kind for path in self.terms.paths(asset))]
+            )
+        with scope(path):
+            self.add(self.terms.purchase(path, asset, price, kind, sources, inputs, overlay))
+
+    def priced(
+        self, path: str, asset: str, price: Any, *inputs: str, kinds: Iterable[str] = ()
+    ) -> None:
+        """Add something bought at a price that rests on some inputs, and on what else is of some
+        kinds.
+        """
+        kind, sources, overlay = self.terms.values.grounds(inputs)
+        self.capital(path, asset, price, worst([kind, *kinds]), sources, inputs, overlay)
+
+    def yearly(
+        self, path: str, asset: str, bill: Callable[..., Any], base: Any, *inputs: str
+    ) -> Any:
+        """Add a yearly line: the bill of a base, a power or a price, at some inputs."""
+        with scope(path):
+            cost = bill(base, *(self.terms.values[name] for name in inputs))
+            return self.add(self.terms.recurring(path, asset, cost, inputs))
+
+    def add(self, flow: Flow) -> Any:
+        """Add a flow and return what it costs a chip-hour."""
+        hourly = chip_hour(flow, self.terms, self.chips)
+        self.lines.append(flow._replace(usd_per_chip_hour=hourly))
+        return hourly
+
+
+def cost_of_world(
+    values: Values,
+    bill: Bill,
+    network: Network,
+    rebates: list[Rebate],
+    chips: float,
+    tenure: str,
+    goodput: Any,
+    sidecar: str | None = None,
+    holding: Holding = Holding(),  # noqa: B008 - a constant
+    broken: Sequence[Failing] = (),
+) -> Cost:
+    """Return every cost line of a world of `chips` and their sums.
+
+    `tenure` is 'own' or 'colocation'; `sidecar` is the part that cools liquid-cooled racks where
+    the site cannot; `holding` says what else of owner and racks decides which lines there are;
+    `broken` is what fails and the owner buys anew.
+    """
+    with scope("cost"):
+        ledger = Ledger(values, chips, holding.own_rates)
+        in_racks = add_servers(ledger, values, bill, holding.network)
+        share = world_share(chips, values["cluster.chips"])
+        in_common = []
+        for part in network.lines:
+            with scope("network", part.name):
+                in_common.append(share_of_price(part.price, share))
+            ledger.capital(
+                f"network/{part.name}",
+                "network",
+                in_common[-1],
+                part.kind,
+                part.sources,
+                part.inputs,
+            )
+        network_price = total("network_share", in_common)
+        all_network = (
+            total("scale_out_network", [*in_racks, network_price]) if in_racks else network_price
+        )
+        storage = add_storage(ledger, values, bill, share, holding.tiers)
+        capex = total(
+            "capex",
+            [
+                bill.price,
+                network_price,
+                storage,
+                *add_surcharges(ledger, values, bill, network_price, storage),
+            ],
+        )
+        network_power = extended_power(network.power, share)
+        drawn = [bill.power, network_power]
+        if sidecar is not None:
+            drawn.append(sidecar_power(bill.power, values[f"parts.{sidecar}.power_share"]))
+        it_power = total("it_power", drawn)
+        if holding.design is not None:
+            names = [
+                f"parts.{holding.design}.{name}"
+                for name in ("design_cost", "software_cost", "design_volume")
+            ]
+            ledger.priced(
+                "design", "design", design_share(chips, *(values[name] for name in names)), *names
+            )
+
+        draw = average_power_share(values, bill, holding.chip, it_power)
+        energy = add_site(ledger, values, (it_power, draw), tenure, holding, sidecar)
+        if sidecar is not None:
+            path = f"parts.{sidecar}.price_per_power"
+            cooler = sidecar_price(bill.power, values[path])
+            ledger.priced("site/sidecar", "cooling", cooler, path)
+            ledger.yearly("upkeep/sidecar", "upkeep", yearly_upkeep, cooler, "terms.maintenance")
+        ledger.yearly("upkeep/equipment", "upkeep", yearly_upkeep, capex, "terms.maintenance")
+        add_repairs(ledger, values, bill, broken)
+        gross = total("gross_cost_per_chip_hour", [line.usd_per_chip_hour for line in ledger.lines])
+        for rebate in rebates:
+            path = rebate.path.replace(".", "/")
+            with scope(path):
+                price = negative(rebate.value)
+            ledger.capital(path, "rebate", price, rebate.kind, rebate.sources, rebate.inputs)
+        given_back = total("rebates", [rebate.value for rebate in rebates]) if rebates else 0.0
+        calendar = total("cost_per_chip_hour", [line.usd_per_chip_hour for line in ledger.lines])
+        return Cost(
+            ledger.lines,
+            capex,
+            per_chip(price_per_chip, "capex", capex, chips),
+            per_chip(price_per_chip, "network", all_network, chips),
+            per_chip(price_per_chip, "rebates", given_back, chips),
+            it_power,
+            per_chip(power_per_chip, "it_power", it_power, chips),
+            energy,
+            calendar,
+            gross,
+            goodput,
+            values["terms.utilisation"],
+            draw,
+        )
+
+
+def with_waiting(
+    values: Values,
+    cost: Cost,
+    per_chip: Any,
+    chips: float,
+    inputs: Sequence[str],
+    own_rates: Container[str] = (),
+) -> Cost:
+    """Return a cost with a line for waiting until the system is there.
+
+    Args:
+        values: Values of the inputs.
+        cost: The cost without it.
+        per_chip: What waiting costs, USD per chip.
+        chips: Chips of the world.
+        inputs: Paths of the inputs that `per_chip` rests on.
+        own_rates: Classes of assets with a rate of their own.
+
+    """
+    with scope("cost", WAITING):
+        ledger = Ledger(values, chips, own_rates)
+        ledger.priced(WAITING, WAITING, price_of_chips(per_chip, chips), *inputs)
+        hour = ledger.lines[0].usd_per_chip_hour
+        net = total("cost_per_chip_hour", [cost.per_chip_hour, hour])
+        gross = total("gross_cost_per_chip_hour", [cost.gross_per_chip_hour, hour])
+    lines = [*cost.lines, *ledger.lines]
+    return cost._replace(
+        lines=lines, per_chip_hour=net, gross_per_chip_hour=gross, waiting_per_chip=per_chip
+    )
+
+
+def average_power_share(values: Values, bill: Bill, chip: str, it_power: Any) -> Any:
+    """Return what racks draw on average over their provisioned power: chips that wait for work draw
+    less, and most of the rest as much as ever.
+    """
+    with scope("site", "draw"):
+        chips = [line.power for line in bill.lines if line.part == chip]
+        parts = (
+            total("chip_power", chips) if chips else 0.0,
+            it_power,
+            values["site.idle_chips"],
+            values["site.idle_rest"],
+        )
+        idle = idle_draw(*parts)
+        return average_draw(
+            values["site.load_factor"],
+            values["terms.utilisation"],
+            values["site.load_utilisation"],
+            idle,
+        )
+
+
+def add_storage(
+    ledger: Ledger, values: Values, bill: Bill, share: Any, tiers: tuple[bool, bool]
+) -> Any:
+    """Add storage as a share of the servers, or the tiers a cluster states instead: flash it buys,
+    objects it rents; return what is bought.
+    """
+    flash, objects = tiers
+    if not flash and not objects:
+        kinds = [line.kind for line in bill.lines if line.extended is not None]
+        storage = share_of_price(bill.price, values["cluster.storage_share"])
+        ledger.priced("storage", "storage", storage, "cluster.storage_share", kinds=kinds)
+        return storage
+    bought: Any = 0.0
+    if flash:
+        with scope("storage", "flash"):
+            bought = stored_price(joint_capacity(share, values[FLASH_CAPACITY]), values[FLASH])
+        ledger.priced("storage/flash", "storage", bought, FLASH, FLASH_CAPACITY)
+    if objects:
+        with scope("storage", "objects"):
+            held = joint_capacity(share, values[OBJECT_CAPACITY])
+        ledger.yearly("storage/objects", "upkeep", yearly_stored, held, OBJECTS)
+    return bought
+
+
+def add_servers(ledger: Ledger, values: Values, bill: Bill, network: frozenset[str]) -> list[Any]:
+    """Add what is bought of the system's tree, part by part; return the prices of what belongs to
+    the scale-out network.
+
+    Where somebody states the price of the whole it is one line.
+    """
+    if bill.lines and values.has("system.price"):
+        ledger.priced("servers/system", "servers", bill.price, "system.price")
+        return []
+    found = []
+    for line in bill.lines:
+        if line.extended is None:
+            continue
+        asset = "network" if line.part in network else "servers"
+        ledger.capital(
+            f"{asset}/{line.path}",
+            asset,
+            line.extended,
+            line.kind,
+            line.sources,
+            line.inputs,
+            line.overlay,
+        )
+        if asset == "network":
+            found.append(line.extended)
+    return found
+
+
+def add_surcharges(
+    ledger: Ledger, values: Values, bill: Bill, network: Any, storage: Any
+) -> list[Any]:
+    """Add what is paid on top of the bill, where the terms have it: the margin of who sells the
+    servers, and tax on purchases.
+    """
+    found = []
+    margin, tax = values.unless_zero("terms.margin"), values.unless_zero("terms.purchase_tax")
+    if margin is not None:
+        found.append(share_of_price(bill.price, margin))
+        ledger.priced("servers/seller-margin", "servers", found[-1], "terms.margin")
+    if tax is not None:
+        taxed = total("taxed_purchases", [bill.price, network, storage, *found])
+        found.append(share_of_price(taxed, tax))
+        ledger.priced("servers/tax", "servers", found[-1], "terms.purchase_tax")
+    return found
+
+
+def add_repairs(ledger: Ledger, values: Values, bill: Bill, broken: Sequence[Failing]) -> None:
+    """Add the parts bought anew for those that fail: their owner pays for a share, the rest a reset
+    mends or the vendor replaces.
+
+    A part counts with what it contains, and for its share of what it is sold in.
+    """
+    if not broken:
+        return
+    found, paths = [], [REPAIRS]
+    for one in broken:
+        place = one.leaf.path
+        held = [
+            line
+            for line in bill.lines
+            if line.extended is not None
+            and (line.path == place or line.path.startswith(f"{place}/"))
+        ]
+        held = held or [
+            line
+            for line in bill.lines
+            if line.extended is not None and place.startswith(f"{line.path}/")
+        ]
+        with scope("upkeep/repairs", place):
+            each = price_of_each(
+                total("price", [line.extended for line in held]), one.leaf.quantity
+            )
+            found.append(yearly_repairs(each, one.failures, values[REPAIRS]))
+        paths.append(one.path)
+    with scope("upkeep/repairs"):
+        whole = total("all_repairs", found)
+        ledger.add(
+            ledger.terms.recurring("upkeep/repairs", "upkeep", whole, tuple(dict.fromkeys(paths)))
+        )
+
+
+def per_chip(share: Callable[..., Any], name: str, whole: Any, chips: float) -> Any:
+    """Return a price or a power of the world per chip, in a place of its own."""
+    with scope(name):
+        return share(whole, chips)
+
+
+# cooling of a hall -> the input by which its price departs from the market's average, and how
+HALL_RATES = {
+    "air": ("site.air_discount", air_building_rate),
+    "liquid": ("site.liquid_premium", liquid_building_rate),
+}
+
+
+def hall_rate(values: Values, cooling: str, market_rate: Any) -> Any:
+    """Return the construction cost of a hall per IT power, in USD per watt."""
+    path, formula_of_hall = HALL_RATES[cooling]
+    return formula_of_hall(market_rate, values[path])
+
+
+def add_site(
+    ledger: Ledger,
+    values: Values,
+    power: tuple[Any, Any],
+    tenure: str,
+    holding: Holding,
+    sidecar: str | None,
+) -> Any:
+    """Add building or rent, energy and staff of an IT power and the share of it that is drawn;
+    return the energy per chip-hour.
+    """
+    it_power, draw = power
+    crowded = f"parts.{sidecar}.hall_share"
+    if tenure == "own":
+        paths, rate = ["site.usd_per_mw"], values["site.usd_per_mw"]
+        if holding.hall is not None:
+            paths.append(HALL_RATES[holding.hall][0])
+            rate = hall_rate(values, holding.hall, rate)
+        if holding.backup_in_racks:
+            paths.append("site.backup_usd_per_mw")
+            rate = rate_without_backup(rate, values[paths[-1]])
+        if sidecar is not None:
+            paths.append(crowded)
+            rate = crowded_rate(rate, values[crowded])
+        building = building_price(it_power, rate)
+        ledger.priced("site/building", "building", building, *paths)
+        ledger.yearly("site/building-upkeep", "upkeep", yearly_upkeep, building, "site.maintenance")
+        ledger.yearly("site/staff", "staff", yearly_staff, it_power, "site.staff")
+    else:
+        paths = ["site.colo_usd_per_kw_month"]
+        with scope("site/colocation"):
+            let = (
+                it_power
+                if holding.quoted_peak is None
+                else rented_power(it_power, values["site.pue_peak"], holding.quoted_peak)
+            )
+            rent = values[paths[0]]
+            if sidecar is not None:
+                paths.append(crowded)
+                rent = crowded_rent(rent, values[crowded])
+        ledger.yearly(
+            "site/colocation", "building", lambda power, *_: yearly_rent(power, rent), let, *paths
+        )
+    if holding.demand_charge:
+        ledger.yearly(
+            "site/demand", "energy", yearly_demand, it_power, "site.pue_peak", "site.demand_charge"
+        )
+    terms = ("site.load_factor", "site.pue", "site.electricity_price")
+    return ledger.yearly(
+        "site/energy",
+        "energy",
+        lambda power, _, *rest: yearly_energy(power, draw, *rest),
+        it_power,
+        *terms,
+    )
+
+
+def shares_by_kind(lines: list[Flow]) -> dict[str, dict[str, float]]:
+    """Return what share is sourced, estimated and assumed: of the hardware's price, and of what
+    terms and site make a year cost beside it.
+
+    Rebates are apart from both; what rests on an estimate and an assumption counts as the worse.
+    """
+    hardware, terms = [], []
+    for line in lines:
+        if line.asset in HARDWARE:
+            hardware.append((line.kind, line.amount))
+        elif line.asset != "rebate":
+            terms.append((line.kind, line.usd_per_chip_hour))
+    return {"hardware": shares_of_amounts(hardware), "terms": shares_of_amounts(terms)}
+
+
+def shares_by_directness(lines: list[Flow], inputs: Mapping[str, Input]) -> dict[str, float]:
+    """Return how direct the sources of the hardware's price are, as shares of it: a line is as
+    direct as the least direct input of its price.
+    """
+    sums = dict.fromkeys(DIRECTNESS, 0.0)
+    for line in lines:
+        if line.asset in HARDWARE:
+            sums[directness_of(line, inputs)] += float(line.amount)
+    return shares_of_total(sums)
+
+
+def directness_of(line: Flow, inputs: Mapping[str, Input]) -> str:
+    """Return how direct the least direct input of a line is."""
+    return least_direct(inputs[path].directness for path in line.inputs)
+
+
+def shares_of_total(sums: Mapping[str, float]) -> dict[str, float]:
+    """Return sums as shares of all; nothing where there is none."""
+    whole = sum(sums.values())
+    return {name: value / whole for name, value in sums.items()} if whole else {}
+
+
+def shares_of_amounts(amounts: list[tuple[str, Any]]) -> dict[str, float]:
+    """Return the shares of some amounts (numbers) that are sourced, estimated and assumed; nothing
+    where there is none.
+    """
+    sums = {"sourced": 0.0, "estimate": 0.0, "assumed": 0.0}
+    for kind, amount in amounts:
+        sums["sourced" if kind in SOURCED else kind] += float(amount)
+    return shares_of_total(sums)
+
+
+RENTS = {  # what a chip's rent is called -> what it is, the nearest to a price that is paid first
+    "rent_one_year": "contracts of one year",
+    "rent": "contracts of three years",
+    "rent_reserved": "list prices, reserved",
+    "rent_list": "list price of a block of days",
+    "rent_on_demand": "list prices, on demand",
+    "rent_spot": "list prices, spot",
+    "rent_bound": "upper bound",
+}
+COMMITTED = "committed"
+COMMITMENTS = {  # of a renter, and what his rent may be called: the first that is known of his chip
+    COMMITTED: ("rent_one_year", "rent", "rent_reserved", "rent_list", "rent_bound"),
+    **{
+        "one-year": ("rent_one_year",),
+        "three-years": ("rent",),
+        "reserved": ("rent_reserved",),
+        "on-demand": ("rent_on_demand",),
+    },
+    **{"spot": ("rent_spot",), "list": ("rent_list",), "bound": ("rent_bound",)},
+}
+# source of a rent that follows from this program's own cost: nothing is to be held against it
+CIRCULAR = "tco-circular"
+
+
+def cost_of_rent(
+    values: Values, bill: Bill, network: Network, rent: str, chips: float, goodput: Any, chip: str
+) -> Cost:
+    """Return the cost of a world to a renter at a chip's rent; racks and network draw their power
+    all the same, and the rent pays for it.
+    """
+    with scope("cost"):
+        ledger = Ledger(values, chips)
+        hour = ledger.yearly("rent", "rent", chips_cost, chips, rent)
+        network_power = extended_power(network.power, world_share(chips, values["cluster.chips"]))
+        it_power = total("it_power", [bill.power, network_power])
+        power, draw = (
+            per_chip(power_per_chip, "it_power", it_power, chips),
+            average_power_share(values, bill, chip, it_power),
+        )
+        return Cost(
+            ledger.lines,
+            0.0,
+            0.0,
+            0.0,
+            0.0,
+            it_power,
+            power,
+            0.0,
+            hour,
+            hour,
+            goodput,
+            values["terms.utilisation"],
+            draw,
+        )

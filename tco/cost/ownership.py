@@ -1,0 +1,472 @@
+"""Whose cost it is: what an owner pays for, the terms he has unless a scenario says otherwise, and
+the rebates of suppliers he holds.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tco.catalog import Catalogue
+from tco.catalog.system_tree import System
+from tco.core.errors import DataError, UnavailableError, unknown
+from tco.core.formula import formula, normal_cdf, total
+from tco.core.inputs import Values
+from tco.core.provenance import Input, period
+from tco.core.trace import scope
+from tco.core.units import USD, Chip, Pure, Share, USDPerShare, Watt, WattPerChip, Year
+from tco.system.bill import BillLine, share_of_price
+
+FOLDER = "perspectives"
+BUILT_UP, SELLING_PRICE, RENT = BASES = (
+    "built-up",
+    "selling-price",
+    "rent",
+)  # what is paid for a system
+WORDS = {
+    BUILT_UP: "is built by {builder} for its own use",
+    SELLING_PRICE: "is sold at its vendor's price",
+}
+
+
+class Perspective(NamedTuple):
+    """What a document of a perspective says beside its values."""
+
+    id: str
+    name: str
+    owner: str  # who buys what is for sale; empty: nobody in particular
+    pays: tuple[str, ...]
+    note: str
+
+    @property
+    def rents(self) -> bool:
+        """Say whether hours are paid for, and nothing is owned."""
+        return self.pays == (RENT,)
+
+
+def load_perspective(catalogue: Catalogue, name: str) -> Perspective:
+    """Return the perspective of `data/perspectives/<name>.toml`; an unknown name, a missing key or
+    an unknown basis raises `DataError`.
+    """
+    found: Perspective = catalogue.once(
+        ("perspective", name), lambda: read_perspective(catalogue, name)
+    )
+    return found
+
+
+def read_perspective(catalogue: Catalogue, name: str) -> Perspective:
+    """Read the file of a perspective."""
+    if name not in catalogue.once("perspectives", lambda: catalogue.ids(FOLDER)):
+        raise unknown("perspective", name, catalogue.ids(FOLDER), "terms.perspective")
+    path, document = catalogue.document(FOLDER, name, "perspective")
+    for key in ("name", "as_of", "owner", "pays"):
+        if key not in document:
+            raise DataError(f"{path}: the key {key!r} is missing")
+    period(str(document["as_of"]), f"{path}: as_of")
+    for basis in document["pays"]:
+        if basis not in BASES:
+            raise unknown("basis of cost", str(basis), BASES, f"{path}: pays")
+    return Perspective(
+        name,
+        str(document["name"]),
+        str(document["owner"]),
+        tuple(document["pays"]),
+        str(document.get("note", "")),
+    )
+
+
+def owner_of(perspective: Perspective, system: System) -> str:
+    """Return who owns a system: its builder where it is built for his own use, else the buyer of
+    the perspective.
+    """
+    return perspective.owner if perspective.rents else system.builder or perspective.owner
+
+
+def refuse_misfit(
+    catalogue: Catalogue, perspective: Perspective, system: System, owner: str
+) -> None:
+    """Raise `UnavailableError` where an owner cannot have a system: it is not for sale, or sold
+    when only own ones count.
+    """
+    if perspective.rents or system.bare:
+        return
+    if system.owner_pays not in perspective.pays:
+        fit = [
+            name
+            for name in catalogue.ids(FOLDER)
+            if {system.owner_pays, RENT} & set(load_perspective(catalogue, name).pays)
+        ]
+        how = WORDS[system.owner_pays].format(builder=system.builder or "its owner")
+        raise UnavailableError(
+            f"terms.perspective={perspective.id} pays {' or '.join(perspective.pays)}, {system.id} "
+            f"{how}; those that fit: {', '.join(fit)}"
+        )
+    if system.builder and owner != system.builder:
+        raise UnavailableError(
+            f"terms.owner={owner}: {system.id} {WORDS[BUILT_UP].format(builder=system.builder)}; "
+            "others rent it (terms.perspective=renter)"
+        )
+
+
+@formula(unit="USD", source="tco-model")
+def design_share(chips: Pure, design_cost: USD, software_cost: USD, design_volume: Pure) -> Any:
+    """Share of a world in what a chip and its software cost to design once: C = n (D + S) / chips
+    ever made.
+    """
+    return chips * (design_cost + software_cost) / design_volume
+
+
+class Holding(NamedTuple):
+    """What of owner, racks and site decides which lines a cost has."""
+
+    design: str | None = (
+        None  # the chip whose design the owner pays for; none where its price holds it
+    )
+    network: frozenset[str] = frozenset()  # parts of the tree that belong to the scale-out network
+    hall: str | None = (
+        # cooling of the hall, where the site states how its price departs from the market's average
+        None
+    )
+    backup_in_racks: bool = (
+        False  # batteries stand in the racks, and the site states what its building saves
+    )
+    demand_charge: bool = (
+        False  # the site's utility charges for its highest draw apart from its energy
+    )
+    quoted_peak: float | None = None  # the peak PUE of the hall whose rent the site states
+    tiers: tuple[bool, bool] = (
+        False,
+        False,
+    )  # whether the cluster states its flash, and its objects
+    own_rates: frozenset[str] = frozenset()  # classes of assets whose rate is stated apart
+    chip: str = ""  # the part that draws less where it waits for work
+
+
+KINDS = {  # of agreements, and what each rests on
+    "share-of-spend": ("share_of_spend",),
+    "warrant-share": ("share_of_spend", "strike", "reference_price"),
+    "warrant-spend": ("shares", "strike", "spend_threshold", "vested"),
+    "warrant-power": (
+        "shares",
+        "strike",
+        "power_threshold",
+        "vested",
+        "power_per_chip",
+        "reachable",
+    ),
+    "equity": ("invested",),
+}
+NO_DISCOUNT = (
+    "equity",
+)  # kinds that are known and give nothing back: a supplier buys shares of his customer
+
+
+@formula(unit="USD", source="formulas-warrants")
+def warrant_rebate_by_share(
+    spend: USD,
+    share_of_spend: Pure,
+    share_price: USDPerShare,
+    strike: USDPerShare,
+    reference_price: USDPerShare,
+) -> Any:
+    """Rebate where a share of spend is known at one share price: R = x S max(P - K, 0) / (P0 - K);
+    what is fixed are the shares a dollar vests.
+    """
+    return (
+        share_of_spend
+        * spend
+        * np.maximum(share_price - strike, 0 * strike)
+        / (reference_price - strike)
+    )
+
+
+@formula(unit="USD", source="formulas-warrants")
+def warrant_rebate_on_spend(
+    spend: USD,
+    shares: Share,
+    share_price: USDPerShare,
+    strike: USDPerShare,
+    spend_threshold: USD,
+    vested: Pure,
+) -> Any:
+    """Intrinsic value a purchase vests: R = N max(P - K, 0) min(S / S_full, 1 - vested). A dollar
+    vests as much as any other until all has.
+    """
+    return (
+        shares
+        * np.maximum(share_price - strike, 0 * strike)
+        * np.minimum(spend / spend_threshold, 1 - vested)
+    )
+
+
+@formula(unit="W", source="formulas-warrants")
+def deployment_power(chips: Chip, power_per_chip: WattPerChip) -> Any:
+    """Power that some accelerators count for in an agreement: P = n p, whatever the site they stand
+    in draws.
+    """
+    return chips * power_per_chip
+
+
+@formula(unit="USD", source="formulas-warrants")
+def warrant_rebate_on_power(
+    power: Watt,
+    shares: Share,
+    share_price: USDPerShare,
+    strike: USDPerShare,
+    power_threshold: Watt,
+    vested: Pure,
+    reachable: Pure,
+) -> Any:
+    """Intrinsic value a delivery of power vests: R = h N max(P_share - K, 0) min(P / P_full, 1 -
+    vested), h of the shares within their hurdles.
+    """
+    return (
+        reachable
+        * shares
+        * np.maximum(share_price - strike, 0 * strike)
+        * np.minimum(power / power_threshold, 1 - vested)
+    )
+
+
+@formula(unit="USD/share", source="black-scholes1973")
+def black_scholes_call(
+    share_price: USDPerShare,
+    strike: USDPerShare,
+    riskless_rate: Pure,
+    volatility: Pure,
+    life: Year,
+    period: Year = 1,
+) -> Any:
+    """Value of a right to buy a share: C = S N(d1) - K exp(-r T) N(d2), d1,2 = (ln(S/K) + (r +-
+    s^2/2) T) / (s sqrt T).
+    """
+    years = life / period
+    spread = volatility * np.sqrt(years)
+    first = (np.log(share_price / strike) + (riskless_rate + volatility**2 / 2) * years) / spread
+    return share_price * normal_cdf(first) - strike * np.exp(-riskless_rate * years) * normal_cdf(
+        first - spread
+    )
+
+
+@formula(unit="", source="formulas-warrants")
+def warrant_discount(value: USDPerShare, shares: Share, spend_threshold: USD) -> Any:
+    """What a warrant gives back of the spend that vests it: x = N v / S, v being the value of one
+    share's right.
+    """
+    return value * shares / spend_threshold
+
+
+@formula(unit="USD/share", source="formulas-warrants")
+def intrinsic_value(share_price: USDPerShare, strike: USDPerShare) -> Any:
+    """Value of exercising a right now: max(P - K, 0)."""
+    return np.maximum(share_price - strike, 0 * strike)
+
+
+class Agreement(NamedTuple):
+    """One agreement between a supplier and a buyer."""
+
+    id: str
+    supplier: str
+    holder: str
+    kind: str
+    parts: tuple[str, ...]
+    company: str
+    begins: str
+    ends: str
+    note: str
+
+    def in_force(self, date: str) -> bool:
+        """Say whether purchases on the last day of a date (a year, quarter, month or day) fall
+        under the agreement.
+        """
+        return period(self.begins).first <= period(date).last <= period(self.ends).last
+
+    @property
+    def gives_back(self) -> bool:
+        """Whether purchases earn something under the agreement."""
+        return self.kind not in NO_DISCOUNT
+
+
+def load_agreement(catalogue: Catalogue, name: str) -> Agreement:
+    """Return the agreement of `data/rebates/<name>.toml`; a missing key or an unknown kind raises
+    `DataError`.
+    """
+    found: Agreement = catalogue.once(("agreement", name), lambda: read_agreement(catalogue, name))
+    return found
+
+
+def read_agreement(catalogue: Catalogue, name: str) -> Agreement:
+    """Read the file of an agreement."""
+    path, document = catalogue.document("rebates", name, "rebate")
+    for key in ("supplier", "holder", "kind", "parts", "company", "from", "until"):
+        if key not in document:
+            raise DataError(f"{path}: the key {key!r} is missing")
+        texts = document[key] if key == "parts" else [document[key]]
+        if not isinstance(texts, list) or any(
+            not isinstance(text, str) or not text for text in texts
+        ):
+            raise DataError(
+                f"{path}: {key} is {document[key]!r}, expected "
+                f"{'a list of texts' if key == 'parts' else 'a text'}"
+            )
+    if document["kind"] not in KINDS:
+        raise unknown("kind of rebate", str(document["kind"]), KINDS, str(path))
+    for key in ("from", "until"):
+        period(str(document[key]), f"{path}: {key}")
+    return Agreement(
+        name,
+        document["supplier"],
+        document["holder"],
+        document["kind"],
+        tuple(document["parts"]),
+        document["company"],
+        str(document["from"]),
+        str(document["until"]),
+        document.get("note", ""),
+    )
+
+
+class Rebate(NamedTuple):
+    """What one agreement gives back on one world."""
+
+    path: str
+    supplier: str
+    value: Any
+    kind: str
+    sources: tuple[str, ...]
+    inputs: tuple[str, ...]
+    note: str
+    spend: Any = None  # on the covered parts
+
+
+def in_force_for(agreements: list[Agreement], owner: str, date: str) -> list[Agreement]:
+    """Return the agreements that give an owner something back at a date; two with one supplier at
+    once raise `DataError`.
+    """
+    found: dict[str, Agreement] = {}
+    for one in agreements:
+        if one.holder != owner or not one.in_force(date) or not one.gives_back:
+            continue
+        if one.supplier in found:
+            raise DataError(
+                f"rebates: {found[one.supplier].id} and {one.id} of {one.supplier} are both in "
+                f"force at {date}; no purchase earns twice"
+            )
+        found[one.supplier] = one
+    return list(found.values())
+
+
+def rebate_of(agreement: Agreement, lines: list[BillLine], chips: float, values: Values) -> Rebate:
+    """Return the rebate of an agreement on the covered parts of the bill of a world, or on the
+    power its chips count for.
+    """
+    with scope("rebates", agreement.id):
+        path = f"rebates.{agreement.id}"
+        paths = [f"{path}.{name}" for name in KINDS[agreement.kind]]
+        spend = total(
+            "covered_spend",
+            [
+                line.extended
+                for line in lines
+                if line.part in agreement.parts and line.extended is not None
+            ],
+        )
+        if agreement.kind == "share-of-spend":
+            value = share_of_price(spend, *(values[one] for one in paths))
+        else:
+            first, strike, *rest = (values[one] for one in paths)
+            price = values[f"shares.{agreement.company}.price"]
+            paths.append(f"shares.{agreement.company}.price")
+            if agreement.kind == "warrant-share":
+                refuse_low_reference(path, values)
+                value = warrant_rebate_by_share(spend, first, price, strike, *rest)
+            elif agreement.kind == "warrant-spend":
+                value = warrant_rebate_on_spend(spend, first, price, strike, *rest)
+            else:
+                threshold, vested, power_per_chip, reachable = rest
+                value = warrant_rebate_on_power(
+                    deployment_power(chips, power_per_chip),
+                    first,
+                    price,
+                    strike,
+                    threshold,
+                    vested,
+                    reachable,
+                )
+        kind, sources, _ = values.grounds(paths)
+        return Rebate(
+            path, agreement.supplier, value, kind, sources, tuple(paths), agreement.note, spend
+        )
+
+
+def refuse_low_reference(path: str, values: Values) -> None:
+    """Refuse a share of spend that was stated at a share price at which the right is worth nothing:
+    it would be a debt, or without end.
+    """
+    strike, reference = (values.number(f"{path}.{name}") for name in ("strike", "reference_price"))
+    if np.any(reference <= strike):
+        raise DataError(
+            f"{path}.reference_price: not above {path}.strike, expected a share price at which the "
+            "right is worth something"
+        )
+
+
+class Worth(NamedTuple):
+    """What a right under an agreement is worth at a date."""
+
+    share_price: Any
+    vested: Any
+    intrinsic: Any  # of one share's right
+    option: Any  # the same by Black and Scholes, with the life it had at its grant
+    intrinsic_discount: Any  # of the spend that vests the whole
+    option_discount: Any
+
+
+def worth_of(agreement: Agreement, values: Values) -> Worth | None:
+    """Return what a warrant's right is worth; None for an agreement that is no warrant, or of which
+    only a share of spend is known.
+    """
+    if agreement.kind in ("share-of-spend", "warrant-share", *NO_DISCOUNT):
+        return None
+    path = f"rebates.{agreement.id}"
+    price, strike = values[f"shares.{agreement.company}.price"], values[f"{path}.strike"]
+    now = intrinsic_value(price, strike)
+    option = black_scholes_call(
+        price,
+        strike,
+        *(values[f"{path}.{name}"] for name in ("riskless_rate", "volatility", "life")),
+    )
+    discounts = [None, None]
+    if agreement.kind == "warrant-spend":
+        terms = values[f"{path}.shares"], values[f"{path}.spend_threshold"]
+        discounts = [warrant_discount(value, *terms) for value in (now, option)]
+    return Worth(price, values[f"{path}.vested"], now, option, *discounts)
+
+
+def agreement_inputs(agreement: Agreement, values: Values) -> list[Input]:
+    """Return what an agreement rests on: its own terms, and the share of the supplier where it is
+    paid in those.
+    """
+    paths = [f"rebates.{agreement.id}.{name}" for name in KINDS[agreement.kind]]
+    shares = (
+        []
+        if agreement.kind in ("share-of-spend", *NO_DISCOUNT)
+        else [f"shares.{agreement.company}.price"]
+    )
+    return [values.input(path) for path in (*paths, *shares)]
+
+
+def given_back(agreement: Agreement, values: Values) -> Any:
+    """Return the share of each dollar spent that comes back, of an agreement of which that is
+    stated at one share price; None of the others.
+    """
+    path = f"rebates.{agreement.id}"
+    if agreement.kind == "share-of-spend":
+        return values[f"{path}.share_of_spend"]
+    if agreement.kind != "warrant-share":
+        return None
+    price, strike = values[f"shares.{agreement.company}.price"], values[f"{path}.strike"]
+    return warrant_rebate_by_share(
+        1.0, values[f"{path}.share_of_spend"], price, strike, values[f"{path}.reference_price"]
+    )

@@ -1,0 +1,474 @@
+"""What the date of a scenario says of its system and of its prices: what waiting for the system
+costs, and how old the prices of a bill are.
+
+A system is there when the last of its parts is: each that states a date of its own
+(`general_availability`, `first_volume`) counts, so a variant with a later switch comes later. To
+want it sooner costs an empty hall, a deposit, chips rented meanwhile and work left undone: the cost
+of an hour is left as it is, what waiting costs stands beside it.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from operator import attrgetter
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tco.catalog import Catalogue
+from tco.catalog.labels import short_name
+from tco.catalog.rows import input_attributes, parse_finite_number
+from tco.catalog.system_tree import System
+from tco.core.errors import UnavailableError
+from tco.core.files import data_directory, read_csv
+from tco.core.formula import formula, greatest, total
+from tco.core.inputs import Values
+from tco.core.provenance import Input, Period, period
+from tco.core.trace import scope
+from tco.core.units import Hour, Month, Pure, USDPerChip, USDPerChipHour
+from tco.cost.cash_flows import Flow
+from tco.cost.failures import rest_of
+from tco.cost.guards import PartPrice, unguarded_notes
+from tco.cost.ledger import Cost
+
+
+@formula(unit="month", source="tco-model")
+def months_to_wait(there: Pure, wanted: Pure, year: Month = 12) -> Any:
+    """Months from the date a system is wanted at to the one it is there at, calendar years with
+    their parts: w = 12 max(there - wanted, 0).
+    """
+    return year * np.maximum(there - wanted, 0)
+
+
+@formula(unit="USD/chip", source="tco-model")
+def idle_deposit(price: USDPerChip, share: Pure, rate: Pure, wait: Month, year: Month = 12) -> Any:
+    """Interest on what is paid at the order, while it waits: C = price x share x ((1 + r)^(w / 12)
+    - 1).
+    """
+    return price * share * np.expm1(wait / year * np.log1p(rate))
+
+
+@formula(unit="USD/chip", source="tco-model")
+def hours_waited(
+    hour: USDPerChipHour,
+    rate: Pure,
+    share: Pure,
+    wait: Month,
+    month: Hour = 730,
+    interval: Month = 1,
+) -> Any:
+    """What a share of the hours of a wait costs a chip, at a rate of the cost of an hour: C = c x
+    rate x share x 730 h x months.
+    """
+    return hour * rate * share * month * (wait / interval)
+
+
+GENERAL, VOLUME, BRING_UP = (
+    "general_availability",
+    "first_volume",
+    "bring_up",
+)  # attributes of the parts of a tree
+HALL = ("building", "cooling")  # classes of assets that stand ready at the date, racks or not
+MONTHS = 12
+Dates = tuple[float, float, float]  # a date as a year with its part, its earliest and its latest
+
+
+class Available(NamedTuple):
+    """When a system is there, as texts such as 2026-07; `low` and `high` are those of its first
+    volume.
+    """
+
+    general: str | None
+    volume: str
+    first_token: str | None  # of racks bought at the date, or as soon as they are there
+    low: str
+    high: str
+    months: float  # from the date to its first volume
+
+    @property
+    def words(self) -> str:
+        """Its first volume with its range."""
+        return f"{self.volume} ({self.low} to {self.high})"
+
+
+def waiting_cost(
+    values: Values, system: System, cost: Cost, wanted: str, states: Callable[[str, str], bool]
+) -> Any:
+    """Return what a chip costs from the date it is wanted at until it is there; None where none of
+    the parts states a date.
+    """
+    for attribute in (GENERAL, BRING_UP):
+        for path in dated_part_paths(system, attribute, states):
+            values.input(path)
+    dates = [values[path] for path in dated_part_paths(system, VOLUME, states)]
+    if not dates:
+        return None
+    with scope("waiting"):
+        wait = months_to_wait(greatest("there", dates), year_of(wanted))
+        share, hour = values["money.stopgap_share"], cost.per_chip_hour
+        with scope("rented-meanwhile"):
+            costs = [hours_waited(hour, values["money.stopgap_premium"], share, wait)]
+        with scope("work-left-undone"):
+            costs.append(hours_waited(hour, values["money.lost_margin"], rest_of(share), wait))
+        if hall := [
+            line.usd_per_chip_hour for line in cost.lines if line.asset in HALL
+        ]:  # who rents chips has none
+            with scope("empty-hall"):
+                costs.append(hours_waited(total("hall", hall), 1.0, 1.0, wait))
+            costs.append(
+                idle_deposit(
+                    cost.capex_per_chip, values["money.deposit"], values["terms.rate"], wait
+                )
+            )
+        return total("waiting", costs)
+
+
+def waiting_inputs(system: System, states: Callable[[str, str], bool]) -> list[str]:
+    """Return the paths that the cost of waiting is priced by."""
+    volumes = dated_part_paths(system, VOLUME, states)
+    return [
+        *volumes,
+        "money.stopgap_share",
+        "money.stopgap_premium",
+        "money.lost_margin",
+        "money.deposit",
+    ]
+
+
+def dated_part_paths(
+    system: System, attribute: str, states: Callable[[str, str], bool]
+) -> list[str]:
+    """Return the paths of the parts of a tree that state a date, or how long they take to set up."""
+
+    def paths() -> list[str]:
+        parts = dict.fromkeys(leaf.part for leaf in system.leaves if leaf.quantity)
+        return [f"parts.{part}.{attribute}" for part in parts if states(part, attribute)]
+
+    found: list[str] = system.once(("dated", attribute), paths)
+    return found
+
+
+def year_of(date: str) -> float:
+    """Return the end of a written date as a calendar year with its part."""
+    day = period(date).last
+    return day.year + day.timetuple().tm_yday / (366 if day.year % 4 == 0 else 365)
+
+
+def available_of(inputs: Mapping[str, Input], date: str) -> Available | None:
+    """Return when a system is there, from the inputs of an answer; None where none of its parts
+    states it.
+    """
+    general, volume, up = (last_of(inputs, attribute) for attribute in (GENERAL, VOLUME, BRING_UP))
+    if volume is None:
+        return None
+    wanted = year_of(date)
+    first = None if up is None else month_text(max(volume[0], wanted) + up[0] / MONTHS)
+    months = MONTHS * max(volume[0] - wanted, 0.0)
+    low, high = map(month_text, volume[1:])
+    return Available(
+        None if general is None else month_text(general[0]),
+        month_text(volume[0]),
+        first,
+        low,
+        high,
+        months,
+    )
+
+
+def last_of(inputs: Mapping[str, Input], attribute: str) -> Dates | None:
+    """Return the latest of what the parts of an answer state, with its range; None where none does."""
+    end = f".{attribute}"
+    found = [
+        one for path, one in inputs.items() if path.endswith(end) and path.startswith("parts.")
+    ]
+    ends = [
+        (
+            one.value,
+            one.value if one.low is None else one.low,
+            one.value if one.high is None else one.high,
+        )
+        for one in found
+    ]
+    return (
+        (max(one[0] for one in ends), max(one[1] for one in ends), max(one[2] for one in ends))
+        if ends
+        else None
+    )
+
+
+def month_text(year: float) -> str:
+    """Return a calendar year with its part as year and month."""
+    whole = int(year * MONTHS + 1e-6)
+    return f"{whole // MONTHS}-{whole % MONTHS + 1:02}"
+
+
+def not_there(inputs: Mapping[str, Input], date: str) -> list[str]:
+    """Return a note where a system is wanted before anybody may order it."""
+    general = last_of(inputs, GENERAL)
+    if (
+        general is None
+        or general[0] <= year_of(date)
+        or (found := available_of(inputs, date)) is None
+    ):
+        return []
+    return [
+        f"not yet there in {date}: generally available in {found.general}, first volume "
+        f"{found.words}; it waits {found.months:.0f} months"
+    ]
+
+
+# ---------------------------------------------------------------- the ages of prices
+ANY = "*"
+
+
+@cache
+def limits() -> dict[tuple[str, str], float]:
+    """Return the days a price may be older than the date it is used at, by group, and table or
+    attribute.
+    """
+    path = data_directory() / "price_ages.csv"
+    return {
+        (row["group"], row["of"]): parse_finite_number(row["days"], "days", f"{path}:{line}")
+        for line, row in read_csv(path, ("group", "of", "days", "note"))
+    }
+
+
+ACCELERATORS = "accelerators"  # the folder of parts in which every chip has a file of its own
+
+
+@cache
+def source_table_name(where: str) -> str:
+    """Return the table that a row stands in: its file, or what all files of chips are together."""
+    path = Path(where.rpartition(":")[0])
+    return ACCELERATORS if path.parent.name == ACCELERATORS else path.stem
+
+
+def evidence_age_limit(given: Input) -> float | None:
+    """Return the days that the evidence of an input may be old.
+
+    Args:
+        given: An input of the catalogue.
+
+    Returns:
+        The limit of its part, else of its attribute, its table or its group; None without one.
+
+    """
+    group, _, rest = given.path.partition(".")
+    owner, _, name = rest.rpartition(".")
+    keys = ((group, key) for key in (owner, name, source_table_name(given.where), ANY))
+    return next((limits()[key] for key in keys if key in limits()), None)
+
+
+@cache
+def is_dated(path: str) -> bool:
+    """Say whether what a path names moves with the date."""
+    group, _, rest = path.partition(".")
+    found = input_attributes().get((group, rest.rpartition(".")[2]))
+    return found is not None and found.dated
+
+
+def is_dated_price(given: Input) -> bool:
+    """Say whether an input is a price of a stated date, such as move with it."""
+    return bool(given.as_of) and is_dated(given.path)
+
+
+BILL = ("servers", "network", "storage")  # classes of assets that are bought at the prices of parts
+REBATE = "rebate"  # class of asset of what suppliers give back
+TERMS = "terms."  # how paths of terms begin, on which every hour rests
+NOTED = ("site.", TERMS, "rebates.")  # how paths begin of what a note on old evidence names
+BY_ROWS = " of the bill is priced by rows "
+ORDERED = 366  # days that what is announced may be ordered before a price of it is known
+NAMED = 3  # parts a note names, those of the largest sums
+
+
+class Ages(NamedTuple):
+    """Shares of the bill and of the chip-hour that rest on prices of other dates."""
+
+    later: float = 0.0  # share of the bill priced by rows later than its date
+    older: float = 0.0  # share of the bill priced by rows older than their kind may be
+    notes: tuple[str, ...] = ()  # on the bill
+    hour_older: float = (
+        0.0  # share of the gross chip-hour that rests on old evidence, the hall and power too
+    )
+    hour_notes: tuple[str, ...] = ()  # on the hall, the terms and the agreements
+
+
+def ages_of(
+    catalogue: Catalogue, lines: Sequence[Flow], inputs: Mapping[str, Input], date: str
+) -> Ages:
+    """Return how much of a bill rests on prices of other dates than it should, with notes that name
+    the largest.
+    """
+    day, newest = period(date), newest_price(catalogue)
+    known: dict[str, DatedInput] = catalogue.once(("ages", date), dict)
+    found = {
+        line.path: [
+            one
+            for path in line.inputs
+            if (one := cached_dated_input(known, inputs[path], day)).moves
+        ]
+        for line in lines
+    }
+    bill = [
+        (float(line.amount), found[line.path])
+        for line in lines
+        if line.asset in BILL and not line.recurs
+    ]
+    dated = [one for _, rows in bill for one in rows]
+    whole = sum(usd for usd, _ in bill)
+    notes = (
+        [f"{date} lies beyond the prices known: the last is of {newest}, and holds on"]
+        if day.first > period(newest).last
+        else []
+    )
+    first = min(dated, key=lambda one: one.first, default=None)
+    if first is not None and (first.first - day.last).days > ORDERED:
+        raise UnavailableError(
+            f"terms.date={date} lies before the first price of this bill, of {first.given.as_of}: "
+            "its parts were not for sale yet"
+        )
+    shares = []
+    for is_wrong, words in ((LATER, f"later than {date}"), (OLD, "older than their kind may be")):
+        rests = (
+            [
+                (usd, amiss)
+                for usd, rows in bill
+                if (amiss := [one.given for one in rows if is_wrong(one)])
+            ]
+            if any(map(is_wrong, dated))
+            else []
+        )
+        shares.append(sum(usd for usd, _ in rests) / whole if rests else 0.0)
+        if rests:
+            notes.append(f"{shares[-1] * 100:.1f} %{BY_ROWS}{words}: {largest(rests)}")
+    for line in lines:
+        if line.asset in ("rebate", "rent"):
+            notes += [
+                aged(line.path, one.given, day.last)
+                for one in found[line.path]
+                if one.later or one.old
+            ]
+    notes += unguarded_notes(_bill_parts(lines, found))
+    hour_older, hour_notes = _old_hours(lines, known, inputs, day)
+    return Ages(shares[0], shares[1], tuple(notes), hour_older, hour_notes)
+
+
+def _bill_parts(
+    lines: Sequence[Flow], found: Mapping[str, Sequence[DatedInput]]
+) -> list[PartPrice]:
+    bill = [line for line in lines if line.asset in BILL and not line.recurs]
+    return [
+        PartPrice(
+            line.path.rpartition("/")[2],
+            float(line.amount),
+            tuple(row.given for row in found[line.path]),
+        )
+        for line in bill
+    ]
+
+
+def _old_hours(
+    lines: Sequence[Flow], known: dict[str, DatedInput], inputs: Mapping[str, Input], day: Period
+) -> tuple[float, tuple[str, ...]]:
+    """Return the share of the gross chip-hour that rests on old evidence, and a note on it."""
+    old_usd = gross_usd = 0.0
+    for line in lines:
+        if line.asset != REBATE:
+            hour_usd = float(line.usd_per_chip_hour)
+            gross_usd += hour_usd
+            rests_on_old = any(
+                cached_dated_input(known, inputs[path], day).old
+                for path in line.inputs
+                if not path.startswith(TERMS)
+            )
+            old_usd += hour_usd if rests_on_old else 0.0
+    old_inputs = {
+        path: given
+        for path, given in inputs.items()
+        if path.startswith(NOTED) and cached_dated_input(known, given, day).old
+    }
+    if not old_inputs:
+        return (old_usd / gross_usd if gross_usd else 0.0), ()
+    share = old_usd / gross_usd
+    names = ", ".join(
+        f"{short_name(path)} ({given.evidence_date})" for path, given in sorted(old_inputs.items())
+    )
+    words = f"{share * 100:.0f} % of the chip-hour rests on old evidence"
+    return share, (f"evidence older than its kind may be: {names}; {words}",)
+
+
+class DatedInput(NamedTuple):
+    """An input, whether it moves with the date, and how its own stands to that of the scenario."""
+
+    given: Input
+    moves: bool
+    first: datetime.date = datetime.date.min
+    later: bool = False
+    old: bool = False
+
+
+LATER, OLD = attrgetter("later"), attrgetter("old")
+
+
+def cached_dated_input(known: dict[str, DatedInput], given: Input, day: Period) -> DatedInput:
+    """Return how an input stands to a date, judged once for the same input."""
+    found = known.get(given.path)
+    if found is None or found.given is not given:
+        if is_dated_price(given):
+            first = period(given.as_of).first
+            found = DatedInput(given, True, first, first > day.last, is_old(given, day.last))
+        else:
+            found = DatedInput(given, False, old=is_old(given, day.last))
+        known[given.path] = found
+    return found
+
+
+def is_old(given: Input, day: datetime.date) -> bool:
+    """Say whether the evidence of an input is older at a day than its kind may be."""
+    limit = evidence_age_limit(given) if given.as_of else None
+    return limit is not None and (day - period(given.evidence_date).last).days > limit
+
+
+def largest(rests: list[tuple[float, list[Input]]]) -> str:
+    """Return the parts that the largest sums rest on, with the dates of their prices."""
+    sums: dict[str, float] = {}
+    for usd, found in rests:
+        for part in dict.fromkeys(
+            f"{one.path.split('.')[1]} ({one.evidence_date})" for one in found
+        ):
+            sums[part] = sums.get(part, 0.0) + usd
+    names = sorted(sums, key=lambda part: -sums[part])
+    return ", ".join(names[:NAMED]) + (
+        f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+    )
+
+
+def aged(line: str, given: Input, day: datetime.date) -> str:
+    """Return a note on a rebate or a rent that rests on a price of another date."""
+    of = period(given.evidence_date)
+    away = (
+        f"{(of.first - day).days} days after"
+        if of.first > day
+        else f"{(day - of.last).days} days before"
+    )
+    return f"{line}: {short_name(given.path)} is of {given.evidence_date}, {away} {day}"
+
+
+def newest_price(catalogue: Catalogue) -> str:
+    """Return the date of the latest price of a part."""
+
+    def latest() -> str:
+        priced = {
+            name
+            for (group, name), found in input_attributes().items()
+            if group == "parts" and found.dated
+        }
+        rows = (
+            row for (_, name), rows in catalogue.part_rows.items() if name in priced for row in rows
+        )
+        return max((row for row in rows if row.as_of), key=lambda row: row.begins).as_of
+
+    return str(catalogue.once("newest price", latest))

@@ -1,0 +1,1 @@
+"""Several scenarios evaluated as asked, and what-ifs."""

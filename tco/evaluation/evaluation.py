@@ -1,0 +1,256 @@
+"""Scenarios as they were asked for, each evaluated and ready to be asked again with other inputs.
+
+Wherever a scenario is named it may be a name, a file, a system, a result, or the file of a saved
+result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from os.path import isfile  # unlike a path's method it says no to a name that no file can have
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from tco.catalog import Catalogue, load_catalogue
+from tco.core.errors import DataError, UsageError, refuse_unknown
+from tco.core.files import data_directory, read_toml
+from tco.core.provenance import ANCHOR, anchoring, making
+
+if TYPE_CHECKING:
+    from tco.scenario.resolve import Scenario
+    from tco.scenario.result import Result
+
+HEADLINE = ("trn3-nl32x2", "trn3-nl72x2", "gb200-nvl72", "mi450x-ualoe72")
+SAVED = ".json"  # the ending of a saved result
+
+
+def catalogue_for(scenario: str | None, data: Path | None, checked: bool = True) -> Catalogue:
+    """Return the catalogue a scenario sees: the shipped data, `data/` of the folder one stands in
+    and of the scenario's file, then `--data`.
+
+    A person's own rows are checked first, but where a command lists what is wrong with them
+    (`checked` is False).
+    """
+    beside = (
+        [Path("data")]
+        if scenario is None or not isfile(scenario)
+        else [Path("data"), Path(scenario).resolve().parent / "data"]
+    )
+    found = {
+        path.resolve(): path
+        for path in beside
+        if path.is_dir() and path.resolve() != data_directory()
+    }
+    folders = [*found.values(), *([data] if data is not None else [])]
+    catalogue = Catalogue(folders) if folders else load_catalogue()
+    if checked and len(catalogue.folders) > 1:
+        from tco.catalog.overlay import check_own_rows
+
+        check_own_rows(catalogue)
+    if not making.get():
+        named = (
+            read_toml(Path(scenario)).get(ANCHOR)
+            if scenario is not None and isfile(scenario) and scenario.endswith(".toml")
+            else None
+        )
+        file = anchoring.get() or (
+            Path(str(scenario)).parent / str(named) if named is not None else None
+        )
+        if file is not None:
+            from tco.validation.anchors import read_anchors
+
+            catalogue = Catalogue(
+                folders
+            )  # what it is asked rests on the runs: it is shared with no other
+            catalogue.anchors = read_anchors(catalogue, file)
+    return catalogue
+
+
+class Evaluation(NamedTuple):
+    """A scenario as it was asked for, and what it comes to."""
+
+    name: str
+    settings: Mapping[str, str]
+    catalogue: Catalogue
+    result: Result
+    saved: bool = False  # a result that was kept, and cannot be asked anew
+    variant: Mapping[str, str] = {}
+
+    @property
+    def scenario(self) -> Scenario:
+        """The scenario as its file states it."""
+        from tco.scenario.resolve import load_scenario
+
+        return load_scenario(self.catalogue, self.name)
+
+    def again(self, settings: Mapping[str, Any], plan: Any = None, **how: Any) -> Result:
+        """Evaluate it with more inputs replaced."""
+        from tco.scenario.evaluate import evaluate
+
+        return evaluate(
+            self.scenario,
+            {**self.settings, **settings},
+            plan,
+            catalogue=self.catalogue,
+            variant=self.variant,
+            **how,
+        )
+
+    def metric(self, metric: str, result: Result | None = None) -> float:
+        """Return a metric of its result, or of another of it; one without a value raises
+        `DataError`.
+        """
+        found = result or self.result
+        value = found.metrics[metric]
+        if value is None:
+            from tco.scenario.result import why_absent
+
+            raise DataError(
+                f"{metric} has no value for {self.scenario.name}: {why_absent(found, metric)}"
+            )
+        return float(value)
+
+
+def evaluate_each(
+    names: Sequence[str | Path | Result],
+    data: Path | None,
+    settings: Mapping[str, str],
+    variant: Mapping[str, str] | None = None,
+    plan: Mapping[str, str] | None = None,
+    priced: bool = True,
+    refuse: bool = True,
+    workload: bool = True,
+    trace: bool = False,
+    what_if: Mapping[str, str] | None = None,
+) -> list[Evaluation]:
+    """Evaluate some scenarios; those without own data share one catalogue.
+
+    A chip alone has no bill, and is refused where the answer is one (`priced`); racks that do not
+    fit their site are unless `refuse` is false. Without `workload` no plan is searched: only what
+    the chips cost is asked for. `what_if` replaces inputs with all that was decided held.
+    """
+    from tco.catalog.system_tree import is_bare_chip
+    from tco.evaluation.what_if import unmoved
+    from tco.scenario.evaluate import evaluate, without_bill
+    from tco.scenario.resolve import Inputs, load_scenario
+    from tco.scenario.result import Result
+
+    shared = catalogue_for(None, data)
+    asked: list[Evaluation] = []
+    for name in names:
+        catalogue, saved, asks, called = shared, False, settings, str(name)
+        if isinstance(name, Result) or str(name).endswith(SAVED):
+            if settings or variant or plan or what_if:
+                raise UsageError(
+                    f"{name if not isinstance(name, Result) else name.scenario}: a saved result "
+                    "cannot be changed; name its scenario"
+                )
+            result = name if isinstance(name, Result) else kept_result(Path(name), shared)
+            origin, called = result.origin, result.scenario
+            asks = {} if origin is None else {**origin.documents, **origin.settings}
+            # one that rests on another scenario, or on other data, cannot be asked anew
+            saved = (
+                origin is None
+                or called not in shared.scenarios
+                or origin.data_hash() != shared.once("hash", shared.hash)
+            )
+        else:
+            catalogue = catalogue_for(str(name), data) if isfile(name) else shared
+            how: Any = {
+                "catalogue": catalogue,
+                "variant": variant,
+                "refuse": refuse,
+                "workload": workload,
+            }
+
+            def ask(
+                asked: Mapping[str, str],
+                structure: Any = None,
+                trace: bool = trace,
+                name: Any = name,
+                how: Any = how,
+            ) -> Result:
+                return evaluate(
+                    name,
+                    asked,
+                    plan if structure is None else None,
+                    structure=structure,
+                    trace=trace,
+                    **how,
+                )
+
+            result = ask(settings)
+            result.notes += unmoved(result, settings, settings, ask)
+            if what_if:
+                from tco.evaluation.what_if import holding  # few ask what if
+
+                asks = {**settings, **what_if}
+                inputs = Inputs(
+                    catalogue,
+                    load_scenario(catalogue, name),
+                    dict(asks),
+                    dict(variant or {}),
+                    result.structure,
+                )
+                result = holding(result, settings, what_if, inputs, ask)
+        if priced and result.bill is None and is_bare_chip(catalogue, result.system):
+            raise without_bill(catalogue, result.system)
+        asked.append(Evaluation(called, asks, catalogue, result, saved, dict(variant or {})))
+    if len({one.result.rent for one in asked} - {None}) > 1:
+        from tco.evaluation.renters import of_one_statistic  # few rent
+
+        return of_one_statistic(asked, {"refuse": refuse, "workload": workload})
+    return asked
+
+
+def catalogue_of(asked: Sequence[Evaluation], data: Path | None) -> Catalogue:
+    """Return the catalogue of the last scenario that was evaluated; of none, the shared one."""
+    return asked[-1].catalogue if asked else catalogue_for(None, data)
+
+
+def kept_result(path: Path, catalogue: Catalogue) -> Result:
+    """Return a saved result, with a note where it rests on other data than today's."""
+    from tco.scenario.saved import load_result
+
+    found = load_result(path)
+    if found.origin and found.origin.data_hash() != (
+        today := catalogue.once("hash", catalogue.hash)
+    ):
+        found.notes.append(
+            f"{path} was saved by tco {found.origin.version} on data {found.origin.data_hash()}, "
+            f"today's data is {today}"
+        )
+    return found
+
+
+def own_and_baseline(
+    name: str,
+    metric: str,
+    data: Path | None,
+    settings: Mapping[str, str],
+    variant: Mapping[str, str],
+    baseline: str | None,
+) -> tuple[str, list[Evaluation]]:
+    """Return what a metric is read off, and of whom: the scenario, and for a ratio the baseline it
+    is to. An unknown metric raises `DataError`.
+    """
+    from tco.scenario.metrics import AGAINST_BASELINE, METRICS, PRICED, priced_by
+    from tco.scenario.resolve import HEADLINE_SYSTEM
+    from tco.scenario.result import why_incomparable
+
+    refuse_unknown("metric", [metric], METRICS)
+    (own,) = evaluate_each([name], data, settings, variant, priced=False)
+    if metric not in AGAINST_BASELINE:
+        if baseline is not None:
+            raise DataError(
+                f"--baseline {baseline}: {metric} is held against none; "
+                f"{', '.join(AGAINST_BASELINE)} is"
+            )
+        return metric, [own]
+    (other,) = evaluate_each([baseline or HEADLINE_SYSTEM], data, settings, priced=False)
+    if (why := why_incomparable(own.result, other.result)) is not None:
+        raise DataError(f"{metric} of {name} says nothing: {why}; --baseline names another")
+    return priced_by(own.result.metrics) or priced_by(other.result.metrics) or PRICED[0], [
+        own,
+        other,
+    ]

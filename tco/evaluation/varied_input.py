@@ -1,0 +1,230 @@
+"""An input that is varied: what it is today, the unit it is told in, and the values at which it is
+looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import date
+from typing import NamedTuple
+
+import numpy as np
+
+from tco.core.errors import DataError, UsageError, located
+from tco.core.provenance import period
+from tco.core.trace import walk
+from tco.core.units import convert, parse_quantity
+from tco.evaluation.evaluation import Evaluation
+from tco.scenario.choices import DOCUMENTS, TEXTS
+from tco.scenario.resolve import Inputs, bounds
+from tco.system.chip_price import built_up
+
+DATE = "terms.date"  # the date of the prices: a text, and varied month by month
+# how many times smaller and larger than today's an input is sought, unless the user says where
+WIDE = 30.0
+AHEAD = 24  # months after its own that a date is sought in, unless the user says where
+MONTHS = 240  # at most: further prices are no more than the last ones known
+OPTIONS = ("--from", "--to")
+Ends = tuple[str | None, str | None]
+
+
+class VariedInput(NamedTuple):
+    """An input today: none where it has no value; the unit it is told in, and that of the bounds it
+    lies within.
+    """
+
+    value: float | None
+    unit: str
+    own_unit: str
+
+    @property
+    def stepwise(self) -> bool:
+        """Whether nothing lies between two neighbours of the values it is looked at."""
+        return False
+
+    def text(self, value: float) -> str:
+        """Return a value as `--set` takes it."""
+        return f"{value!r} {self.unit}".strip()
+
+    def plain(self, value: float) -> float | str:
+        """Return a value as documents carry it."""
+        return value
+
+
+class Moment(VariedInput):
+    """A date: its value is the number of its last day, and what is looked at are months."""
+
+    @property
+    def stepwise(self) -> bool:
+        """Prices are those of a month's last day."""
+        return True
+
+    def text(self, value: float) -> str:
+        """Return the month that ends with the day, else the day."""
+        day = date.fromordinal(int(value))
+        return f"{day:%Y-%m}" if day == end_of_month(month_number(day)) else f"{day:%Y-%m-%d}"
+
+    def plain(self, value: float) -> float | str:
+        """Return the date as documents carry it."""
+        return self.text(value)
+
+    def months_to(self, value: float) -> int:
+        """Return the months from today's date to another."""
+        one, other = (month_number(date.fromordinal(int(day))) for day in (self.value or 0, value))
+        return other - one
+
+
+def month_number(day: date) -> int:
+    """Return the number of a day's month."""
+    return day.year * 12 + day.month - 1
+
+
+def end_of_month(number: int) -> date:
+    """Return the last day of a month by its number."""
+    year, month = divmod(number, 12)
+    return period(f"{year:04}-{month + 1:02}").last
+
+
+def inputs_of(side: Evaluation) -> Inputs:
+    """Return the inputs of a side, to be read anew."""
+    return Inputs(side.catalogue, side.scenario, dict(side.settings), dict(side.variant))
+
+
+def amount_of(sides: Sequence[Evaluation], path: str) -> tuple[VariedInput, Sequence[Evaluation]]:
+    """Return an input as it is today, given or derived, and the sides it moves; an unknown path, or
+    one that is a text, raises `DataError`.
+    """
+    if path in TEXTS or path in DOCUMENTS:
+        raise DataError(f"--vary {path}: is a text, expected an input that is a number")
+    resting = [side for side in sides if path in side.result.inputs]
+    if resting:
+        given = resting[0].result.inputs[path]
+        value, unit = given.shown or (given.value, given.unit)
+        return VariedInput(value, unit, given.unit), resting
+    own = sides[0]
+    built = [
+        (side, found)
+        for side in sides
+        if path.endswith(".price") and (found := built_up(side)) is not None and found.path == path
+    ]
+    if built:
+        return VariedInput(built[0][1].value, "USD", "USD"), [side for side, _ in built]
+    for root in own.again({}, own.result.plan, trace=True).nodes.values():
+        for node in walk(root):
+            if node.path == path:
+                return VariedInput(float(node.value), node.unit, node.unit), [own]
+    unit = inputs_of(own).unit_of(path)
+    return VariedInput(None, unit, unit), [own]
+
+
+def moment_of(side: Evaluation) -> Moment:
+    """Return the date of a side's prices."""
+    return Moment(float(period(side.result.texts[DATE], DATE).last.toordinal()), "date", "date")
+
+
+def told_in(today: VariedInput, ends: Ends) -> VariedInput:
+    """Return an input in the unit the ends are given in, if they name another that it may have."""
+    named = next(
+        (
+            unit
+            for end in ends
+            if end is not None and (unit := end.strip().partition(" ")[2].strip())
+        ),
+        today.unit,
+    )
+    if named == today.unit:
+        return today
+    try:
+        value = None if today.value is None else convert(today.value, today.unit, named)
+    except DataError:  # the end itself is refused with what was expected
+        return today
+    return today._replace(value=value, unit=named)
+
+
+# ---------------------------------------------------------------- where it is looked at
+def ends_of(path: str, today: VariedInput, ends: Ends) -> tuple[float | None, float | None]:
+    """Return the ends that are given, in the unit the input is told in; what lies beyond the
+    input's bounds raises `DataError`.
+    """
+    least, most = (convert(bound, today.own_unit, today.unit) for bound in bounds(path))
+    found: list[float | None] = []
+    for text, option in zip(ends, OPTIONS, strict=True):
+        with located(f"{option} {text}: {path}"):
+            end = (
+                None if text is None else parse_quantity(text, today.unit)
+            )  # it names its own, as a size without one may be of two
+        found.append(end)
+    for end, option in zip(found, OPTIONS, strict=True):
+        if end is not None and not least <= end <= most:
+            raise DataError(
+                f"{option} {today.text(end)}: {path} lies within {least:g} to {today.text(most)}"
+            )
+    if None in found and not today.value:
+        value = "has no value" if today.value is None else "is zero"
+        raise UsageError(
+            f"--vary {path}: it {value} today; say where to look, with --from and --to in "
+            f"{today.unit or 'no unit'}"
+        )
+    return found[0], found[1]
+
+
+def search_interval(path: str, today: VariedInput, ends: Ends, wide: float) -> tuple[float, float]:
+    """Return the ends that are given, and in place of those that are not some that lie `wide` times
+    around today's value.
+    """
+    given = ends_of(path, today, ends)
+    least, most = (convert(bound, today.own_unit, today.unit) for bound in bounds(path))
+    value = today.value or 0.0
+    low = max(value / wide, least) if given[0] is None else given[0]
+    high = min(value * wide, most) if given[1] is None else given[1]
+    if low >= high:
+        raise UsageError(
+            f"--from {today.text(low)} --to {today.text(high)}: the range is reversed or empty"
+        )
+    return low, high
+
+
+def log_or_linear_grid(low: float, high: float, count: int) -> list[float]:
+    """Return values from one to another, in equal ratios where all are above zero."""
+    many = np.geomspace(low, high, count) if low > 0 else np.linspace(low, high, count)
+    return [low, *many[1:-1].tolist(), high]
+
+
+def input_grid(path: str, today: VariedInput, ends: Ends, count: int) -> list[float]:
+    """Return the values at which a metric is looked at, today's among them if it lies between the
+    ends.
+    """
+    low, high = search_interval(path, today, ends, WIDE)
+    values = log_or_linear_grid(low, high, count)
+    return sorted(
+        {*values, today.value} if today.value is not None and low < today.value < high else values
+    )
+
+
+def month_end_days(today: Moment, ends: Ends) -> list[float]:
+    """Return the last days of the months between two dates, an end that is a single day, and
+    today's date if it lies between.
+    """
+    own = date.fromordinal(int(today.value or 0))
+    given = [
+        None if end is None else period(end.strip(), f"{option} {end}: {DATE}")
+        for end, option in zip(ends, OPTIONS, strict=True)
+    ]
+    start = given[0].first if given[0] else own
+    end = given[1].last if given[1] else end_of_month(month_number(start) + AHEAD)
+    span = (
+        f"--from {ends[0] or today.text(own.toordinal())} --to "
+        f"{ends[1] or today.text(end.toordinal())}"
+    )
+    months = range(month_number(start), month_number(end) + 1)
+    if len(months) > MONTHS:
+        raise UsageError(f"{span}: {len(months)} months, expected {MONTHS} at most")
+    days = (
+        {end_of_month(month) for month in months}
+        | {own}
+        | {one.last for one in given if one is not None and one.first == one.last}
+    )
+    found = sorted(float(day.toordinal()) for day in days if start <= day <= end)
+    if len(found) < 2:
+        raise UsageError(f"{span}: the range is reversed or empty")
+    return found

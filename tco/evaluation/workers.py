@@ -1,0 +1,298 @@
+"""Numbered pieces of work, each a function of its number: done in this process, by others of this
+machine, or by those of a cluster.
+
+All stand on one ground: the program, and the data that each scenario sees, by hash. Equal ones
+compute the same bytes on one machine.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import logging
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache, partial
+from importlib import import_module
+from itertools import islice
+from pathlib import Path
+from typing import Any, NamedTuple
+from uuid import uuid4
+
+from tco import __version__
+from tco.catalog import Catalogue
+from tco.core.errors import DataError, TcoError, UsageError, library
+from tco.core.files import data_directory
+from tco.core.numeric_environment import agree, arithmetic
+
+Folders = tuple[str, ...]  # laid over the shipped data, in this order
+
+
+class Ground(NamedTuple):
+    """What a study was begun on."""
+
+    program: str  # version, and hash of the code
+    data: tuple[str, ...]  # hash of what is read through each of the folders
+    folders: tuple[Folders, ...]
+
+    def standing(self) -> Ground:
+        """Return what runs here, and the data that the same folders give here."""
+        return ground_on(self.folders)
+
+    def why_stranger(self, other: Ground) -> str | None:
+        """Say what differs, if anything does."""
+        if other.program != self.program:
+            return f"runs tco {other.program}, the study was begun by {self.program}"
+        if other.data != self.data:
+            return (
+                f"has data {' '.join(dict.fromkeys(other.data))}, the study was begun on "
+                f"{' '.join(dict.fromkeys(self.data))}"
+            )
+        return None
+
+
+def ground_on(folders: tuple[Folders, ...]) -> Ground:
+    """Return what an answer that is made here rests on."""
+    return Ground(program(), tuple(data_hash(one) for one in folders), folders)
+
+
+@cache
+def program() -> str:
+    """Return version and hash of the program that runs: equal ones compute the same."""
+    digest = hashlib.sha256()
+    home = Path(__file__).resolve().parents[1]
+    for path in sorted(home.rglob("*.py")):
+        digest.update(path.relative_to(home).as_posix().encode() + b"\0" + path.read_bytes())
+    return f"{__version__}+{digest.hexdigest()[:12]}"
+
+
+@cache
+def catalogue_on(folders: Folders, anchors: tuple[Any, ...] = ()) -> Catalogue:
+    """Return the catalogue with some folders laid over it and some runs that move its answers, read
+    once.
+    """
+    found = Catalogue(Path(folder) for folder in folders)
+    found.anchors = anchors
+    return found
+
+
+def data_hash(folders: Folders) -> str:
+    """Return the hash of the data that a scenario sees here."""
+    catalogue = catalogue_on(folders)
+    found: str = catalogue.once("hash", catalogue.hash)
+    return found
+
+
+def folders_of(catalogue: Catalogue) -> Folders:
+    """Return the folders that are laid over the shipped data in a catalogue."""
+    return tuple(
+        str(folder.resolve()) for folder in catalogue.folders if folder != data_directory()
+    )
+
+
+PATIENCE = 10.0  # seconds a scheduler has to answer
+ARRIVAL = 60.0  # seconds the first worker has to come
+# pieces handed out for each thread: enough that none waits, few enough that none is forgotten
+AHEAD = 3
+Make = Callable[[int], Any]
+Figures = tuple[float | None, ...]
+
+
+class Piece(NamedTuple):
+    """A piece of work that is done."""
+
+    number: int
+    made: Any
+    arithmetic: str  # of who made it
+
+
+class Progress(NamedTuple):
+    """How far a study is."""
+
+    cases: int
+    found: int  # in the folder when it began
+    made: int  # since
+    partitions: int  # of which there are ...
+    finished: int
+
+
+def done_by(
+    workers: int | None,
+    cluster: str | None,
+    ground: Callable[[], Ground],
+    ask: Callable[[], Figures],
+    make: Make,
+    numbers: Iterable[int],
+) -> Iterator[Piece]:
+    """Yield what was made of each number, as it is made: by so many workers of this machine, or by
+    those of a scheduler.
+
+    `ask` gives some figures of the study, in which workers with another arithmetic must agree.
+    """
+    if workers is not None and workers < 1:
+        raise UsageError(f"--workers {workers}: expected one or more")
+    if workers is not None and cluster is not None:
+        raise UsageError(
+            "--workers starts workers on this machine, --cluster takes those of a scheduler: give "
+            "one of them"
+        )
+    if workers is None and cluster is None:
+        return (Piece(number, make(number), arithmetic()) for number in numbers)
+    own = ground()
+    return made_by_others(
+        workers, cluster, own, partial(on_ground, own, ask, ask(), arithmetic(), make), numbers
+    )
+
+
+def on_ground(
+    ground: Ground,
+    ask: Callable[[], Figures],
+    figures: Figures,
+    made_with: str,
+    make: Make,
+    number: int,
+) -> Piece:
+    """Make a piece, as a worker does: one that came late has not been asked yet what it runs.
+
+    Where another numpy or other instructions make other figures than those that `ask` gave with an
+    arithmetic, none is made.
+    """
+    if (why := ground.why_stranger(ground.standing())) is not None:
+        raise DataError(f"a worker {why}; install the same on all")
+    if arithmetic() != made_with and not agree(ask(), figures):
+        raise DataError(
+            f"a worker with {arithmetic()} computes other figures than {made_with}; install the "
+            "same on all"
+        )
+    return Piece(number, make(number), arithmetic())
+
+
+# ---------------------------------------------------------------- workers of Dask
+def made_by_others(
+    workers: int | None, cluster: str | None, ground: Ground, make: Make, numbers: Iterable[int]
+) -> Iterator[Piece]:
+    """Yield pieces as workers make them; those that run another program or see other data are
+    refused by name.
+    """
+    with connected(workers, cluster) as client:
+        for address, found in sorted(client.run(ground.standing, on_error="return").items()):
+            why = (
+                f"cannot run this program ({type(found).__name__}: {found})"
+                if isinstance(found, BaseException)
+                else ground.why_stranger(found)
+            )
+            if why is not None:
+                raise DataError(f"the worker {address} {why}; install the same on all")
+        yield from handed_out(client, make, iter(numbers))
+
+
+def dask() -> Any:
+    """Return `distributed`, whose functions say nothing of their types."""
+    return library("distributed", "sharing work among processes", "cluster")
+
+
+@contextlib.contextmanager
+def connected(workers: int | None, cluster: str | None) -> Iterator[Any]:
+    """Give a client of a scheduler, or of workers of this machine that end with it."""
+    distributed = dask()
+    for name in (
+        "distributed",
+        "distributed.worker",
+        "distributed.scheduler",
+        "distributed.nanny",
+        "distributed.client",
+        "tornado.application",
+    ):
+        logging.getLogger(name).setLevel(logging.CRITICAL)
+    with contextlib.ExitStack() as held, warnings.catch_warnings():
+        warnings.simplefilter(
+            "ignore"
+        )  # of other versions of libraries: what counts is told by hash
+        if cluster is None:
+            own = distributed.LocalCluster(
+                n_workers=workers,
+                threads_per_worker=1,
+                processes=True,
+                dashboard_address=None,
+                memory_limit=None,
+                silence_logs=logging.CRITICAL,
+            )
+            address = held.enter_context(own)
+        else:
+            address = cluster
+            refuse_unspoken(distributed, cluster)
+        try:
+            client = distributed.Client(address, timeout=PATIENCE, set_as_default=False)
+        except (OSError, TimeoutError, ValueError) as error:
+            raise UsageError(
+                f"--cluster {cluster}: no scheduler answers ({error or type(error).__name__}); "
+                "expected tcp://HOST:8786 or tls://HOST:8786"
+            ) from None
+        held.enter_context(client)
+        try:
+            client.wait_for_workers(1, timeout=ARRIVAL)
+        except TimeoutError:
+            raise UsageError(
+                f"--cluster {cluster}: no worker came within {ARRIVAL:.0f} seconds"
+            ) from None
+        yield client
+
+
+def refuse_unspoken(distributed: Any, address: str) -> None:
+    """Refuse an address that Dask does not speak to; what TLS needs is read from its own
+    configuration.
+    """
+    scheme, colons, _ = address.partition("://")
+    known = sorted(import_module("distributed.comm.registry").backends)
+    if colons and scheme not in known:
+        raise UsageError(
+            f"--cluster {address}: no scheduler answers to the scheme {scheme!r}; expected one of "
+            f"{', '.join(known)}"
+        )
+    if (
+        scheme == "tls"
+        and distributed.Security().get_connection_args("client").get("ssl_context") is None
+    ):
+        wanted = ", ".join(
+            f"DASK_DISTRIBUTED__COMM__TLS__{one}"
+            for one in ("CA_FILE", "CLIENT__CERT", "CLIENT__KEY")
+        )
+        raise UsageError(
+            f"--cluster {address}: needs certificates in Dask's configuration: {wanted}"
+        )
+
+
+def handed_out(client: Any, make: Make, numbers: Iterator[int]) -> Iterator[Piece]:
+    """Hand out pieces, a few ahead of those made; one whose worker is lost goes to another."""
+    run = uuid4().hex[:8]
+
+    def ask(number: int) -> Any:
+        return client.submit(make, number, key=f"tco-{run}-{number}", pure=False)
+
+    threads = max(sum(client.nthreads().values()), 1)
+    waiting = dask().as_completed(
+        [ask(number) for number in islice(numbers, AHEAD * threads)], loop=client.loop
+    )
+    try:
+        for future in waiting:
+            yield worker_result(future)
+            for number in islice(numbers, 1):
+                waiting.add(ask(number))
+    finally:
+        client.cancel(list(waiting.futures), force=True)
+
+
+def worker_result(future: Any) -> Any:
+    """Return what a worker has made."""
+    try:
+        return future.result()
+    except TcoError:
+        raise
+    except dask().KilledWorker as error:
+        raise UsageError(
+            f"workers died again and again over one piece of the work ({error})"
+        ) from None
+    except Exception as error:
+        if type(error).__name__ in ("CancelledError", "FutureCancelledError", "CommClosedError"):
+            raise UsageError("the scheduler is lost") from None
+        raise

@@ -1,0 +1,101 @@
+"""Paces: what the algorithms of a group take of whatever is sent, so that the quickest of many
+sizes is found without timing each anew.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tco.core.formula import MANY, extent, stack_terms
+from tco.fabric import collective_costs as cost
+from tco.fabric.collective_times import GroupLinks
+from tco.fabric.collectives import algorithms_for, timings_of_available
+from tco.fabric.links import Links
+
+
+class Paces(NamedTuple):
+    """What the algorithms of a group take whatever they send, each field with an axis of the
+    algorithms in front of all others.
+    """
+
+    latency: Any  # without end where a group does not have the algorithm
+    each: Any  # on the wire, of one byte or token
+    chunk: Any  # zero where the transfer is in one piece
+
+
+def evenly(links: Links, operation: str) -> bool:
+    """Say whether times grow evenly with what is on the wire: not where the caller of a library
+    stages what it sends.
+    """
+    return operation not in links.library.called
+
+
+def paces_of(at: GroupLinks, operation: str, one: Any) -> Paces:
+    """Return the paces of the algorithms that the library of the links offers a group, but of those
+    that another one beats at any size.
+
+    `one` is the least there is to send: a byte, or one of the `Tokens` of a rank.
+    """
+    timings = list(
+        timings_of_available(at, operation, algorithms_for(at, operation, one), one).values()
+    )
+    axes = extent(value for timing in timings for value in (timing.time, timing.chunk))[0]
+    never = [np.isinf(timing.time) for timing in timings]
+    latencies = [
+        np.where(ends, np.inf, timing.latency) if np.any(ends) else timing.latency
+        for ends, timing in zip(never, timings, strict=True)
+    ]
+    found = Paces(
+        *(
+            stack_terms(terms, axes)
+            for terms in (latencies, [one.wire for one in timings], [one.chunk for one in timings])
+        )
+    )
+    kept = undominated_algorithms(found)
+    return Paces(*(field[kept] for field in found)) if len(kept) < len(timings) else found
+
+
+def undominated_algorithms(paces: Paces) -> list[int]:
+    """Return the places of algorithms that no other is at least as quick as in all that makes its
+    time, for every group.
+    """
+    count = len(paces.latency)
+    beats = np.ones((count, count), dtype=bool)
+    for field in paces:
+        flat = field.reshape(count, -1)
+        beats &= (flat[:, None] <= flat[None]).all(axis=2)
+    equal = beats & beats.T
+    beats &= ~(
+        equal & (np.arange(count)[:, None] >= np.arange(count))
+    )  # of equals the first one stays
+    return [int(place) for place in np.flatnonzero(~beats.any(axis=0))]
+
+
+def in_front(field: Any, axes: int) -> Any:
+    """Return a field of paces with its axis of algorithms in front of as many axes as what is sent
+    has at least.
+    """
+    missing = axes - (field.ndim - 1)
+    return field.reshape(len(field), *[1] * missing, *field.shape[1:]) if missing > 0 else field
+
+
+def shortest_collective_time(paces: Paces, amount: Any) -> Any:
+    """Return the time of the quickest algorithm for some bytes, or tokens; large arrays are taken
+    one algorithm by one.
+    """
+    paces = Paces(*(in_front(field, np.ndim(amount)) for field in paces))
+    if extent((amount, paces.latency))[1] <= MANY:
+        found = cost.pipelined_time(paces.latency, paces.each * amount, paces.chunk)
+        return np.minimum.reduce(found)
+    times = (
+        cost.pipelined_time(latency, each * amount, chunk)
+        if np.any(chunk)
+        else cost.direct_time(latency, each * amount)
+        for latency, each, chunk in zip(*paces, strict=True)
+    )
+    least = next(times)
+    for time in times:
+        least = np.minimum(least, time)
+    return least

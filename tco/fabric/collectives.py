@@ -1,0 +1,445 @@
+"""The algorithms of each collective on a group of chips, and the choice of the cheapest.
+
+Which algorithms exist is structure: rings, trees and direct exchanges behind switches, in-switch
+reduction where the switches add up, bucket rings on the slice of a torus. Where chips and switches
+forward for each other, an exchange goes straight to its place in a single phase; hierarchical ones
+cross to the paired chip first. A group inside one domain meets no outside tier: its bytes and steps
+are zero there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tco.core.errors import unknown
+from tco.core.formula import everywhere, least, minimum, somewhere, total
+from tco.core.trace import scope
+from tco.fabric import collective_costs as cost
+from tco.fabric.collective_times import (
+    AlgorithmTiming,
+    GroupLinks,
+    Ways,
+    at_once,
+    pipelined,
+    straight_latency,
+    timing_where_possible,
+    wire,
+)
+from tco.fabric.expert_exchange import expert_ways
+from tco.fabric.libraries import EXCHANGES, NotOfferedError, nothing_offered
+from tco.fabric.links import Links, RankGroup, links_for, rank_group, worlds_of
+
+OPERATIONS = ("all-reduce", "all-gather", "reduce-scatter", "all-to-all", "broadcast", "send-recv")
+PHASES = {
+    "all-reduce": 2,
+    "all-gather": 1,
+    "reduce-scatter": 1,
+    "broadcast": 1,
+}  # times that ranks double their way through a group
+SOME, VAST = 1e6, 1e15  # bytes
+DECADES = 12.0  # of buffers from one byte on, which a bisection halves
+HALVINGS = 50
+
+
+def algorithms_for(at: GroupLinks, operation: str, size: Any) -> Ways:
+    """Return the algorithms that the fabric allows for an operation of some bytes, in expert
+    exchanges of some `Tokens`.
+    """
+    makers: dict[str, Callable[[GroupLinks, Any], Ways]] = {
+        "all-reduce": all_reduce,
+        "all-gather": partial(one_pass, reduces=False),
+        "reduce-scatter": partial(one_pass, reduces=True),
+        "all-to-all": all_to_all_algorithms,
+        "broadcast": broadcast,
+        "send-recv": send_receive,
+        **{name: partial(expert_ways, name) for name in EXCHANGES},
+    }
+    if operation not in makers:
+        raise unknown("operation", operation, makers, "--op")
+    return makers[operation](signalled(at, operation), size)
+
+
+def signalled(at: GroupLinks, operation: str) -> GroupLinks:
+    """Return a group whose collectives start with the signals by which their transfers double
+    through all ranks, where they do.
+    """
+    doubling, t = at.links.doubling, at.links.latencies
+    if doubling is None or operation not in PHASES:
+        return at
+    signals = cost.doublings_time(PHASES[operation], at.group.ranks, doubling.ranks, doubling.step)
+    longer = t._replace(
+        start=total("signalled_start", [t.start, signals]),
+        direct_start=total("signalled_start", [t.direct_start, signals]),
+    )
+    return at._replace(links=at.links._replace(latencies=longer))
+
+
+def with_caller_overhead(
+    at: GroupLinks, operation: str, timing: AlgorithmTiming, size: Any
+) -> AlgorithmTiming:
+    """Return a timing with what the caller of the library adds."""
+    library = at.links.library
+    if library.overhead is None or operation not in library.called:
+        return timing
+    over = cost.caller_time(library.overhead, size, library.staged)
+    return timing._replace(time=total("called", [timing.time, over]), call=over)
+
+
+def timings_of_available(
+    at: GroupLinks, operation: str, found: Ways, size: Any
+) -> dict[str, AlgorithmTiming]:
+    """Return the timing of the algorithms that the library offers a group; where only some of many
+    groups have one, it takes the others forever.
+    """
+    library, made = at.links.library, {}
+    apart = at.group.domains > 1
+    for name, way in found.items():
+        if not library.offered(operation, name):
+            continue
+        with scope(name):
+            if library.anywhere(operation, name) or not somewhere(apart):
+                made[name] = with_caller_overhead(at, operation, way(), size)
+            elif not everywhere(apart):
+                made[name] = with_caller_overhead(
+                    at, operation, timing_where_possible(way(), 1.0 - apart), size
+                )
+    if not made:
+        raise nothing_offered(library, operation, found)
+    return made
+
+
+def fastest_algorithm_time(
+    at: GroupLinks, operation: str, size: Any, name: str | None = None
+) -> Any:
+    """Return the time of the quickest algorithm that the library of the links offers a group, or of
+    one it shall take.
+
+    `size` is the whole buffer as nccl-tests counts it, in expert exchanges the `Tokens` of a rank.
+    """
+    with scope(operation):
+        found = algorithms_for(at, operation, size)
+        if name is not None:
+            found = {name: algorithm_named(found, operation, name)}
+        return least(
+            "quickest",
+            [timing.time for timing in timings_of_available(at, operation, found, size).values()],
+        )
+
+
+def algorithm_named(found: Ways, operation: str, name: str) -> Callable[[], AlgorithmTiming]:
+    """Return one algorithm of an operation; one that the fabric does not have raises `DataError`."""
+    if name not in found:
+        raise NotOfferedError(str(unknown("algorithm", name, found, f"{operation} on this fabric")))
+    return found[name]
+
+
+def cheapest(links: Links, operation: str, ranks: Any, size: Any) -> Any:
+    """Return the time of the quickest algorithm that the library of the links offers consecutive
+    ranks.
+    """
+    return fastest_algorithm_time(reach(links, rank_group(links, ranks)), operation, size)
+
+
+def half_rate(links: Links, operation: str, group: RankGroup, name: str) -> Any:
+    """Return the buffer with which an algorithm reaches half of its rate on a vast one, from its
+    time on three sizes.
+    """
+    at = reach(links, group)
+    empty, some, vast = (
+        with_caller_overhead(
+            at,
+            operation,
+            algorithm_named(algorithms_for(at, operation, size), operation, name)(),
+            size,
+        ).time
+        for size in (0.0, SOME, VAST)
+    )
+    return cost.half_rate_size(empty, cost.algorithm_bandwidth(VAST, vast), SOME, some)
+
+
+def doubling_size(links: Links, operation: str, ranks: Any) -> float:
+    """Return the buffer of a rank with which a collective takes twice as long as an empty one:
+    beyond it most of the time grows with it.
+    """
+    low, high = 0.0, DECADES
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2
+        below = cheapest(links, operation, ranks, 10**middle) < 2 * cheapest(
+            links, operation, ranks, 0.0
+        )
+        low, high = (middle, high) if below else (low, middle)
+    return float(10**low)
+
+
+def reach(links: Links, group: RankGroup) -> GroupLinks:
+    """Return how a group reaches its domains."""
+    t, worlds = links.latencies, worlds_of(links, group)
+    group = group._replace(worlds=worlds)
+    rate = cost.outside_rate(worlds, links.crossing, links.network)
+    straight = step = cost.scope_latency(worlds, 1, t.crossing_step, t.network_step)
+    if t.forwarded_step is not None:
+        within = cost.scope_latency(group.per_domain, 1, t.crossing_step, t.forwarded_step)
+        straight = cost.scope_latency(worlds, 1, within, t.network_step)
+    return GroupLinks(links_for(links, group), group, rate, step, straight)
+
+
+def halvings(parts: Any) -> Any:
+    """Return the steps of halving some parts down to one."""
+    return np.ceil(np.log2(parts) - 1e-9)
+
+
+class Shares(NamedTuple):
+    """Bytes of a rank that stay in its domain and that leave it, in algorithms where each rank owns
+    a part of the buffer.
+    """
+
+    passes: int  # one gathers or scatters, two reduce to all
+    reduces: bool
+    inner: Any
+    outer: Any
+
+
+def bytes_per_tier(at: GroupLinks, size: Any, passes: int, reduces: bool) -> Shares:
+    """Return what each rank of a group sends."""
+    inner, outer = (
+        cost.ring_bytes(size, at.group.ranks, passes),
+        cost.outer_share(size, at.group.domains, at.group.per_domain, passes),
+    )
+    return Shares(passes, reduces, inner, outer)
+
+
+def ring_wire(at: GroupLinks, share: Shares) -> Any:
+    """Return the time on the wire of rings and trees."""
+    return cost.wire_time(share.inner, at.links.inside, share.outer, at.rate)
+
+
+def ring(at: GroupLinks, share: Shares, wire: Any) -> AlgorithmTiming:
+    """Return the timing of a pipelined ring over both tiers."""
+    t, group = at.links.latencies, at.group
+    latency = cost.ring_latency(t.start, share.passes, group.ranks, group.domains, t.step, at.step)
+    return pipelined(at, latency, wire, group.ranks - 1 if share.reduces else None)
+
+
+def halving(at: GroupLinks, share: Shares, wire: Any) -> AlgorithmTiming:
+    """Return the timing of recursive halving and doubling."""
+    t, group = at.links.latencies, at.group
+    latency = cost.halving_latency(
+        t.start, share.passes, group.per_domain, group.domains, t.step, at.step
+    )
+    return pipelined(
+        at,
+        latency,
+        wire,
+        halvings(group.per_domain) + halvings(group.domains) if share.reduces else None,
+    )
+
+
+def direct(at: GroupLinks, share: Shares) -> AlgorithmTiming:
+    """Return the timing of direct exchanges, a phase for each pass, every rank talking to all of
+    its domain and to its pairs in others.
+    """
+    t, group = at.links.latencies, at.group
+    wire = cost.wire_time(share.inner, at.links.direct, share.outer, at.rate)
+    latency = cost.direct_latency(
+        t.direct_start, share.passes, group.ranks, group.domains, t.far_step, at.step
+    )
+    adding = (
+        minimum(group.ranks - group.domains, 1) + minimum(group.domains - 1, 1)
+        if share.reduces
+        else None
+    )
+    return at_once(at, t.direct_start, latency, wire, adding)
+
+
+def forwarded(at: GroupLinks, size: Any, share: Shares) -> AlgorithmTiming:
+    """Return the timing of exchanges straight to every place, a phase for each pass, forwarded by
+    the chips and switches on the way.
+    """
+    t, group = at.links.latencies, at.group
+    outer = cost.outer_exchange(size, group.ranks, group.per_domain, share.passes)
+    latency = straight_latency(at, t.direct_start, share.passes, t.far_step)
+    rate = at.links.direct if at.links.torus is None else at.links.spread
+    adding = minimum(group.ranks - 1, 1) if share.reduces else None
+    return at_once(at, t.direct_start, latency, wire(at, share.inner, outer, rate), adding)
+
+
+def bucket(at: GroupLinks, size: Any, share: Shares) -> AlgorithmTiming:
+    """Return the timing of bucket rings over the dimensions of a torus, one after the other, and at
+    last over several tori.
+    """
+    before, phases = 1, []
+    for ring_size, link, closed in at.links.rings:
+        phases.append(cost.bucket_time(size, ring_size, before, share.passes, link, closed))
+        before = before * ring_size
+    phases.append(cost.wire_time(0.0, at.links.inside, share.outer, at.rate))
+    return pipelined(
+        at,
+        bucket_latency(at, share.passes),
+        total("bucket_wire", phases),
+        adding_steps(at) if share.reduces else None,
+    )
+
+
+def bucket_all(at: GroupLinks, share: Shares) -> AlgorithmTiming:
+    """Return the timing of bucket rings with the data split over rotated orders, all dimensions
+    busy at once.
+    """
+    return pipelined(
+        at,
+        bucket_latency(at, share.passes),
+        ring_wire(at, share),
+        adding_steps(at) if share.reduces else None,
+    )
+
+
+def bucket_latency(at: GroupLinks, passes: int) -> Any:
+    """Return the latency of bucket rings: steps to neighbours over all dimensions, and over the
+    network between tori.
+    """
+    t = at.links.latencies
+    inside = cost.torus_latency(t.start, passes, at.links.steps, t.near_step)
+    return cost.ring_latency(
+        inside, passes, at.group.domains, at.group.domains, t.near_step, at.step
+    )
+
+
+def adding_steps(at: GroupLinks) -> Any:
+    """Return the steps of bucket rings that add up."""
+    return at.links.steps + at.group.domains - 1
+
+
+def tree(at: GroupLinks, share: Shares, wire: Any) -> AlgorithmTiming:
+    """Return the timing of a tree up and down: chains inside boards, binary above them."""
+    t, group, board = at.links.latencies, at.group, at.links.board
+    latency = cost.tree_latency(
+        t.start, share.passes, group.per_domain, board, group.domains, t.step, at.step
+    )
+    return pipelined(at, latency, wire, cost.tree_depth(group.per_domain, board, group.domains))
+
+
+def one_pass(at: GroupLinks, size: Any, reduces: bool) -> Ways:
+    """All-gather and reduce-scatter."""
+    share = bytes_per_tier(at, size, 1, reduces)
+    if at.links.rings:
+        return {
+            "bucket": lambda: bucket(at, size, share),
+            "bucket, all dimensions": lambda: bucket_all(at, share),
+            "direct": lambda: forwarded(at, size, share),
+        }
+    found = {
+        "ring": lambda: ring(at, share, ring_wire(at, share)),
+        "recursive doubling": lambda: halving(at, share, ring_wire(at, share)),
+        "direct": lambda: direct(at, share),
+    }
+    if at.links.latencies.forwarded_step is not None:
+        found["direct, forwarded"] = lambda: forwarded(at, size, share)
+    return found
+
+
+def all_reduce(at: GroupLinks, size: Any) -> Ways:
+    """All-reduce."""
+    share = bytes_per_tier(at, size, 2, True)
+    if at.links.rings:
+        return {
+            "bucket": lambda: bucket(at, size, share),
+            "bucket, all dimensions": lambda: bucket_all(at, share),
+            "one-shot": lambda: one_shot(at, size),
+            "two-shot": lambda: forwarded(at, size, share),
+        }
+    wire = ring_wire(at, share)
+    found = {
+        "ring": lambda: ring(at, share, wire),
+        "tree": lambda: tree(at, share, wire),
+        "halving-doubling": lambda: halving(at, share, wire),
+        "one-shot": lambda: one_shot(at, size),
+        "two-shot": lambda: direct(at, share),
+    }
+    if at.links.latencies.forwarded_step is not None:
+        found["two-shot, forwarded"] = lambda: forwarded(at, size, share)
+    if somewhere(at.links.reduces):
+        found["in-network"] = lambda: in_network(at, size)
+    return found
+
+
+def one_shot(at: GroupLinks, size: Any) -> AlgorithmTiming:
+    """Return the timing of every rank reading the whole buffer of every other."""
+    t = at.links.latencies
+    everything, across = (
+        cost.one_shot_bytes(size, at.group.ranks),
+        cost.one_shot_crossing(size, at.group.ranks, at.group.per_domain),
+    )
+    latency = straight_latency(at, t.direct_start, 1, t.far_step)
+    wire = cost.wire_time(
+        everything, at.links.direct if at.links.torus is None else at.links.spread, across, at.rate
+    )
+    return at_once(at, t.direct_start, latency, wire, minimum(at.group.ranks - 1, 1))
+
+
+def in_network(at: GroupLinks, size: Any) -> AlgorithmTiming:
+    """Return the timing of a reduction in the switches."""
+    t = at.links.latencies
+    inner, outer = (
+        cost.in_network_bytes(size, at.group.per_domain),
+        cost.outer_share(size, at.group.domains, at.group.per_domain, 2),
+    )
+    wire = cost.wire_time(inner, at.links.direct, outer, at.rate)
+    timing = pipelined(
+        at, cost.in_network_latency_of(t.start, t.in_network, at.group.domains, at.step), wire
+    )
+    return (
+        timing if everywhere(at.links.reduces) else timing_where_possible(timing, at.links.reduces)
+    )
+
+
+def all_to_all_algorithms(at: GroupLinks, size: Any) -> Ways:
+    """All-to-all. Its latency as measured grows with log2 N, as that of Bruck's algorithm, which
+    moves log2(N)/2 buffers: that is not offered.
+    """
+    t = at.links.latencies
+    inner = cost.inner_exchange(size, at.group.ranks, at.group.per_domain)
+    outer = cost.outer_exchange(size, at.group.ranks, at.group.per_domain)
+    latency = cost.exchange_latency(t.start, at.group.ranks, at.group.domains, t.step, at.straight)
+    return {"pairwise": lambda: pipelined(at, latency, wire(at, inner, outer, at.links.pairwise))}
+
+
+def broadcast(at: GroupLinks, size: Any) -> Ways:
+    """Broadcast: the whole buffer passes every rank once, pipelined, along a ring or down a tree."""
+    t, group = at.links.latencies, at.group
+
+    def wire() -> Any:
+        return cost.wire_time(
+            size,
+            at.links.inside,
+            cost.broadcast_crossing(size, group.domains, group.per_domain),
+            at.rate,
+        )
+
+    return {
+        "ring": lambda: pipelined(
+            at, cost.ring_latency(t.start, 1, group.ranks, group.domains, t.step, at.step), wire()
+        ),
+        "tree": lambda: pipelined(
+            at,
+            cost.halving_latency(t.start, 1, group.per_domain, group.domains, t.step, at.step),
+            wire(),
+        ),
+    }
+
+
+def send_receive(at: GroupLinks, size: Any) -> Ways:
+    """Point to point, within a domain or to the next one."""
+    t = at.links.latencies
+
+    def straight() -> AlgorithmTiming:
+        latency = straight_latency(at, t.start, 1, t.step)
+        across, staying = (
+            cost.crossing_bytes(size, at.group.domains),
+            cost.staying_bytes(size, at.group.domains),
+        )
+        return at_once(at, t.start, latency, wire(at, staying, across, at.links.inside))
+
+    return {"direct": straight}

@@ -1,0 +1,118 @@
+"""Expert exchanges: dispatch and combine of tokens, each copy sent by itself, or once to a rank or
+domain and copied there.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tco.core.formula import greatest
+from tco.fabric import collective_costs as cost
+from tco.fabric.collective_times import AlgorithmTiming, GroupLinks, Ways, wire
+from tco.fabric.libraries import COPIED
+
+
+class Tokens(NamedTuple):
+    """What a rank sends to experts: tokens of some bytes, the experts of each, and the groups of
+    experts its routing is limited to.
+    """
+
+    count: Any
+    bytes: Any  # of one token
+    active: Any
+    groups: int = 0  # of experts; none where routing is not limited
+    drawn: int = 0  # groups a token may reach
+    cores: Any = None  # that copy tokens; none: as many as the library takes
+
+
+def units_reached_per_token(tokens: Tokens, units: Any) -> Any:
+    """Return the distinct units, of equal shares of the experts, that the experts of a token fall
+    on.
+    """
+    if not tokens.groups:
+        return cost.distinct_places(units, tokens.active)
+    missed: Any = 1.0
+    for drawn in range(tokens.drawn):
+        missed = cost.missed_share(missed, units, tokens.groups, drawn)
+    return cost.limited_places(units, missed, tokens.groups, tokens.drawn, tokens.active)
+
+
+def expert_ways(operation: str, at: GroupLinks, tokens: Tokens) -> Ways:
+    """Dispatch or combine of expert tokens: each copy sent by itself, or once to a rank or domain
+    and copied there by cores or by DMA engines.
+    """
+    group = at.group
+
+    def low_latency_timing() -> AlgorithmTiming:
+        inside, outside = (group.per_domain - 1) / group.ranks, (group.domains - 1) / group.domains
+        kept, left = (
+            cost.scattered_bytes(tokens.count, tokens.active, tokens.bytes, share)
+            for share in (inside, outside)
+        )
+        return exchanged(at, 1, at.straight, wire(at, kept, left, at.links.spread), 0.0)
+
+    def once(copied: bool) -> AlgorithmTiming:
+        near, outside = (
+            (group.per_domain - 1) / group.per_domain,
+            (group.domains - 1) / group.domains,
+        )
+        ranks = units_reached_per_token(tokens, group.ranks)
+        kept, left = (
+            cost.scattered_bytes(tokens.count, reached, tokens.bytes, share)
+            for reached, share in (
+                (ranks, near),
+                (units_reached_per_token(tokens, group.domains), outside),
+            )
+        )
+        copying: Any = 0.0
+        if copied:
+            cores = at.links.library.cores if tokens.cores is None else tokens.cores
+            copying = cost.copy_time(tokens.count, tokens.bytes, ranks, cores, at.links.copy_rate)
+        return exchanged(
+            at,
+            at.links.library.kernels[operation],
+            at.step,
+            wire(at, kept, left, at.links.spread),
+            copying,
+        )
+
+    found = {"low-latency": low_latency_timing}
+    if operation in at.links.library.kernels:
+        found["normal, by DMA"] = partial(once, copied=False)
+        if at.links.library.cores is not None:
+            found[COPIED] = partial(once, copied=True)
+    return found
+
+
+def reported_bytes(at: GroupLinks, size: Any) -> Any:
+    """Return the bytes a library divides by the time: the buffer, or the copies of a rank's tokens
+    that reach other domains, else ranks.
+    """
+    if not isinstance(size, Tokens):
+        return size
+    across = np.asarray(at.group.domains) > 1
+    return cost.received_bytes(
+        size.count,
+        size.bytes,
+        units_reached_per_token(size, np.where(across, at.group.domains, at.group.ranks)),
+    )
+
+
+def exchanged(at: GroupLinks, kernels: Any, step: Any, wire: Any, copying: Any) -> AlgorithmTiming:
+    """Return the timing of an expert exchange in some kernels."""
+    kernel, network = at.links.latencies.expert_kernel, cost.only_if_shared(step, at.group.domains)
+    latency, moving = (
+        cost.expert_latency(kernels, kernel, network),
+        greatest("moving", (wire, copying)),
+    )
+    return AlgorithmTiming(
+        cost.direct_time(latency, moving),
+        cost.scaled_latency(kernel, kernels),
+        latency,
+        latency,
+        moving,
+        kernels=kernels,
+    )

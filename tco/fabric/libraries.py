@@ -1,0 +1,210 @@
+"""Libraries of collectives: which algorithms each offers for an operation, as data.
+
+A library may extend another, so that an engine's own kernels stand beside those of the library
+under them. What is not offered may be shown as a candidate and is never chosen. `best` offers
+whatever a fabric allows: what a future library could reach.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+from tco.catalog import Catalogue
+from tco.core.errors import DataError, unknown
+from tco.fabric.collective_costs import token_bytes
+
+FOLDER = "libraries"
+EXCHANGES = ("dispatch", "combine")
+COPIED = "normal"  # the way of an expert exchange in which cores copy tokens
+Offers = Mapping[
+    str, Mapping[str, bool]
+]  # by operation and algorithm: whether groups of several domains have it too
+
+
+class CollectiveLibrary(NamedTuple):
+    """What a library offers, and what it adds to the time of the fabric."""
+
+    id: str
+    name: str
+    offers: Offers
+    every: bool = False  # offers whatever the fabric allows
+    caller: str = ""  # owner of what a caller adds
+    called: tuple[str, ...] = ()  # operations it adds that to
+    exchange: str = ""  # owner of the practice of expert exchanges
+    overhead: Any = None  # the caller's, of a collective
+    staged: Any = None  # the caller's, of each byte
+    cores: Any = None  # that copy tokens in an expert exchange
+    kernels: Mapping[str, Any] = {}  # of an expert exchange that forwards tokens, by operation
+    formats: Mapping[
+        str, tuple[float, float, float]
+    ] = {}  # of tokens on the wire: bytes of an element, of a scale, elements of a block
+
+    def offered(self, operation: str, algorithm: str) -> bool:
+        """Say whether an algorithm of an operation is offered to groups inside one domain, if not
+        to all.
+        """
+        return self.every or algorithm in self.offers.get(operation, ())
+
+    def anywhere(self, operation: str, algorithm: str) -> bool:
+        """Say whether it is offered to groups of several domains too."""
+        return self.every or self.offers.get(operation, {}).get(algorithm, False)
+
+
+def read_library(catalogue: Catalogue, name: str) -> CollectiveLibrary:
+    """Return a library by its id, with the one it extends; an unknown one raises `DataError`."""
+
+    def read() -> CollectiveLibrary:
+        path, document = catalogue.document(FOLDER, name, "library")
+        if catalogue.is_overlay(path):  # shipped files are checked before they are shipped
+            from tco.catalog.schema import LibrarySchema, expect
+
+            expect(LibrarySchema, path, document)
+        inside, anywhere = (
+            {
+                operation: dict.fromkeys(names, wide)
+                for operation, names in document.get(key, {}).items()
+            }
+            for key, wide in (("inside_domain", False), ("offers", True))
+        )
+        formats = {
+            form: (float(one["element"]), float(one["scale"]), float(one["block"]))
+            for form, one in document.get("formats", {}).items()
+        }
+        own = CollectiveLibrary(
+            name,
+            str(document.get("name", name)),
+            merged(inside, anywhere),
+            bool(document.get("every", False)),
+            caller=str(document.get("caller", "")),
+            called=tuple(map(str, document.get("called", ()))),
+            exchange=str(document.get("exchange", "")),
+            formats=formats,
+        )
+        return (
+            over(read_library(catalogue, str(document["extends"])), own)
+            if "extends" in document
+            else own
+        )
+
+    found: CollectiveLibrary = catalogue.once(("library", name), read)
+    return found
+
+
+def merged(one: Offers, other: Offers) -> Offers:
+    """Return what two libraries offer together."""
+    found = {}
+    for operation in {**one, **other}:
+        left, right = one.get(operation, {}), other.get(operation, {})
+        found[operation] = {
+            name: left.get(name, False) or right.get(name, False) for name in {**left, **right}
+        }
+    return found
+
+
+def over(below: CollectiveLibrary, top: CollectiveLibrary) -> CollectiveLibrary:
+    """Return a library with all of the one it stands on."""
+    offers, every = merged(below.offers, top.offers), below.every or top.every
+    return top._replace(
+        offers=offers,
+        every=every,
+        caller=top.caller or below.caller,
+        called=tuple(dict.fromkeys((*below.called, *top.called))),
+        exchange=top.exchange or below.exchange,
+        formats={**below.formats, **top.formats},
+    )
+
+
+def combined_library(catalogue: Catalogue, names: Iterable[str]) -> CollectiveLibrary:
+    """Return what several libraries offer together: one for sums and gathers, say, and one for
+    expert exchanges.
+    """
+    wanted = tuple(names)
+
+    def read() -> CollectiveLibrary:
+        found, *rest = [read_library(catalogue, name) for name in wanted]
+        for one in rest:
+            found = over(found, one)._replace(
+                id=f"{found.id}+{one.id}", name=f"{found.name} and {one.name}"
+            )
+        return found
+
+    joined: CollectiveLibrary = catalogue.once(("joined libraries", *wanted), read)
+    return joined
+
+
+def offering(
+    catalogue: Catalogue, library: CollectiveLibrary, operation: str, algorithm: str
+) -> CollectiveLibrary:
+    """Return which of the libraries that stand together as one offers an algorithm of an operation."""
+    members = [combined_library(catalogue, [name]) for name in library.id.split("+")]
+    return next((one for one in members if one.offered(operation, algorithm)), library)
+
+
+def family_library(catalogue: Catalogue, family: str) -> CollectiveLibrary:
+    """Return the libraries a family's chips use unless something else is asked for."""
+
+    def read() -> dict[str, list[str]]:
+        paths = [
+            path
+            for folder in catalogue.folders
+            if (path := folder / "performance" / "libraries.toml").is_file()
+        ]
+        return {
+            name: [str(each) for each in names]
+            for path in paths
+            for name, names in catalogue.toml(path).items()
+        }
+
+    known: dict[str, list[str]] = catalogue.once("family libraries", read)
+    if family not in known:
+        raise unknown("family", family, known, "performance/libraries.toml")
+    return combined_library(catalogue, known[family])
+
+
+def library_with_parameters(
+    library: CollectiveLibrary, values: Mapping[str, Any]
+) -> CollectiveLibrary:
+    """Return a library with the practice its rows state: what its caller adds, and how it exchanges
+    expert tokens.
+    """
+    if library.caller:
+        own = f"performance.{library.caller}"
+        library = library._replace(
+            overhead=values[f"{own}.eager_overhead"], staged=values[f"{own}.staged_time"]
+        )
+    if library.exchange:
+        own = f"performance.{library.exchange}"
+        kernels = {operation: values[f"{own}.{operation}_kernels"] for operation in EXCHANGES}
+        cores = values[f"{own}.exchange_cores"] if library.offered(EXCHANGES[0], COPIED) else None
+        library = library._replace(cores=cores, kernels=kernels)
+    return library
+
+
+def token_size(library: CollectiveLibrary, form: str, hidden: Any) -> Any:
+    """Return the bytes of a token of so many elements as a library sends it, block scales included;
+    an unknown format raises `DataError`.
+    """
+    if form not in library.formats:
+        raise unknown("format", form, library.formats, f"tokens of {library.name}")
+    return token_bytes(hidden, *library.formats[form])
+
+
+class NotOfferedError(DataError):
+    """An algorithm that neither the fabric nor the library has."""
+
+
+def nothing_offered(
+    library: CollectiveLibrary, operation: str, found: Iterable[str]
+) -> NotOfferedError:
+    """Return the error for an operation of which a library offers none of the algorithms that a
+    group has on its fabric.
+    """
+    has = (
+        ", ".join(library.offers.get(operation, ()))
+        or f"no {operation}, but {', '.join(library.offers)}"
+    )
+    return NotOfferedError(
+        f"{library.name} offers {has}; this group has {', '.join(found)}: choose another library "
+        "or algorithm"
+    )

@@ -1,0 +1,465 @@
+"""The scale-up fabric: injection, hops, bisection and the uniform all-to-all rate, in closed form.
+
+Bandwidths are per direction. A hop is one intermediate device, a switch or a forwarding chip; means
+are over distinct pairs. Only active lanes count. Racks, trays, planes, dimensions and chips are
+structure; lane rates are values. Tests hold the same figures to a graph.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any, NamedTuple
+
+from tco.catalog.system_tree import System
+from tco.core.errors import DataError, unknown
+from tco.core.formula import formula, least, total
+from tco.core.inputs import Readable, Rule, following
+from tco.core.trace import scope
+from tco.core.units import BytePerSecond, Pure
+from tco.fabric.collective_costs import lanes_rate
+from tco.fabric.torus import Torus, slice_all_to_all, slice_cut, slice_of
+
+
+@formula(unit="byte/s", source="tco-model")
+def rate_of_a_lane(bandwidth: BytePerSecond, lanes: Pure) -> Any:
+    """Rate of one of some equal lanes: B_lane = B / n."""
+    return bandwidth / lanes
+
+
+@formula(unit="byte/s", source="dally2004")
+def served_rate(bandwidth: BytePerSecond, destinations: Pure, chips: Pure) -> Any:
+    """Uniform all-to-all rate of a chip whose traffic to some of the others must pass a bandwidth:
+    R = B (N-1) / k.
+    """
+    return bandwidth * (chips - 1) / destinations
+
+
+@formula(unit="byte/s", source="dally2004")
+def cut_all_to_all(chips: Pure, crossing_bandwidth: BytePerSecond, groups: Pure) -> Any:
+    """All-to-all rate that the cut between equal groups allows: R = B_c (N-1)/(N (g-1)/g)."""
+    return crossing_bandwidth * (chips - 1) / (chips * (groups - 1) / groups)
+
+
+LANED = ("torus", "two-level")  # fabrics told lane by lane, whose bandwidth follows
+AXES = "xyzw"  # dimensions of a torus, as fabric.lanes names them
+
+
+class FabricScope(NamedTuple):
+    """One scope of the fabric: its chips, what the lanes give them, and what tells its kind."""
+
+    scope: str
+    chips: int
+    injection: Any
+    all_to_all: Any
+    hops_mean: Any
+    hops_worst: Any
+    balanced: bool  # one path between any two chips: no load balancing needed
+    bisection: Any = None
+    lanes: Mapping[str, float] = {}
+    crossing: Any = None  # bandwidth a chip has to other domains of the same world
+    shared: bool = (
+        False  # what crosses passes the ports that serve the inside, and a switch in either domain
+    )
+    torus: Torus | None = None
+    lane: Any = None  # bandwidth of a lane of the torus
+    tray: tuple[int, float] = (
+        0,
+        0.0,
+    )  # chips of a tray and hops between them, where trays have links of their own
+    # one where every chip is wired to every other; an array of ones and zeros for several fabrics
+    mesh: Any = None
+
+
+def fabric_scopes(system: System, values: Readable) -> list[FabricScope]:
+    """Return rack and world of a system's scale-up fabric; a single rack's two scopes are alike."""
+    kind = str(system.fabric.get("kind"))
+    if kind not in KINDS:
+        raise unknown("fabric.kind", kind, KINDS, system.where)
+    if system.chips < 2 and kind != "star":
+        raise DataError(
+            f"{system.where}: a {kind} joins two chips or more, the tree holds {system.chips:g} "
+            f"{system.chip}"
+        )
+    with scope("fabric"):
+        scopes = KINDS[kind](system, values)
+    return [scopes[0]._replace(scope="rack"), scopes[-1]._replace(scope="world")]
+
+
+def lanes(system: System, name: str) -> float:
+    """Return the active lanes of a chip on one medium."""
+    try:
+        return float(system.fabric["lanes"][name])
+    except (KeyError, TypeError, ValueError):
+        raise DataError(
+            f"{system.where}: fabric.lanes.{name} is missing; expected a number of lanes"
+        ) from None
+
+
+def active_lanes(system: System) -> float:
+    """Return the lanes by which a chip sends: those of all links of a torus, or of tray, planes and
+    its pair in the other rack.
+    """
+    if system.fabric.get("kind") == "torus":
+        return slice_of(torus_of(system), int(system.chips)).injection
+    return sum(
+        lanes(system, name) for name in ("tray", "plane", "cross_rack")[: 1 + whole_racks(system)]
+    )
+
+
+def from_the_lanes(system: System) -> dict[str, Rule]:
+    """Return what follows from the lanes of the tree: the bandwidth a chip sends at, which
+    everything below rests on.
+    """
+    if system.fabric.get("kind") not in LANED:
+        return {}
+    part = f"parts.{system.chip}"
+    return {
+        f"{part}.scale_up_bandwidth": following(
+            lanes_rate, active_lanes(system), f"{part}.lane_bandwidth"
+        )
+    }
+
+
+def lane_bandwidth(system: System, values: Readable) -> Any:
+    """Return the rate of a lane: its share of what the chip sends at, which a user may set."""
+    part = f"parts.{system.chip}"
+    if system.fabric.get("kind") not in LANED:
+        return values[f"{part}.lane_bandwidth"]
+    return rate_of_a_lane(values[f"{part}.scale_up_bandwidth"], active_lanes(system))
+
+
+def fabric_number(system: System, name: str) -> float:
+    """Return a number the fabric section states."""
+    value = system.fabric.get(name)
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise DataError(f"{system.where}: fabric.{name} is {value!r}, expected a number")
+    return float(value)
+
+
+def count(system: System, name: str) -> int:
+    """Return a whole number of one or more that the fabric section states."""
+    value = fabric_number(system, name)
+    if value < 1 or value != int(value):
+        raise DataError(
+            f"{system.where}: fabric.{name} is {value:g}, expected a whole number of 1 or more"
+        )
+    return int(value)
+
+
+def whole_racks(system: System) -> int:
+    """Return the racks a fabric of two tiers spans, one or a pair; a world of half a rack stands in
+    one.
+    """
+    racks = max(1.0, system.racks)
+    if racks not in (1, 2) or system.chips % racks:
+        kind = system.fabric.get("kind")
+        raise DataError(
+            f"{system.where}: a {kind} fabric joins one rack or two equal ones, here are "
+            f"{system.chips:g} chips in {racks:g} racks"
+        )
+    return int(racks)
+
+
+def star(system: System, values: Readable) -> list[FabricScope]:
+    """One layer of switches that every chip reaches on every lane."""
+    rate, chips = values[f"parts.{system.chip}.scale_up_bandwidth"], int(system.chips)
+    return [
+        FabricScope(
+            "world",
+            chips,
+            rate,
+            rate,
+            1.0,
+            1.0,
+            True,
+            lanes_rate(chips / 2, rate),
+            dict(system.fabric.get("lanes", {})),
+        )
+    ]
+
+
+def two_star(system: System, values: Readable) -> list[FabricScope]:
+    """Two racks of switches, each chip on those of its own rack, the switches paired across."""
+    rate, chips, racks = (
+        values[f"parts.{system.chip}.scale_up_bandwidth"],
+        int(system.chips),
+        whole_racks(system),
+    )
+    if racks == 1:
+        return star(system, values)
+    across = lanes_rate(fabric_number(system, "cross_share"), rate)
+    inside = chips // racks
+    world = least("world_all_to_all", [rate, cut_all_to_all(chips, across, racks)])
+    mean = ((inside - 1) * 1.0 + (chips - inside) * 2.0) / (chips - 1)
+    wires = dict(system.fabric.get("lanes", {}))
+    return [
+        FabricScope(
+            "rack", inside, rate, rate, 1.0, 1.0, True, lanes_rate(inside / 2, rate), wires
+        ),
+        FabricScope(
+            "world",
+            chips,
+            rate,
+            world,
+            mean,
+            2.0,
+            True,
+            lanes_rate(inside, across),
+            wires,
+            crossing=across,
+            shared=True,
+        ),
+    ]
+
+
+def mesh(system: System, values: Readable) -> list[FabricScope]:
+    """Every chip wired to every other."""
+    chips, rate = int(system.chips), values[f"parts.{system.chip}.scale_up_bandwidth"]
+    link = lanes_rate(1 / (chips - 1), rate)
+    wires = dict(system.fabric.get("lanes", {}))
+    return [
+        FabricScope(
+            "world",
+            chips,
+            rate,
+            rate,
+            0.0,
+            0.0,
+            True,
+            lanes_rate((chips / 2) ** 2, link),
+            wires,
+            mesh=1.0,
+        )
+    ]
+
+
+def torus_dimensions(system: System) -> list[tuple[int, float]]:
+    """Return (size, lanes a link) of each dimension that has more than one place."""
+    sizes = system.fabric.get("dims")
+    if (
+        not isinstance(sizes, list)
+        or len(sizes) > len(AXES)
+        or not all(isinstance(size, int) and size > 0 for size in sizes)
+    ):
+        raise DataError(
+            f"{system.where}: fabric.dims is {sizes!r}, expected the sizes of at most {len(AXES)} "
+            "dimensions, such as [4, 4, 4]"
+        )
+    if math.prod(sizes) != system.chips:
+        raise DataError(
+            f"{system.where}: a torus of {' x '.join(map(str, sizes))} holds {math.prod(sizes)} "
+            f"chips, the tree holds {system.chips:g}"
+        )
+    return [
+        (size, lanes(system, axis)) for size, axis in zip(sizes, AXES, strict=False) if size > 1
+    ]
+
+
+def torus(system: System, values: Readable) -> list[FabricScope]:
+    """Rings in every dimension, chips forwarding for each other: the whole of it, and where it
+    spans several racks the slice that one is.
+    """
+    rate, whole = lane_bandwidth(system, values), torus_of(system)
+
+    def extent(name: str, chips: int) -> FabricScope:
+        part = slice_of(whole, chips)
+        spanned = [
+            (size, n, lanes_rate(width, rate))
+            for size, n, width in zip(part.sizes, part.directions, part.lanes, strict=True)
+            if size > 1
+        ]
+        return FabricScope(
+            name,
+            part.chips,
+            lanes_rate(part.mean_injection, rate),
+            least(
+                f"{name}_all_to_all",
+                [slice_all_to_all(size, n, link, part.chips) for size, n, link in spanned],
+            ),
+            part.hops_mean,
+            float(part.hops_worst),
+            False,
+            least(
+                f"{name}_bisection",
+                [slice_cut(size, n, link, part.chips) for size, n, link in spanned],
+            ),
+            dict(system.fabric["lanes"]),
+            torus=whole,
+            lane=rate,
+        )
+
+    rack = [extent("rack", math.ceil(system.chips / system.racks))] if system.racks > 1 else []
+    return [*rack, extent("world", int(system.chips))]
+
+
+def torus_of(system: System) -> Torus:
+    """Return the structure of a torus, with the block whose multiples its optical switches close
+    into tori of their own.
+    """
+    dimensions, block = torus_dimensions(system), system.fabric.get("block", [])
+    if not isinstance(block, list) or (
+        block
+        and (
+            len(block) != len(dimensions)
+            or not all(isinstance(size, int) and size > 0 for size in block)
+        )
+    ):
+        raise DataError(
+            f"{system.where}: fabric.block is {block!r}, expected a size for each of the "
+            f"{len(dimensions)} dimensions, such as [4, 4, 4]"
+        )
+    return Torus(
+        tuple(size for size, _ in dimensions), tuple(width for _, width in dimensions), tuple(block)
+    )
+
+
+def two_level(system: System, values: Readable) -> list[FabricScope]:
+    """Trays of chips, planes of switches in the rack, and a direct link of each chip to its pair in
+    the other rack.
+    """
+    rate = lane_bandwidth(system, values)
+    racks, chips = whole_racks(system), int(system.chips)
+    inside, tray_chips, planes = (
+        chips // racks,
+        count(system, "chips_per_tray"),
+        count(system, "planes"),
+    )
+    if inside % tray_chips or tray_chips % planes or tray_chips < 2:
+        raise DataError(
+            f"{system.where}: {inside} chips a rack do not divide into trays of {tray_chips} over "
+            f"{planes} planes"
+        )
+    plane, tray = (lanes_rate(lanes(system, name), rate) for name in ("plane", "tray"))
+    injection = lanes_rate(lanes(system, "plane") + lanes(system, "tray"), rate)
+    in_rack = {name: lanes(system, name) for name in ("tray", "plane")}
+    spare = (
+        {"plane_spare": lanes(system, "plane_spare")}
+        if "plane_spare" in system.fabric["lanes"]
+        else {}
+    )
+    hops = fabric_number(system, "tray_hops")
+    mean, worst = two_level_hops(1, inside, tray_chips, planes, hops)
+    rate_of = partial(two_level_rates, inside, tray_chips, planes, plane, tray, bool(hops))
+    rate_inside = least("rack_all_to_all", rate_of(1))
+    cut, trays = lanes_rate(inside / 2, plane), (tray_chips, hops)
+    rack = FabricScope(
+        "rack", inside, injection, rate_inside, mean, worst, False, cut, in_rack | spare, tray=trays
+    )
+    if racks == 1:
+        return [rack]
+    cross = lanes_rate(lanes(system, "cross_rack"), rate)
+    world = FabricScope(
+        "world",
+        chips,
+        values[f"parts.{system.chip}.scale_up_bandwidth"],
+        least("world_all_to_all", [*rate_of(racks), cut_all_to_all(chips, cross, racks)]),
+        *two_level_hops(racks, inside, tray_chips, planes, hops),
+        False,
+        lanes_rate(inside, cross),
+        in_rack | {"cross_rack": lanes(system, "cross_rack")} | spare,
+        crossing=cross,
+        tray=trays,
+    )
+    return [rack, world]
+
+
+def two_level_rates(
+    inside: int,
+    tray_chips: int,
+    planes: int,
+    plane: Any,
+    tray: Any,
+    tray_switched: bool,
+    racks: int,
+) -> list[Any]:
+    """Return the all-to-all rate each group of lanes allows; the least of them is what balanced
+    routing reaches.
+
+    Traffic to other trays passes a plane once. Traffic to other planes passes the tray once, to a
+    chip on the right plane; without a tray switch only the links to those chips serve. The chips of
+    one's own tray and plane may be reached either way.
+    """
+    per_plane, chips = tray_chips // planes, racks * inside
+    other_trays, other_planes, beside = (
+        inside - tray_chips,
+        inside - inside // planes,
+        per_plane - 1,
+    )
+    to_planes = (
+        tray if tray_switched else lanes_rate((tray_chips - per_plane) / (tray_chips - 1), tray)
+    )
+    rates = [served_rate(plane, racks * other_trays, chips)] if other_trays else []
+    if planes > 1:
+        rates.append(served_rate(to_planes, racks * other_planes, chips))
+    if beside:
+        shared = tray if tray_switched else lanes_rate(beside / (tray_chips - 1), tray)
+        served = other_trays + beside + (other_planes if tray_switched else 0)
+        rates.append(served_rate(total("plane_and_tray", [plane, shared]), racks * served, chips))
+    return rates
+
+
+def two_level_hops(
+    racks: int, in_rack: int, tray_chips: int, planes: int, tray_hops: float
+) -> tuple[float, float]:
+    """Return the mean and the most intermediate devices between two distinct chips of a two-level
+    fabric, which looks alike from every chip.
+    """
+    places = itertools.product(range(racks), range(in_rack // tray_chips), range(tray_chips))
+    found = [hops_of_place(*place, planes, tray_hops) for place in places if any(place)]
+    return sum(found) / len(found), max(found)
+
+
+def hops_of_place(rack: int, tray: int, position: int, planes: int, tray_hops: float) -> float:
+    """Return the intermediate devices between the first chip of a two-level fabric and another.
+
+    Inside a tray they are `tray_hops` switches apart, or one plane switch if that is nearer and
+    both are on one plane. In another tray it is one switch on the same plane; on another plane the
+    tray link and its chip are passed as well. The other rack adds the paired chip.
+    """
+    one_plane = position % planes == 0
+    beside = 0.0 if not position else min(tray_hops, 1.0) if one_plane else tray_hops
+    inside = beside if not tray else 1.0 if one_plane else 2.0 + tray_hops
+    return inside + (1.0 if rack and (tray or position) else 0.0)
+
+
+def hops_apart(system: System, rack: int, tray: int, position: int) -> float:
+    """Return the devices between the first chip of a system of two levels and another."""
+    if system.fabric.get("kind") != "two-level":
+        raise DataError(
+            f"{system.where}: chips stand at no place of a tray, the fabric is no two-level one"
+        )
+    racks, tray_chips, planes = (
+        whole_racks(system),
+        count(system, "chips_per_tray"),
+        count(system, "planes"),
+    )
+    if not (
+        0 <= rack < racks
+        and 0 <= tray < system.chips / racks / tray_chips
+        and 0 <= position < tray_chips
+    ):
+        raise DataError(
+            f"{system.id} has no chip at rack {rack:g}, tray {tray:g}, position {position:g}"
+        )
+    return hops_of_place(rack, tray, position, planes, fabric_number(system, "tray_hops"))
+
+
+KINDS: dict[str, Callable[[System, Readable], list[FabricScope]]] = {
+    "star": star,
+    "two-star": two_star,
+    "mesh": mesh,
+    "torus": torus,
+    "two-level": two_level,
+}
+
+
+def port_bandwidth(system: System, values: Readable) -> Any:
+    """Return the bandwidth of a switch port that lanes of a chip enter; None where the file states
+    no width.
+    """
+    if "port_lanes" not in system.fabric:
+        return None
+    return lanes_rate(count(system, "port_lanes"), lane_bandwidth(system, values))

@@ -1,0 +1,198 @@
+"""Slices of a torus: the block of neighbouring chips a group takes that does not fill it.
+
+A slice's size divides the torus' in every dimension, so that equal groups tile it. Its rings close
+over the wrap-around links where it spans a dimension, or where optical switches close them for
+slices of whole blocks; elsewhere a ring is an open line. All of it is structure in whole numbers
+and lanes; the rate of a lane is a value.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from functools import lru_cache
+from operator import attrgetter
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tco.core.formula import formula
+from tco.core.units import BytePerSecond, Pure
+
+
+class Torus(NamedTuple):
+    """Sizes and lanes a link of the dimensions, and the block whose multiples optical switches make
+    into tori of their own.
+    """
+
+    sizes: tuple[int, ...]
+    lanes: tuple[float, ...]
+    block: tuple[int, ...] = ()
+
+
+class TorusSlice(NamedTuple):
+    """Sizes of a slice, which of its dimensions are closed rings, and the lanes a link."""
+
+    sizes: tuple[int, ...]
+    closed: tuple[bool, ...]
+    lanes: tuple[float, ...]
+
+    @property
+    def chips(self) -> int:
+        """Chips of the slice."""
+        return math.prod(self.sizes)
+
+    @property
+    def directions(self) -> tuple[int, ...]:
+        """Links by which the worst-placed chip takes part in a dimension: two of a ring, one of a
+        line or a pair.
+        """
+        return tuple(
+            min(size - 1, 2 if closed else 1)
+            for size, closed in zip(self.sizes, self.closed, strict=True)
+        )
+
+    @property
+    def injection(self) -> float:
+        """Lanes of the worst-placed chip."""
+        return sum(links * width for links, width in zip(self.directions, self.lanes, strict=True))
+
+    @property
+    def mean_injection(self) -> float:
+        """Lanes of a chip on average: a line of d has d - 1 links."""
+        shares = (
+            n if closed or size < 3 else 2 * (size - 1) / size
+            for n, size, closed in zip(self.directions, self.sizes, self.closed, strict=True)
+        )
+        return sum(share * width for share, width in zip(shares, self.lanes, strict=True))
+
+    @property
+    def steps(self) -> int:
+        """Steps of bucket rings over all dimensions."""
+        return sum(size - 1 for size in self.sizes)
+
+    @property
+    def narrowest(self) -> int:
+        """Dimension that allows the least when all talk to all."""
+        shared = zip(self.sizes, self.directions, self.lanes, strict=True)
+        rates = [
+            links * width * size / (size * size // 4) if size > 1 else math.inf
+            for size, links, width in shared
+        ]
+        return rates.index(min(rates))
+
+    @property
+    def all_to_all(self) -> float:
+        """Lanes that limit a chip which talks to all others."""
+        at = self.narrowest
+        return self.directions[at] * self.lanes[at] * self.sizes[at] / (self.sizes[at] ** 2 // 4)
+
+    @property
+    def hops_mean(self) -> float:
+        """Mean intermediate chips between distinct chips: floor(d^2/4)/d links of a ring,
+        (d^2-1)/(3d) of a line.
+        """
+        pairs = zip(self.sizes, self.closed, strict=True)
+        links = sum(
+            (size * size // 4) / size if closed else (size * size - 1) / (3 * size)
+            for size, closed in pairs
+        )
+        return links * self.chips / (self.chips - 1) - 1
+
+    @property
+    def hops_worst(self) -> int:
+        """Most intermediate chips between two chips."""
+        return (
+            sum(
+                size // 2 if closed else size - 1
+                for size, closed in zip(self.sizes, self.closed, strict=True)
+            )
+            - 1
+        )
+
+
+def closed_rings(torus: Torus, sizes: tuple[int, ...]) -> tuple[bool, ...]:
+    """Say which dimensions of a slice are closed rings."""
+    blocks = bool(torus.block) and all(
+        size % part == 0 for size, part in zip(sizes, torus.block, strict=True)
+    )
+    return tuple(blocks or size == whole for size, whole in zip(sizes, torus.sizes, strict=True))
+
+
+@lru_cache(maxsize=4096)
+def slice_of(torus: Torus, chips: int) -> TorusSlice:
+    """Return the smallest slice that holds some chips; of several the one with the best all-to-all,
+    then the most compact, then the most lanes.
+    """
+    most = math.prod(torus.sizes)
+    if not 1 < chips <= most:
+        raise ValueError(f"a slice of {chips} chips of a torus of {most}")
+    each = [[part for part in range(1, size + 1) if size % part == 0] for size in torus.sizes]
+    shapes = [sizes for sizes in itertools.product(*each) if math.prod(sizes) >= chips]
+    least = min(math.prod(sizes) for sizes in shapes)
+    found = [
+        TorusSlice(sizes, closed_rings(torus, sizes), torus.lanes)
+        for sizes in shapes
+        if math.prod(sizes) == least
+    ]
+    return min(
+        found,
+        key=lambda one: (
+            -one.all_to_all,
+            one.steps,
+            -one.injection,
+            tuple(-size for size in one.sizes),
+        ),
+    )
+
+
+class Slices(NamedTuple):
+    """The slices of groups of several sizes: every field a number, or an array as the group sizes
+    are.
+    """
+
+    chips: Any
+    injection: Any
+    hops: Any
+    farthest: Any
+    steps: Any
+    rings: tuple[tuple[Any, Any], ...]  # size of each dimension, and whether it is closed
+    narrow: tuple[Any, Any, Any]  # size, links a chip and lanes a link of the narrowest dimension
+
+
+def slices_of(torus: Torus, chips: Any) -> Slices:
+    """Return the slices that groups of some chips take; one chip alone exchanges nothing, and is
+    given a pair.
+    """
+    sizes = np.asarray(chips, dtype=float)
+    wanted, where = np.unique(np.maximum(np.ceil(sizes - 1e-9), 2), return_inverse=True)
+    each = [slice_of(torus, int(one)) for one in wanted]
+
+    def field(pick: Any) -> Any:
+        found = np.array([pick(one) for one in each], dtype=float)
+        return found[where].reshape(sizes.shape) if sizes.ndim else float(found[0])
+
+    size, directions, width = (
+        field(lambda one, name=name: getattr(one, name)[one.narrowest])
+        for name in ("sizes", "directions", "lanes")
+    )
+    rings = tuple(
+        (field(lambda one, at=at: one.sizes[at]), field(lambda one, at=at: one.closed[at]))
+        for at in range(len(torus.sizes))
+    )
+    known = map(field, map(attrgetter, ("chips", "injection", "hops_mean", "hops_worst", "steps")))
+    return Slices._make((*known, rings, (size, directions, width)))
+
+
+@formula(unit="byte/s", source="dally2004")
+def slice_all_to_all(size: Pure, directions: Pure, link: BytePerSecond, chips: Pure) -> Any:
+    """All-to-all rate the narrowest dimension of a slice allows: R = n B d / floor(d^2/4) x
+    (N-1)/N, n = 2 on a ring, 1 on a line.
+    """
+    return directions * link * size / np.floor(size * size / 4) * (chips - 1) / chips
+
+
+@formula(unit="byte/s", source="dally2004")
+def slice_cut(size: Pure, directions: Pure, link: BytePerSecond, chips: Pure) -> Any:
+    """Bandwidth per direction across the middle of one dimension of a slice: n (N/d) B."""
+    return directions * chips / size * link

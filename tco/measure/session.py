@@ -1,0 +1,210 @@
+"""One session of measuring: the sweep of a kind on a device, as the columns and the rows of a
+measured file: times, and the rates that follow.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+from collections.abc import Callable, Iterable, Sequence
+from functools import cache
+from typing import Any, NamedTuple
+
+from tco.core.errors import DataError
+from tco.core.files import data_directory
+from tco.fabric.collective_costs import bus_factor
+from tco.measure.pytorch import Meter, TorchKernels, library_name, measure_group
+from tco.measure.run import FULL, QUICK, CallTiming, Outcome, measure_shapes
+from tco.measure.sweeps import (
+    NUMBER_SIZES,
+    Collective,
+    MeasuredKernel,
+    collectives,
+    kernels,
+    rank_counts,
+)
+from tco.performance.chip.kernels import products_flops
+from tco.performance.chip.roofline import attention_flops
+
+SOURCE, TITLE = "own-measurement", "Measured on one's own machine with tco measure"
+SHAPE = ("m", "n", "k", "batch", "seq_q", "seq_kv", "heads_q", "heads_kv", "head_dim")
+COUNTED = {
+    "attention_prefill": "TFLOP/s count the causal half",
+    "attention_decode": "GB/s count keys and values read only",
+}
+DIGITS = 6  # significant ones that a clock gives
+
+
+@cache
+def columns_of(kind: str) -> list[str]:
+    """Return the columns of the measured rows of a kind: those of the file that travels with the
+    program.
+    """
+    with gzip.open(
+        data_directory() / "measured" / f"{kind}.csv.gz", "rt", encoding="utf-8"
+    ) as stream:
+        return next(csv.reader(stream))
+
+
+def round_measured_number(value: Any) -> float:
+    """Return a measured number at the digits a clock gives."""
+    return float(f"{float(value):.{DIGITS}g}")
+
+
+def flops_of(kernel: MeasuredKernel) -> Any:
+    """Return the work of a kernel; None where it only moves data. Under the causal mask a query
+    meets half the keys.
+    """
+    if kernel.op == "gemm":
+        return products_flops(kernel.m, kernel.n, kernel.k, 1)
+    if kernel.op == "attention_prefill":
+        queries = kernel.batch * kernel.seq_q
+        return attention_flops(
+            queries, kernel.seq_kv / 2, kernel.heads_q, kernel.head_dim, kernel.head_dim
+        )
+    return None
+
+
+def kernel_cells(kernel: MeasuredKernel, timing: CallTiming, library: str) -> dict[str, Any]:
+    """Return what a row says of a kernel by column."""
+    attention, flops = kernel.op.startswith("attention"), flops_of(kernel)
+    return {name: getattr(kernel, name) or None for name in SHAPE} | {
+        "op": kernel.op,
+        "kernel_source": library,
+        "dtype": f"{kernel.dtype}/kv {kernel.dtype}" if attention else kernel.dtype,
+        "causal": 1 if attention else None,
+        "tflops": None if flops is None else round_measured_number(flops / timing.seconds / 1e12),
+        "gb_s": None
+        if kernel.op == "attention_prefill"
+        else round_measured_number(
+            kernel.numbers * NUMBER_SIZES[kernel.dtype] / timing.seconds / 1e9
+        ),
+        "notes": COUNTED.get(kernel.op, ""),
+    }
+
+
+def collective_cells(collective: Collective, timing: CallTiming, library: str) -> dict[str, Any]:
+    """Return what a row says of a collective by column."""
+    bandwidth = collective.size / timing.seconds / 1e9
+    return {
+        "n_gpus": collective.ranks,
+        "nodes": 1,
+        "gpus_per_node": collective.ranks,
+        "library": library,
+        "op": collective.op,
+        "dtype": collective.dtype,
+        "message_size_bytes": collective.size,
+        "algbw_gb_s": round_measured_number(bandwidth),
+        "busbw_gb_s": round_measured_number(
+            bandwidth * bus_factor(collective.ranks, 2 if collective.op == "all_reduce" else 1)
+        ),
+        "notes": "size of the whole buffer as nccl-tests counts it; slowest rank",
+    }
+
+
+Cells = Callable[[Any, CallTiming, str], dict[str, Any]]
+
+
+class Session(NamedTuple):
+    """What is asked of a session, and whom it tells how far it is."""
+
+    torch: Any
+    device: str
+    quick: bool
+    accelerator: str
+    date: str
+    loud: bool
+    say: Callable[[str], None]
+
+    def row(
+        self,
+        columns: Sequence[str],
+        cells: Cells,
+        library: str,
+        outcome: Outcome[Any],
+        timing: CallTiming,
+    ) -> list[Any]:
+        """Return the row of what was measured, in the order of the columns; None where a column
+        does not apply.
+        """
+        found = cells(outcome.shape, timing, library)
+        spread = f"P10-P90 {round_measured_number(timing.low * 1e6):g}-{round_measured_number(timing.high * 1e6):g} us"
+        taken = (
+            f"median of {timing.runs} runs, calls a run: {timing.calls}, {spread}, same "
+            "operands in every call"
+        )
+        found |= {
+            "source_id": SOURCE,
+            "source_title": TITLE,
+            "date": self.date,
+            "accelerator": self.accelerator,
+            "value_kind": "measured",
+        }
+        found |= {
+            "time_us": round_measured_number(timing.seconds * 1e6),
+            "notes": "; ".join(filter(None, (taken, found["notes"], outcome.conditions))),
+        }
+        return [found.get(name) for name in columns]
+
+    def rows(
+        self,
+        columns: Sequence[str],
+        cells: Cells,
+        library: str,
+        found: Iterable[Outcome[Any]],
+        count: int = 0,
+    ) -> list[list[Any]]:
+        """Return the rows of what was measured; what was not is said, and nothing at all raises
+        `DataError`. Of so many it says how far it is.
+        """
+        rows, failure = [], ""
+        for position, outcome in enumerate(found, start=1):
+            if count:
+                self.say(f"{position}/{count} {outcome.shape}")
+            if outcome.timing is None:
+                failure = f"{outcome.shape}: not measured ({outcome.failure})"
+                self.say(f"note: {failure}")
+            else:
+                rows.append(self.row(columns, cells, library, outcome, outcome.timing))
+        if not rows:
+            raise DataError(f"nothing could be measured; the last was {failure}")
+        return rows
+
+
+def kernel_session(asked: Session) -> tuple[Sequence[str], list[list[Any]]]:
+    """Return the columns and the rows of a device's kernels."""
+    shapes = list(kernels(asked.device, asked.quick))
+    with Meter(asked.device) as meter:
+        found = measure_shapes(
+            TorchKernels(asked.torch, asked.device, meter), shapes, QUICK if asked.quick else FULL
+        )
+        return columns_of("kernels"), asked.rows(
+            columns_of("kernels"),
+            kernel_cells,
+            f"PyTorch {asked.torch.__version__}",
+            found,
+            len(shapes),
+        )
+
+
+def collective_session(asked: Session) -> tuple[Sequence[str], list[list[Any]]]:
+    """Return the columns and the rows of the collectives among a machine's devices; no row where
+    there are fewer than two.
+    """
+    available = asked.torch.cuda.device_count() if asked.device == "cuda" else 2
+    found: list[Outcome[Collective]] = []
+    for ranks in rank_counts(asked.device, available, asked.quick):
+        shapes = list(collectives(asked.device, ranks, asked.quick))
+        asked.say(f"{len(shapes)} collectives over {ranks} ranks")
+        found += measure_group(
+            ranks, asked.device, shapes, QUICK if asked.quick else FULL, asked.loud
+        )
+    if not found:
+        asked.say(
+            f"note: collectives need two devices and PyTorch finds {available}: skipped, nothing "
+            "is written"
+        )
+        return columns_of("collectives"), []
+    return columns_of("collectives"), asked.rows(
+        columns_of("collectives"), collective_cells, library_name(asked.torch, asked.device), found
+    )

@@ -1,0 +1,169 @@
+"""What is measured: shapes of kernels and sizes of collectives. Structure only; nothing here has a
+unit but the bytes of a number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import NamedTuple
+
+from tco.core.files import data_directory, read_toml
+
+NUMBER_SIZES = {
+    "bfloat16": 2,
+    "fp32": 4,
+}  # bytes of a number, by the name the measured files give its format
+FORMATS = {"cuda": ("bfloat16",), "cpu": ("fp32", "bfloat16")}
+OPERATIONS = ("all_reduce", "all_gather", "reduce_scatter", "alltoall")
+STREAMS = {
+    "elementwise:copy": 2,
+    "elementwise:add": 3,
+}  # passes through memory: every operand read, the result written
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredKernel:
+    """One kernel: a product (m, k) x (k, n), attention, or a pass over m x n numbers; what does not
+    apply is zero.
+    """
+
+    op: str
+    dtype: str
+    m: int = 0
+    n: int = 0
+    k: int = 0
+    batch: int = 0
+    seq_q: int = 0
+    seq_kv: int = 0
+    heads_q: int = 0
+    heads_kv: int = 0
+    head_dim: int = 0
+
+    @property
+    def numbers(self) -> int:
+        """Numbers that pass through memory at least; of attention those of keys and values alone,
+        as published rows count.
+        """
+        if self.op == "gemm":
+            return self.m * self.k + self.k * self.n + self.m * self.n
+        if self.op in STREAMS:
+            return STREAMS[self.op] * self.m * self.n
+        return 2 * self.batch * self.seq_kv * self.heads_kv * self.head_dim
+
+    def __str__(self) -> str:
+        """Return the kernel in words."""
+        if self.op == "gemm":
+            return f"gemm {self.dtype} {self.m} x {self.n} x {self.k}"
+        if self.op in STREAMS:
+            return f"{self.op} {self.dtype} {self.m} x {self.n}"
+        return (
+            f"{self.op} {self.dtype} {self.batch} x {self.seq_kv} tokens, "
+            f"{self.heads_q}/{self.heads_kv} heads"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Collective:
+    """One collective over some ranks; `numbers` is the whole buffer, as nccl-tests counts it, and
+    divides by the ranks.
+    """
+
+    op: str
+    dtype: str
+    ranks: int
+    numbers: int
+
+    @property
+    def size(self) -> int:
+        """Bytes of the whole buffer."""
+        return self.numbers * NUMBER_SIZES[self.dtype]
+
+    def __str__(self) -> str:
+        """Return the collective in words."""
+        return f"{self.op} {self.dtype} {self.size:,} bytes over {self.ranks}"
+
+
+class Sizes(NamedTuple):
+    """The sizes of a sweep: rows of products against weights, sequences against heads, rows of
+    streams against their width.
+    """
+
+    rows: Sequence[int]
+    weights: Sequence[tuple[int, int]]  # n, k
+    prompts: Sequence[tuple[int, int]]  # batch, tokens
+    contexts: Sequence[tuple[int, int]]  # batch, tokens in the cache
+    heads: Sequence[tuple[int, int]]  # query heads, key-value heads
+    head_dim: int
+    stream_rows: Sequence[int]
+    width: int
+    buffers: Sequence[int]  # bytes
+
+
+@cache
+def sizes_of(device: str, quick: bool) -> Sizes:
+    """Return the sizes of a device's sweep."""
+    return Sizes(
+        **read_toml(data_directory() / "measure.toml")[device]["quick" if quick else "full"]
+    )
+
+
+def kernels(device: str, quick: bool) -> Iterator[MeasuredKernel]:
+    """Yield the kernels of a device's sweep; a prompt is computed with every head's own keys, so
+    each number of heads is met once.
+    """
+    sizes = sizes_of(device, quick)
+    for dtype in FORMATS[device]:
+        for n, k in sizes.weights:
+            for m in sizes.rows:
+                yield MeasuredKernel("gemm", dtype, m=m, n=n, k=k)
+        for heads, _ in sizes.heads:
+            for batch, tokens in sizes.prompts:
+                yield MeasuredKernel(
+                    "attention_prefill",
+                    dtype,
+                    **heads_of(heads, heads, sizes),
+                    batch=batch,
+                    seq_q=tokens,
+                    seq_kv=tokens,
+                )
+        for heads, groups in sizes.heads:
+            for batch, tokens in sizes.contexts:
+                yield MeasuredKernel(
+                    "attention_decode",
+                    dtype,
+                    **heads_of(heads, groups, sizes),
+                    batch=batch,
+                    seq_q=1,
+                    seq_kv=tokens,
+                )
+        for op in STREAMS:
+            for m in sizes.stream_rows:
+                yield MeasuredKernel(op, dtype, m=m, n=sizes.width)
+
+
+def heads_of(heads: int, groups: int, sizes: Sizes) -> dict[str, int]:
+    """Return the head fields of an attention kernel."""
+    return {"heads_q": heads, "heads_kv": groups, "head_dim": sizes.head_dim}
+
+
+def rank_counts(device: str, available: int, quick: bool) -> list[int]:
+    """Return the numbers of ranks a machine can hold: powers of two and all of it; none where there
+    are fewer than two.
+    """
+    if (
+        quick or device == "cpu"
+    ):  # processes on one CPU share its memory: more of them measure nothing new
+        return [2] if available >= 2 or device == "cpu" else []
+    return sorted({count for count in (2, 4, 8, 16, available) if 2 <= count <= available})
+
+
+def collectives(device: str, ranks: int, quick: bool) -> Iterator[Collective]:
+    """Yield the collectives of one number of ranks; a buffer that the ranks do not divide is cut to
+    one they do.
+    """
+    dtype = FORMATS[device][0]
+    for op in OPERATIONS:
+        for size in sizes_of(device, quick).buffers:
+            yield Collective(op, dtype, ranks, size // NUMBER_SIZES[dtype] // ranks * ranks)

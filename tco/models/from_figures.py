@@ -1,0 +1,180 @@
+"""A model built from the figures a paper or a row of measurements states, instead of from a
+`config.json`.
+
+The text form `layers=40,hidden=5120,heads=40,kv_heads=40,ffn=13824,vocab=32000` names such a model
+wherever a model is named; a row of measurements with columns of these names is turned into the same
+text first, so that both are read by one function.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from itertools import product
+from typing import Any
+
+from tco.core.errors import DataError, unknown
+from tco.models.config import Config
+from tco.models.layers import Architecture, Attention, FeedForward, LayerBlock
+
+NEEDED = ("layers", "hidden", "heads", "ffn", "vocab")
+OPTIONAL = (
+    "kv_heads",
+    "head_dim",
+    "experts",
+    "active",
+    "shared",
+    "matrices",
+    "tied",
+    "context",
+    "params_b",
+)
+KEYS = (*NEEDED, *OPTIONAL)
+TOGETHER = {"experts": "active", "active": "experts"}  # one says nothing without the other
+ANSWERS = {"yes": True, "no": False}
+UNLIMITED = 10**9  # tokens: no context is stated
+PLAIN, GATED = 2, 3  # matrices of a feed-forward part
+PLAIN_WIDTH = 4  # a feed-forward part without a gate is this many times as wide as the model
+FARTHEST = (
+    0.15  # share of the stated parameters that the model of the stated figures may miss or exceed
+)
+
+
+def missing_figures(figures: Mapping[str, Any]) -> list[str]:
+    """Return the keys without which no model can be built."""
+    return [
+        key
+        for key in (*NEEDED, *(TOGETHER[key] for key in TOGETHER if key in figures))
+        if key not in figures
+    ]
+
+
+def figures_text(figures: Mapping[str, Any]) -> str:
+    """Return figures as the text that names their model: known keys in one order, whole numbers
+    without a decimal point.
+    """
+    return ",".join(f"{key}={figures[key]:.12g}" for key in KEYS if key in figures)
+
+
+def parse_model_figures(text: str) -> dict[str, Any]:
+    """Return the figures of a text `key=value,...`; a key that is unknown, double or missing raises
+    `DataError`.
+    """
+    found: dict[str, Any] = {}
+    for pair in text.split(","):
+        key, sign, value = (part.strip() for part in pair.partition("="))
+        if not sign or not value:
+            raise DataError(
+                f"model {text!r}: {pair!r} is no key=value; the keys are {', '.join(KEYS)}"
+            )
+        if key not in KEYS:
+            raise unknown("key", key, KEYS, f"model {text!r}")
+        if key in found:
+            raise DataError(f"model {text!r}: {key} is given twice")
+        found[key] = parse_stated_value(value)
+    missing = missing_figures(found)
+    if missing:
+        raise DataError(f"model {text!r}: missing {', '.join(missing)}")
+    return found
+
+
+def parse_stated_value(text: str) -> Any:
+    """Return a value as the whole number, the decimal number or the word it is; what a key may hold
+    is checked where it is used.
+    """
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return ANSWERS.get(text.lower(), text)
+
+
+def stated_model(text: str) -> Architecture:
+    """Return the model of stated figures: equal layers of grouped-query attention and a dense or
+    routed feed-forward part, no biases.
+
+    `kv_heads` left out is as many as heads, `head_dim` hidden over heads; `ffn` is the width of one
+    expert where there are `experts`, of which `active` see a token beside a shared one of width
+    `shared`. `matrices` (2, or 3 with a gate) and `tied` (one matrix for both embeddings) left out
+    follow custom: no gate and tied embeddings, as in GPT, where a dense feed-forward part is
+    exactly four times as wide as the model and every head has keys of its own, else a gate and
+    untied ones. A stated `params_b` (billions) that this misses by more than its last digit decides
+    instead.
+    """
+    c = Config(parse_model_figures(text), f"model {text!r}")
+    every_head = c.integer("kv_heads", c.integer("heads")) == c.integer("heads")
+    plain = (
+        c.integer("ffn") == PLAIN_WIDTH * c.integer("hidden")
+        and every_head
+        and not c.has("experts")
+    )
+    usual = PLAIN if plain else GATED
+    gates = (
+        (c.integer("matrices", least=PLAIN, most=GATED),) if c.has("matrices") else (PLAIN, GATED)
+    )
+    ties = (c.flag("tied"),) if c.has("tied") else (False, True)
+    made = [shaped(c, text, gate, tied) for gate, tied in product(gates, ties)]
+    target, rounding = billions(c) if c.has("params_b") else (0.0, math.inf)
+
+    def rank(model: Architecture) -> tuple[float, bool, bool]:
+        matrices = model.blocks[0].feed_forward.matrices
+        return (
+            max(abs(model.parameters - target) - rounding, 0.0),
+            matrices != usual,
+            model.tied != (matrices == PLAIN),
+        )
+
+    best = min(made, key=rank)
+    if abs(best.parameters - target) > max(FARTHEST * target, rounding):
+        raise DataError(
+            f"{c.where}: the figures make {best.parameters / 1e9:,.4g} billion parameters, "
+            f"params_b says {target / 1e9:,.4g}"
+        )
+    return best
+
+
+def billions(c: Config) -> tuple[float, float]:
+    """Return the stated number of parameters, and half a unit of its last digit."""
+    value = c.content["params_b"]
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < UNLIMITED:
+        raise c.wrong("params_b", "billions of parameters")
+    return float(value) * 1e9, 0.5e9 / 10 ** len(f"{value:.12g}".partition(".")[2])
+
+
+def shaped(c: Config, text: str, matrices: int, tied: bool) -> Architecture:
+    """Return the model of the figures with so many matrices a feed-forward part and tied embeddings
+    or not.
+    """
+    layers, hidden, heads = (
+        c.integer("layers", most=10_000),
+        c.integer("hidden"),
+        c.integer("heads"),
+    )
+    groups = c.integer("kv_heads", heads, most=heads)
+    if not c.has("head_dim") and hidden % heads:
+        raise c.wrong("heads", f"a divisor of hidden, {hidden}, or head_dim beside it")
+    if heads % groups:
+        raise c.wrong("kv_heads", f"a divisor of the {heads} heads")
+    width = c.integer("head_dim", max(hidden // heads, 1))
+    feed_forward = FeedForward(c.integer("ffn"), matrices)
+    if c.has("experts"):
+        experts = c.integer("experts", most=10**6)
+        feed_forward = feed_forward._replace(
+            experts=experts,
+            active=c.integer("active", most=experts),
+            shared_width=c.count("shared", 10**9),
+        )
+    block = LayerBlock(
+        layers, Attention(heads, groups, width, width), feed_forward, others=2 * hidden
+    )
+    return Architecture(
+        text,
+        hidden,
+        c.integer("vocab"),
+        tied,
+        c.integer("context", UNLIMITED),
+        (block,),
+        "",
+        others=hidden,
+    )

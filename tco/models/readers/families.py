@@ -1,0 +1,668 @@
+"""Readers of config.json by family: what one expression says is a row of the table, what it does
+not is a function above it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from tco.models.config import Config, ParsedConfig
+from tco.models.layers import Attention, FeedForward, LayerBlock, merge_equal_layers
+from tco.models.readers import latent_attention, state_space
+from tco.models.readers.shared import (
+    all_heads_norm,
+    dense,
+    dense_then_routed,
+    grouped_query,
+    layer_norms,
+    multi_head,
+    one_in,
+    routed,
+    two_norms,
+)
+
+GEMMA3 = {
+    "head_dim": 256,
+    "vocab_size": 262_208,
+    "sliding_window": 4096,
+    "max_position_embeddings": 131_072,
+}  # what a config of Gemma 3 leaves out
+GEMMA3_HEADS = {"num_attention_heads": 8, "num_key_value_heads": 4}  # both or none
+
+
+def even(
+    c: Config,
+    attention: Attention,
+    part: FeedForward,
+    norms: int | None = None,
+    tied: bool = False,
+    layers: str = "num_hidden_layers",
+) -> ParsedConfig:
+    """Return equal layers, with two norms of scales alone unless `norms` says how many weights they
+    have.
+    """
+    return c.layout(
+        (
+            LayerBlock(
+                c.layers(layers), attention, part, others=two_norms(c) if norms is None else norms
+            ),
+        ),
+        tied=tied,
+    )
+
+
+def uneven(
+    c: Config, layers: Iterable[tuple[Attention, FeedForward]], norms: int, tied: bool = False
+) -> ParsedConfig:
+    """Return layers whose attention or feed-forward part differs."""
+    return c.layout(
+        merge_equal_layers(
+            LayerBlock(1, attention, part, others=norms) for attention, part in layers
+        ),
+        tied=tied,
+    )
+
+
+def wide_window(c: Config) -> Attention:
+    """Return attention with one window for all layers, if any."""
+    return grouped_query(c)._replace(window=c.count("sliding_window", 10**9))
+
+
+def after_gpt(
+    c: Config,
+    attention: Attention,
+    part: FeedForward,
+    norms: int = 2,
+    *,
+    tied: bool,
+    hidden: str = "hidden_size",
+    layers: str = "num_hidden_layers",
+    logits_bias: bool = False,
+) -> ParsedConfig:
+    """Return equal layers with so many norms each, all with a bias, and one behind the last layer."""
+    width = c.integer(hidden)
+    block = LayerBlock(c.layers(layers), attention, part, others=layer_norms(width, norms))
+    context = c.integer(
+        c.either("max_position_embeddings", "n_positions", "seq_length", "max_seq_len"), 2048
+    )
+    vocabulary, shared = c.integer("vocab_size"), c.flag("tie_word_embeddings", tied)
+    return ParsedConfig(
+        width,
+        vocabulary,
+        context,
+        (block,),
+        shared,
+        layer_norms(width, 1) + (vocabulary if logits_bias else 0),
+    )
+
+
+def ungated_feed_forward(c: Config, key: str, bias: bool = True, hidden: str = "") -> FeedForward:
+    """Return a feed-forward part without a gate; where the key of the model's width is given, four
+    times as wide unless its own says otherwise.
+    """
+    return FeedForward(c.integer(key, 4 * c.integer(hidden) if hidden else None), 2, bias=bias)
+
+
+def like_gpt2(
+    c: Config, attention: Attention, norms: int = 2, tied: bool = True, logits_bias: bool = False
+) -> ParsedConfig:
+    """Return layers under the keys of GPT-2."""
+    part = ungated_feed_forward(c, "n_inner", hidden="n_embd")
+    return after_gpt(
+        c,
+        attention,
+        part,
+        norms,
+        tied=tied,
+        hidden="n_embd",
+        layers="n_layer",
+        logits_bias=logits_bias,
+    )
+
+
+def biased(attention: Attention, bias: bool = True) -> Attention:
+    """Return an attention whose projections have biases, or none."""
+    return attention._replace(in_bias=bias, out_bias=bias)
+
+
+def local_experts(c: Config, shared: int = 0) -> FeedForward:
+    """Return experts under the keys of Mixtral."""
+    return routed(c, "intermediate_size", "num_local_experts", shared)
+
+
+def with_positions(made: ParsedConfig, spare: int = 0) -> ParsedConfig:
+    """Return a layout whose positions are learned, some of them spare."""
+    return made._replace(positions=made.context + spare)
+
+
+def read_gemma3(c: Config) -> ParsedConfig:
+    """Five of six layers see a window, queries and keys have norms, four more norms a layer, one
+    embedding.
+    """
+    heads = {} if any(c.has(key) for key in GEMMA3_HEADS) else GEMMA3_HEADS
+    c = Config(
+        GEMMA3 | heads | {key: value for key, value in c.content.items() if value is not None},
+        c.where,
+        c.inside,
+    )
+    attentions = one_in(c, grouped_query(c, head_norm=True), c.integer("sliding_window_pattern", 6))
+    return uneven(
+        c, ((attention, dense(c)) for attention in attentions), 2 * two_norms(c), tied=True
+    )
+
+
+def read_gemma4(c: Config) -> ParsedConfig:
+    """Windows, and every sixth layer wider heads that see all and whose values are keys; in a
+    mixture a dense part beside the experts.
+    """
+    c.without("hidden_size_per_layer_input", "num_kv_shared_layers", "use_double_wide_mlp")
+    layers, near, width = (
+        c.layers(),
+        grouped_query(c, head_norm=True),
+        c.integer("global_head_dim", 512),
+    )
+    groups = c.integer("num_global_key_value_heads", near.kv_heads, most=near.heads)
+    far = near._replace(
+        kv_heads=groups,
+        qk_dim=width,
+        v_dim=width,
+        qk_norm=2 * width,
+        value_of_key=c.flag("attention_k_eq_v"),
+    )
+    kinds = {
+        "sliding_attention": near._replace(window=c.integer("sliding_window")),
+        "full_attention": far,
+    }
+    part, norms = dense(c), 4
+    if c.flag(
+        "enable_moe_block"
+    ):  # a scale for each expert, three more norms and one of the router's inputs
+        part, norms = (
+            routed(
+                c,
+                "moe_intermediate_size",
+                "num_experts",
+                c.integer("intermediate_size"),
+                "top_k_experts",
+            )._replace(router_bias=True),
+            8,
+        )
+    order = c.kinds("layer_types", layers, tuple(kinds))
+    return uneven(
+        c, ((kinds[kind], part) for kind in order), norms * c.integer("hidden_size"), tied=True
+    )
+
+
+def read_gemma2(c: Config) -> ParsedConfig:
+    """Windows on every other layer, four norms a layer, one embedding."""
+    far, part = grouped_query(c), dense(c)
+    near = far._replace(window=c.integer("sliding_window", 4096))
+    return uneven(
+        c,
+        ((far if index % 2 else near, part) for index in range(c.layers())),
+        2 * two_norms(c),
+        tied=True,
+    )
+
+
+def read_llama4(c: Config) -> ParsedConfig:
+    """Three of four layers see their own chunk only; every layer or every other one has experts and
+    a shared one.
+    """
+    step, every, full = (
+        c.integer("interleave_moe_layer_step", 1),
+        c.integer("no_rope_layer_interval", 4),
+        grouped_query(c),
+    )
+    chunked = full._replace(window=c.integer("attention_chunk_size"), chunked=True)
+    part, wide = local_experts(c, c.integer("intermediate_size")), dense(c, "intermediate_size_mlp")
+    kinds = (
+        (chunked if at % every else full, wide if at % step else part)
+        for at in range(1, c.layers() + 1)
+    )
+    return uneven(c, kinds, two_norms(c))
+
+
+def read_bloom(c: Config) -> ParsedConfig:
+    """Biases everywhere, no learned positions, a norm behind the embedding."""
+    hidden, heads = c.either("hidden_size", "n_embed"), c.either("n_head", "num_attention_heads")
+    attention, part = (
+        multi_head(c, hidden, heads, bias=True),
+        FeedForward(4 * c.integer(hidden), 2, bias=True),
+    )
+    made = after_gpt(
+        c,
+        attention,
+        part,
+        tied=True,
+        hidden=hidden,
+        layers=c.either("n_layer", "num_hidden_layers"),
+    )
+    return made._replace(others=2 * made.others)
+
+
+def read_gpt_oss(c: Config) -> ParsedConfig:
+    """Windows on every other layer, sinks, biases on projections, router and experts."""
+    part = local_experts(c)._replace(router_bias=True, bias=True)
+    return uneven(
+        c,
+        ((a, part) for a in one_in(c, grouped_query(c, bias=True)._replace(sinks=True), 2)),
+        two_norms(c),
+    )
+
+
+def read_minimax_m3(c: Config) -> ParsedConfig:
+    """The first layers dense with full attention, the others experts and blocks of keys that an
+    indexer scores.
+    """
+    layers, attention, sparse = (
+        c.layers(),
+        grouped_query(c, head_norm=c.flag("use_qk_norm")),
+        c.section("sparse_attention_config"),
+    )
+    chosen = attention._replace(
+        top_tokens=sparse.integer("sparse_topk_blocks") * sparse.integer("sparse_block_size"),
+        index_heads=sparse.integer("sparse_num_index_heads"),
+        index_dim=sparse.integer("sparse_index_dim"),
+        index_weighted=False,
+    )
+    attentions = [
+        chosen if is_sparse else attention
+        for is_sparse in sparse.kinds("sparse_attention_freq", layers, (0, 1))
+    ]
+    shared = c.count("n_shared_experts", 1000) * c.integer("shared_intermediate_size")
+    part, wide = (
+        local_experts(c, shared)._replace(router_bias=c.flag("use_routing_bias")),
+        dense(c, "dense_intermediate_size"),
+    )
+    parts = [
+        part if has_experts else wide for has_experts in c.kinds("moe_layer_freq", layers, (0, 1))
+    ]
+    made = uneven(c, zip(attentions, parts, strict=True), two_norms(c))
+    return made._replace(prediction_layers=c.count("num_nextn_predict_layers", 100))
+
+
+def read_phimoe(c: Config) -> ParsedConfig:
+    """Norms with bias, and a bias on the logits."""
+    hidden = c.integer("hidden_size")
+    made = even(c, grouped_query(c), local_experts(c), layer_norms(hidden, 2))
+    return made._replace(
+        others=layer_norms(hidden, 1) + (made.vocabulary if c.flag("lm_head_bias") else 0)
+    )
+
+
+def read_dbrx(c: Config) -> ParsedConfig:
+    """As Mixtral, under other keys."""
+    hidden, heads, inner = c.integer("d_model"), c.integer("n_heads"), c.section("ffn_config")
+    head, experts = hidden // heads, inner.integer("moe_num_experts")
+    attention = Attention(
+        heads, c.section("attn_config").integer("kv_n_heads", most=heads), head, head
+    )
+    part = FeedForward(
+        inner.integer("ffn_hidden_size"), 3, experts, inner.integer("moe_top_k", most=experts)
+    )
+    block = LayerBlock(c.layers("n_layers"), attention, part, others=2 * hidden)
+    return ParsedConfig(
+        hidden,
+        c.integer("vocab_size"),
+        c.integer("max_seq_len"),
+        (block,),
+        c.flag("tie_word_embeddings"),
+        hidden,
+    )
+
+
+def read_chatglm(c: Config) -> ParsedConfig:
+    """ChatGLM 2 and 3, GLM-4-9B: groups of queries share keys and values; biases on queries, keys
+    and values.
+    """
+    c.without("add_bias_linear")
+    hidden, heads = c.integer("hidden_size"), c.integer("num_attention_heads")
+    if c.integer("kv_channels", hidden // heads) * heads != hidden:
+        raise c.wrong(
+            "kv_channels", f"{hidden // heads}, so that {heads} heads are as wide as the model"
+        )
+    groups = (
+        c.integer("multi_query_group_num", most=heads) if c.flag("multi_query_attention") else heads
+    )
+    attention = multi_head(c, groups=groups, bias=c.flag("add_qkv_bias"))._replace(out_bias=False)
+    block = LayerBlock(
+        c.layers("num_layers"),
+        attention,
+        FeedForward(c.integer("ffn_hidden_size"), 3),
+        others=two_norms(c),
+    )
+    ends = hidden if c.flag("post_layer_norm", True) else 0
+    return ParsedConfig(
+        hidden,
+        c.integer("padded_vocab_size"),
+        c.integer("seq_length"),
+        (block,),
+        c.flag("tie_word_embeddings"),
+        ends,
+    )
+
+
+def read_falcon(c: Config) -> ParsedConfig:
+    """Attention and feed-forward side by side behind one norm or two, one head of keys and values
+    or groups of them.
+    """
+    bias, grouped, parallel = (
+        c.flag("bias"),
+        c.flag("new_decoder_architecture"),
+        c.flag("parallel_attn", True),
+    )
+    heads = c.integer("num_attention_heads")
+    groups = (
+        c.integer("num_kv_heads", heads, most=heads)
+        if grouped
+        else int(c.flag("multi_query", True))
+    )
+    norms = c.integer("num_ln_in_parallel_attn", 2, most=2) if grouped else 1 if parallel else 2
+    part = ungated_feed_forward(c, "ffn_hidden_size", bias, hidden="hidden_size")
+    return after_gpt(c, multi_head(c, groups=groups, bias=bias), part, norms, tied=True)
+
+
+def read_opt(c: Config) -> ParsedConfig:
+    """Learned positions, two of them spare, and biases everywhere."""
+    hidden, bias = c.integer("hidden_size"), c.flag("enable_bias", True)
+    if c.integer("word_embed_proj_dim", hidden) != hidden or not c.flag(
+        "do_layer_norm_before", True
+    ):
+        raise c.misfit(
+            "word_embed_proj_dim unlike hidden_size, or do_layer_norm_before false: OPT's models "
+            "with it are not read"
+        )
+    return with_positions(
+        after_gpt(c, multi_head(c, bias=bias), ungated_feed_forward(c, "ffn_dim", bias), tied=True),
+        spare=2,
+    )
+
+
+def read_mpt(c: Config) -> ParsedConfig:
+    """No learned positions and one embedding; without biases its norms have scales alone."""
+    hidden, heads, bias = c.integer("d_model"), c.integer("n_heads"), not c.flag("no_bias", True)
+    inner = (c.section("attn_config") if c.has("attn_config") else Config({}, c.where)).without(
+        "qk_ln"
+    )
+    attention = multi_head(
+        c, "d_model", "n_heads", inner.integer("kv_n_heads", heads, most=heads), bias
+    )
+    part, scales = (
+        FeedForward(c.integer("expansion_ratio", 4) * hidden, 2, bias=bias),
+        hidden * (2 if bias else 1),
+    )
+    block = LayerBlock(c.layers("n_layers"), attention, part, others=2 * scales)
+    made = ParsedConfig(
+        hidden,
+        c.integer("vocab_size"),
+        c.integer("max_seq_len", 2048),
+        (block,),
+        c.flag("tie_word_embeddings", True),
+        scales,
+    )
+    return made if inner.flag("alibi") else with_positions(made)
+
+
+def read_arctic(c: Config) -> ParsedConfig:
+    """Beside the experts a dense part as wide as the model, which every token passes as it would a
+    shared expert.
+    """
+    beside = c.integer("hidden_size") if c.flag("parallel_attn_mlp_res") else 0
+    return even(
+        c.every_layer("moe_layer_frequency"),
+        grouped_query(c),
+        local_experts(c, beside),
+        two_norms(c) + beside,
+    )
+
+
+def read_deepseek1(c: Config) -> ParsedConfig:
+    """The first layer dense, then fine-grained experts with shared ones, attention as Llama's."""
+    blocks = dense_then_routed(c, grouped_query(c))
+    return c.layout(
+        tuple(
+            block._replace(feed_forward=block.feed_forward._replace(router_bias=False))
+            for block in blocks
+        )
+    )
+
+
+def read_ernie_moe(c: Config) -> ParsedConfig:
+    """The first layers dense, shared experts, a bias that balances the experts, one embedding."""
+    layers, width = (
+        c.without("use_bias").every_layer("moe_layer_interval").layers(),
+        c.integer("moe_intermediate_size"),
+    )
+    first, last = (
+        c.count("moe_layer_start_index", layers, 1),
+        c.integer("moe_layer_end_index", layers - 1, -1, layers - 1) % layers,
+    )
+    part = routed(
+        c,
+        "moe_intermediate_size",
+        "moe_num_experts",
+        c.count("moe_num_shared_experts", 1000) * width,
+        "moe_k",
+    )
+    part, wide, attention = (
+        part._replace(router_bias=c.flag("moe_use_aux_free", True)),
+        dense(c),
+        grouped_query(c),
+    )
+    return uneven(
+        c,
+        ((attention, part if first <= index <= last else wide) for index in range(layers)),
+        two_norms(c),
+        tied=True,
+    )
+
+
+def read_hunyuan(c: Config) -> ParsedConfig:
+    """Experts on every layer: a shared one, norms of queries and keys; the figures of a part are
+    lists, a number a layer.
+    """
+    layers, same = (
+        c.without("use_cla", "moe_layer_num_skipped", "mlp_bias").layers(),
+        dict(c.content),
+    )
+    for key in ("moe_topk", "num_shared_expert", "moe_intermediate_size"):
+        figure = c.content.get(key)
+        if isinstance(figure, list):
+            if len(figure) < layers or len(set(map(str, figure[:layers]))) > 1:
+                raise c.wrong(key, f"one number for each of {layers} layers, all alike")
+            same[key] = figure[0]
+    each = Config(same, c.where, c.inside)
+    shared = each.count("num_shared_expert", 1000) * c.integer("intermediate_size")
+    part = routed(
+        each,
+        each.either("moe_intermediate_size", "intermediate_size"),
+        "num_experts",
+        shared,
+        "moe_topk",
+    )
+    return even(c, grouped_query(c, head_norm=c.flag("use_qk_norm")), part)
+
+
+READERS: dict[str, Callable[[Config], ParsedConfig]] = {  # by model_type
+    **latent_attention.READERS,
+    **state_space.READERS,
+    # dense, after Llama: a gate, norms of scales alone, grouped-query attention
+    **dict.fromkeys(("llama", "mistral", "phi3"), lambda c: even(c, wide_window(c), dense(c))),
+    "baichuan": lambda c: even(c, multi_head(c), dense(c))._replace(
+        context=c.integer(c.either("max_position_embeddings", "model_max_length"), 4096)
+    ),
+    "chatglm": read_chatglm,
+    "cohere": lambda c: even(
+        c,
+        all_heads_norm(grouped_query(c), c.flag("use_qk_norm")),
+        dense(c),
+        c.integer("hidden_size"),
+        tied=True,
+    ),
+    "cohere2": lambda c: uneven(
+        c,
+        (
+            (a, dense(c))
+            for a in one_in(c, grouped_query(c), c.integer("sliding_window_pattern", 4))
+        ),
+        c.integer("hidden_size"),
+        tied=True,
+    ),
+    "ernie4_5": lambda c: even(c.without("use_bias"), grouped_query(c), dense(c), tied=True),
+    "exaone": lambda c: even(
+        c, grouped_query(c), dense(c), layers=c.either("num_layers", "num_hidden_layers")
+    ),
+    "gemma": lambda c: even(c, grouped_query(c), dense(c), tied=True),
+    "gemma2": read_gemma2,
+    **dict.fromkeys(("gemma3", "gemma3_text"), read_gemma3),
+    **dict.fromkeys(("gemma4", "gemma4_text"), read_gemma4),
+    "olmo": lambda c: even(c, grouped_query(c), dense(c), norms=0)._replace(others=0),
+    "olmo2": lambda c: even(c, all_heads_norm(grouped_query(c)), dense(c)),
+    **dict.fromkeys(
+        ("qwen2", "qwen2_vl", "qwen2_5_vl"),  # of those that see, the language model
+        lambda c: even(
+            c.without("use_sliding_window"),
+            grouped_query(c, bias=True)._replace(out_bias=False),
+            dense(c),
+        ),
+    ),
+    "qwen3": lambda c: even(
+        c.without("use_sliding_window"), grouped_query(c, head_norm=True), dense(c)
+    ),
+    "smollm3": lambda c: even(
+        c.without("use_sliding_window"), grouped_query(c), dense(c), tied=True
+    ),
+    # dense, after GPT: norms with bias, most with biases on products, few with a gate
+    "bloom": read_bloom,
+    "falcon": read_falcon,
+    "gpt2": lambda c: with_positions(
+        like_gpt2(c, multi_head(c, "n_embd", "n_head", bias=True))._replace(
+            context=c.integer("n_positions")
+        )
+    ),
+    "gpt_bigcode": lambda c: with_positions(
+        like_gpt2(c, multi_head(c, "n_embd", "n_head", int(c.flag("multi_query", True)), bias=True))
+    ),
+    "gpt_neox": lambda c: after_gpt(
+        c,
+        multi_head(c, bias=c.flag("attention_bias", True)),
+        ungated_feed_forward(c, "intermediate_size"),
+        tied=False,
+    ),
+    "gptj": lambda c: like_gpt2(
+        c, multi_head(c, "n_embd", "n_head"), norms=1, tied=False, logits_bias=True
+    ),
+    "mpt": read_mpt,
+    "nemotron": lambda c: after_gpt(
+        c,
+        grouped_query(c),
+        ungated_feed_forward(c, "intermediate_size", c.flag("mlp_bias")),
+        tied=False,
+    ),
+    "opt": read_opt,
+    "phi": lambda c: after_gpt(
+        c.without("qk_layernorm"),
+        biased(grouped_query(c)),
+        ungated_feed_forward(c, "intermediate_size"),
+        norms=1,
+        tied=False,
+        logits_bias=True,
+    ),
+    "stablelm": lambda c: after_gpt(
+        c,
+        all_heads_norm(
+            grouped_query(c)._replace(in_bias=c.flag("use_qkv_bias")), c.flag("qk_layernorm")
+        ),
+        FeedForward(c.integer("intermediate_size"), 3),
+        1 if c.flag("use_parallel_residual") else 2,
+        tied=False,
+    ),
+    "starcoder2": lambda c: after_gpt(
+        c,
+        biased(wide_window(c), c.flag("use_bias", True)),
+        ungated_feed_forward(c, "intermediate_size", c.flag("use_bias", True)),
+        tied=True,
+    ),
+    # mixtures of experts
+    "arctic": read_arctic,
+    "dbrx": read_dbrx,
+    "deepseek": read_deepseek1,
+    "ernie4_5_moe": read_ernie_moe,
+    **dict.fromkeys(
+        ("glm4_moe", "solar_open"),
+        lambda c: c.layout(
+            dense_then_routed(
+                c, grouped_query(c, head_norm=c.flag("use_qk_norm"))._replace(out_bias=False)
+            ),
+            prediction="num_nextn_predict_layers",
+        ),
+    ),
+    "gpt_oss": read_gpt_oss,
+    **dict.fromkeys(("hunyuan", "hunyuan_v1_moe"), read_hunyuan),
+    **dict.fromkeys(("llama4", "llama4_text"), read_llama4),
+    "minimax_m3": read_minimax_m3,
+    "minimax_m2": lambda c: even(
+        c, all_heads_norm(grouped_query(c)), local_experts(c)._replace(router_bias=True)
+    ),
+    **dict.fromkeys(
+        ("granitemoe", "mixtral"), lambda c: even(c, grouped_query(c), local_experts(c))
+    ),
+    "olmoe": lambda c: even(
+        c, all_heads_norm(grouped_query(c)), routed(c, "intermediate_size", "num_experts")
+    ),
+    "phimoe": read_phimoe,
+    "qwen2_moe": lambda c: even(
+        c.without("use_sliding_window", "mlp_only_layers").every_layer("decoder_sparse_step"),
+        grouped_query(c, bias=c.flag("qkv_bias", True))._replace(out_bias=False),
+        routed(
+            c, "moe_intermediate_size", "num_experts", c.integer("shared_expert_intermediate_size")
+        )._replace(shared_gate=True),
+    ),
+    "qwen3_moe": lambda c: even(
+        c.without("use_sliding_window", "mlp_only_layers").every_layer("decoder_sparse_step"),
+        grouped_query(c, head_norm=True),
+        routed(c, "moe_intermediate_size", "num_experts"),
+    ),
+}
+
+# Model types that are not read, and why: what one token costs in them differs from what a decoder's
+# layers say.
+ENCODER = "an encoder, which makes no tokens one by one"
+BOTH = "an encoder and a decoder, which attends to the encoder's output: only decoders are read"
+TOWER = (
+    "a language model behind a vision tower, whose work on images is not modelled; give the "
+    "config of its language model"
+)
+MAMBA1 = (
+    "layers of the first Mamba, whose recurrence decays each number of the state by itself: "
+    "only Mamba-2 is read"
+)
+SHARED = (
+    "layers that share one set of weights, with adapters of their own: layers are counted "
+    "with weights of their own"
+)
+
+REASONS = {
+    **dict.fromkeys(
+        ("albert", "bert", "deberta-v2", "distilbert", "modernbert", "roberta", "xlm-roberta"),
+        ENCODER,
+    ),
+    **dict.fromkeys(("bart", "mt5", "t5", "umt5", "whisper"), BOTH),
+    **dict.fromkeys(
+        (
+            "idefics3",
+            "internvl",
+            "internvl_chat",
+            "llava",
+            "llava_next",
+            "llava_onevision",
+            "mllama",
+            "paligemma",
+        ),
+        TOWER,
+    ),
+    **dict.fromkeys(("qwen3_vl", "smolvlm"), TOWER),
+    **dict.fromkeys(("falcon_mamba", "jamba", "mamba"), MAMBA1),
+    **dict.fromkeys(("zamba", "zamba2"), SHARED),
+}

@@ -1,0 +1,176 @@
+"""Readers of the config.json of models with latent or sparse attention, by family, and of
+parametric mixtures of experts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tco.models.config import Config, ParsedConfig
+from tco.models.layers import Attention, FeedForward, LayerBlock, merge_equal_layers
+from tco.models.readers.shared import dense, dense_then_routed, grouped_query, routed, two_norms
+
+WIDTH_STEP = 16  # a derived expert width is a multiple of this, as matrix engines want it
+
+
+def latent_attention(c: Config, value: int | None = None) -> Attention:
+    """Return multi-head latent attention, with an indexer where the config has one; `value` is the
+    usual width of a value head.
+    """
+    rope, nope, heads = (
+        c.integer("qk_rope_head_dim"),
+        c.integer("qk_nope_head_dim"),
+        c.integer("num_attention_heads"),
+    )
+    plain = Attention(
+        heads,
+        heads,
+        nope + rope,
+        c.integer("v_head_dim", value),
+        c.count("q_lora_rank", 10**9),
+        c.integer("kv_lora_rank"),
+        rope,
+    )
+    biased = plain._replace(in_bias=c.flag("attention_bias"), out_bias=c.flag("attention_bias"))
+    return indexed(c, biased) if c.has("index_topk") else biased
+
+
+def indexed(c: Config, attention: Attention) -> Attention:
+    """Return an attention whose queries reach the tokens an indexer scores highest."""
+    top, heads, width = (
+        c.integer("index_topk"),
+        c.integer("index_n_heads"),
+        c.integer("index_head_dim"),
+    )
+    return attention._replace(top_tokens=top, index_heads=heads, index_dim=width)
+
+
+def read_deepseek(c: Config) -> ParsedConfig:
+    """DeepSeek V2, V3 and V3.2, Kimi K2, GLM-5: latent attention, first layers dense, then
+    fine-grained experts with shared ones.
+
+    From GLM-5.2 on some layers have no indexer and take the choice of one before them.
+    """
+    blocks = dense_then_routed(c, latent_attention(c))
+    if not c.has("indexer_types"):
+        return c.layout(blocks, prediction="num_nextn_predict_layers")
+    layers = [block._replace(layers=1) for block in blocks for _ in range(block.layers)]
+    kinds = c.kinds("indexer_types", len(layers), ("full", "shared"))
+    shared = (
+        b if kind == "full" else b._replace(attention=without_indexer(b.attention))
+        for b, kind in zip(layers, kinds, strict=True)
+    )
+    return c.layout(merge_equal_layers(shared), prediction="num_nextn_predict_layers")
+
+
+def without_indexer(attention: Attention) -> Attention:
+    """Return an attention that reaches the tokens another layer's indexer has chosen."""
+    return attention._replace(index_heads=0, index_dim=0)
+
+
+def read_minicpm3(c: Config) -> ParsedConfig:
+    """MiniCPM3: latent attention on dense layers, one embedding."""
+    value = c.integer("hidden_size") // c.integer("num_attention_heads")
+    return c.layout(
+        (LayerBlock(c.layers(), latent_attention(c, value), dense(c), others=two_norms(c)),),
+        tied=True,
+    )
+
+
+def read_deepseek4(c: Config) -> ParsedConfig:
+    """DeepSeek V4: caches compressed 4 to 1 with an indexer, 128 to 1 without, or windows alone;
+    several residual streams.
+    """
+    layers, heads, width, hidden = (
+        c.layers(),
+        c.integer("num_attention_heads"),
+        c.integer("head_dim"),
+        c.integer("hidden_size"),
+    )
+    plain = Attention(
+        heads,
+        1,
+        width,
+        width,
+        c.integer("q_lora_rank"),
+        window=c.integer("sliding_window"),
+        shared_key_value=True,
+        sinks=True,
+    )
+    window = plain._replace(
+        out_groups=c.integer("o_groups", most=heads), out_rank=c.integer("o_lora_rank")
+    )
+    attentions = {
+        0: window,
+        4: indexed(c, window._replace(compression=4)),
+        128: window._replace(compression=128),
+    }
+    streams, expert = c.integer("hc_mult", most=1000), c.integer("moe_intermediate_size")
+    mixing = (2 + streams) * streams * (
+        streams * hidden + 1
+    ) + 3  # weights that join the residual streams, before and after a part
+    part = routed(
+        c, "moe_intermediate_size", "n_routed_experts", c.count("n_shared_experts", 1000) * expert
+    )
+    hashed = c.count(
+        "num_hash_layers", layers
+    )  # the first layers choose experts by a table and need no bias to balance them
+    others = two_norms(c) + 2 * mixing
+    kinds = [
+        LayerBlock(1, attentions[ratio], part._replace(router_bias=index >= hashed), others=others)
+        for index, ratio in enumerate(c.kinds("compress_ratios", layers, tuple(attentions)))
+    ]
+    layout = c.layout(merge_equal_layers(kinds))
+    return layout._replace(others=layout.others + streams * (streams * hidden + 1) + 1)
+
+
+def read_parametric(c: Config) -> ParsedConfig:
+    """A mixture of experts of a given size: the expert width follows from `total_parameters` and
+    the other shapes.
+
+    width = (total - all other weights) / (layers x experts x 3 h), to the nearest multiple of 16.
+    """
+    attention = latent_attention(c) if c.has("kv_lora_rank") else grouped_query(c)
+    layers, hidden, experts = (
+        c.layers(),
+        c.integer("hidden_size"),
+        c.integer("n_routed_experts", most=10**6),
+    )
+    active, shared = (
+        c.integer("num_experts_per_tok", most=experts),
+        c.count("n_shared_experts", 1000),
+    )
+
+    def layout(width: int) -> ParsedConfig:
+        part = FeedForward(width, 3, experts, active, shared * width)
+        return c.layout((LayerBlock(layers, attention, part, others=two_norms(c)),))
+
+    def size(made: ParsedConfig) -> int:
+        ends = made.hidden * made.vocabulary * (1 if made.tied else 2) + made.others
+        return ends + sum(block.layers * block.parameters(hidden) for block in made.blocks)
+
+    target, smallest = c.integer("total_parameters", most=10**18), size(layout(0))
+    slope = size(layout(1)) - smallest
+    width = round((target - smallest) / slope / WIDTH_STEP) * WIDTH_STEP
+    if width < WIDTH_STEP:
+        raise c.wrong("total_parameters", f"more than the {smallest} weights beside the experts")
+    return layout(width)
+
+
+READERS: dict[str, Callable[[Config], ParsedConfig]] = {  # by model_type
+    **dict.fromkeys(
+        (
+            "deepseek_v2",
+            "deepseek_v3",
+            "deepseek_v32",
+            "glm4_moe_lite",
+            "glm_moe_dsa",
+            "kimi_k2",
+            "kimi_k25",
+        ),
+        read_deepseek,
+    ),
+    "deepseek_v4": read_deepseek4,
+    "minicpm3": read_minicpm3,
+    "parametric-moe": read_parametric,
+}

@@ -1,0 +1,210 @@
+"""Readers of the config.json of models with state-space or linear-attention layers, by family."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tco.models.config import Config, ParsedConfig
+from tco.models.layers import FeedForward, LayerBlock, StateMixer, merge_equal_layers
+from tco.models.readers.latent_attention import latent_attention
+from tco.models.readers.shared import dense, grouped_query, routed, two_norms
+
+UNBOUNDED = 10**9  # tokens of a context that no state or position bounds
+
+
+def read_qwen35(c: Config, part: FeedForward) -> ParsedConfig:
+    """Qwen 3.5: gated delta rule on three of four layers, gated attention on the fourth; the
+    feed-forward part of all is experts or dense.
+    """
+    c.without("mlp_only_layers")
+    layers, every = c.layers(), c.integer("full_attention_interval", 4)
+    attention = grouped_query(c, head_norm=True)._replace(gated=True)
+    heads, head = c.integer("linear_num_value_heads"), c.integer("linear_value_head_dim")
+    key_heads, key = c.integer("linear_num_key_heads", most=heads), c.integer("linear_key_head_dim")
+    mixer = StateMixer(
+        heads,
+        head,
+        key_heads,
+        key,
+        c.integer("linear_conv_kernel_dim"),
+        controls=2,
+        scalars=2,
+        norm=head,
+        passes=3,
+    )
+    norms = two_norms(c)
+    linear, full = (
+        LayerBlock(1, feed_forward=part, mixer=mixer, others=norms),
+        LayerBlock(1, attention, part, others=norms),
+    )
+    default = [
+        "linear_attention" if (index + 1) % every else "full_attention" for index in range(layers)
+    ]
+    kinds = c.kinds("layer_types", layers, ("linear_attention", "full_attention"), default)
+    blocks = merge_equal_layers(linear if kind == "linear_attention" else full for kind in kinds)
+    return c.layout(blocks, prediction="mtp_num_hidden_layers")
+
+
+def gated_experts(c: Config) -> FeedForward:
+    """Return the experts of Qwen 3.5, with a shared one that has a gate of its own."""
+    return routed(
+        c, "moe_intermediate_size", "num_experts", c.integer("shared_expert_intermediate_size")
+    )._replace(shared_gate=True)
+
+
+def nemotron_order(c: Config) -> list[str]:
+    """Return the kind of each layer: the letters of `hybrid_override_pattern`, or the words of
+    `layers_block_type` that newer releases give.
+    """
+    words = {"mamba": "M", "attention": "*", "moe": "E", "mlp": "-"}
+    if not c.has("layers_block_type"):
+        return c.kinds("hybrid_override_pattern", c.layers(), tuple("M*E-"))
+    listed = c.content["layers_block_type"]
+    length = c.integer(
+        "num_hidden_layers", len(listed) if isinstance(listed, list) else None, most=10_000
+    )
+    return [words[word] for word in c.kinds("layers_block_type", length, tuple(words))]
+
+
+def read_nemotron(c: Config) -> ParsedConfig:
+    """Nemotron-H and Nemotron 3: a layer is a Mamba-2 mixer (M), attention (*), experts (E) or a
+    dense feed-forward (-).
+    """
+    hidden = c.integer("hidden_size")
+    heads, head, groups, state = (
+        c.integer("mamba_num_heads"),
+        c.integer("mamba_head_dim"),
+        c.integer("n_groups"),
+        c.integer("ssm_state_size"),
+    )
+    kinds = nemotron_order(c)
+    mixer = StateMixer(
+        heads,
+        head,
+        groups,
+        state,
+        c.integer("conv_kernel"),
+        controls=1,
+        scalars=3,
+        norm=heads * head,
+        passes=2,
+    )
+    made = {
+        "M": LayerBlock(
+            1, mixer=mixer._replace(conv_bias=c.flag("use_conv_bias", True)), others=hidden
+        ),
+        "*": LayerBlock(1, grouped_query(c), others=hidden),
+    }
+    if "E" in kinds:
+        experts = c.integer("n_routed_experts")
+        shared = (
+            c.integer("moe_shared_expert_intermediate_size")
+            if c.count("n_shared_experts", 1000)
+            else 0
+        )
+        latent = c.count("moe_latent_size", hidden)
+        active = c.integer("num_experts_per_tok", most=experts)
+        part = FeedForward(
+            c.integer("moe_intermediate_size"), 2, experts, active, shared, latent, router_bias=True
+        )
+        made["E"] = LayerBlock(1, feed_forward=part, others=hidden)
+    if "-" in kinds:
+        made["-"] = LayerBlock(
+            1, feed_forward=FeedForward(c.integer("intermediate_size"), 2), others=hidden
+        )
+    return c.layout(merge_equal_layers(made[kind] for kind in kinds))
+
+
+def read_kimi_linear(c: Config) -> ParsedConfig:
+    """Kimi Linear and K3: a delta rule whose state decays number by number, on every fourth layer
+    latent attention; experts on a narrower width.
+
+    What joins the residuals of earlier layers (attention residuals) is left out: its weights are
+    few.
+    """
+    layers, hidden, linear = (
+        c.every_layer("moe_layer_freq").layers(),
+        c.integer("hidden_size"),
+        c.section("linear_attn_config"),
+    )
+    if not linear.flag("use_full_rank_gate"):
+        raise linear.wrong("use_full_rank_gate", "true: a gate of low rank is not read")
+    heads, head = linear.integer("num_heads"), linear.integer("head_dim")
+    mixer = StateMixer(
+        heads,
+        head,
+        heads,
+        head,
+        linear.integer("short_conv_kernel_size"),
+        1,
+        1,
+        norm=head,
+        passes=3,
+        decay_rank=head,
+    )
+    attention = latent_attention(c)._replace(gated=c.flag("mla_use_output_gate"))
+    width, shared = c.integer("moe_intermediate_size"), c.count("num_shared_experts", 1000)
+    part = routed(
+        c, "moe_intermediate_size", "num_experts", shared * width, "num_experts_per_token"
+    )
+    narrow = c.count("routed_expert_hidden_size", hidden)
+    part, others = (
+        part._replace(latent=narrow, router_bias=True),
+        two_norms(c) + (narrow if c.flag("latent_moe_use_norm") else 0),
+    )
+    first, full = c.count("first_k_dense_replace", layers), linear.content.get("full_attn_layers")
+    if not isinstance(full, list):
+        raise linear.wrong("full_attn_layers", "a list of layers, the first one being 1")
+    kinds = []
+    for index in range(layers):
+        block = (
+            LayerBlock(1, feed_forward=part, others=others)
+            if index >= first
+            else LayerBlock(1, feed_forward=dense(c), others=two_norms(c))
+        )
+        kinds.append(
+            block._replace(attention=attention)
+            if index + 1 in full
+            else block._replace(mixer=mixer)
+        )
+    return c.layout(merge_equal_layers(kinds), prediction="num_nextn_predict_layers")
+
+
+def read_mamba2(c: Config) -> ParsedConfig:
+    """Mamba-2: every layer a recurrence behind one norm, no attention and no feed-forward part; a
+    sequence may be of any length.
+    """
+    c.without("use_bias")
+    hidden, heads, head = c.integer("hidden_size"), c.integer("num_heads"), c.integer("head_dim")
+    if heads * head != c.integer("expand", 2) * hidden:
+        raise c.wrong(
+            "num_heads",
+            f"heads that are together {c.integer('expand', 2)} times as wide as the model",
+        )
+    mixer = StateMixer(
+        heads,
+        head,
+        c.integer("n_groups"),
+        c.integer("state_size"),
+        c.integer("conv_kernel", 4),
+        1,
+        3,
+        norm=heads * head,
+        passes=2,
+    )
+    block = LayerBlock(
+        c.layers(), mixer=mixer._replace(conv_bias=c.flag("use_conv_bias", True)), others=hidden
+    )
+    return c.layout((block,))._replace(context=c.integer("max_position_embeddings", UNBOUNDED))
+
+
+READERS: dict[str, Callable[[Config], ParsedConfig]] = {  # by model_type
+    **dict.fromkeys(("kimi_k3", "kimi_linear"), read_kimi_linear),
+    "mamba2": read_mamba2,
+    "nemotron_h": read_nemotron,
+    **dict.fromkeys(("qwen3_5", "qwen3_5_text"), lambda c: read_qwen35(c, dense(c))),
+    **dict.fromkeys(
+        ("qwen3_5_moe", "qwen3_5_moe_text", "qwen3_next"),
+        lambda c: read_qwen35(c, gated_experts(c)),
+    ),
+}

@@ -1,0 +1,252 @@
+"""What a kernel of a serving engine takes of the time that physics gives it, learnt from tables of
+measured shapes.
+
+    t' = t exp(a + b_t(t) + b_1(x_1) + b_2(x_2))
+
+Each b bends at four places of a logarithm and is level beyond them: the time itself tells what
+starts cost from what a rate costs, and two sides of the shape tell what a kernel was written for.
+`data/engine_kernels.csv` has a row for every engine, kernel, release, format and chip (fitted by
+`tco.validation.engine_kernels`), and one for a chip that no table is of: what the measured
+chips have in common. Where no table has the kernel, physics stands as it is. An answer names the
+kernel by the words of its publisher, ENGINE/KERNEL@RELEASE; a release that no table is of takes the
+one before it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from functools import cache, partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tco.catalog import Catalogue
+from tco.catalog.rows import parse_finite_number
+from tco.core.errors import DataError, unknown
+from tco.core.files import read_csv
+from tco.core.formula import formula, maximum, minimum
+from tco.core.units import Pure, Second
+
+Shape = Mapping[str, Any]
+NAMED = ("operation", "kernel", "format", "chip")
+LEVEL, BENDS = (
+    "level",
+    tuple(f"{of}_{place}" for of in ("time", "first", "second") for place in (1, 2, 3)),
+)
+COLUMNS = (*NAMED, "rows", LEVEL, *BENDS, "spread", "as_of", "source")
+ANY = "any"  # a chip that no table of the kernel is of
+TIMES = (3e-6, 3e-5, 3e-4, 3e-3)  # seconds at which a correction bends
+Places = tuple[float, float, float, float]
+
+
+class CorrectionDimension(NamedTuple):
+    """A side of the shape that a correction follows, and where it bends."""
+
+    of: Callable[[Shape], Any]
+    places: Places
+
+
+SIDES: dict[str, tuple[CorrectionDimension, CorrectionDimension]] = {  # by operation
+    "gemm": (
+        CorrectionDimension(lambda shape: shape["m"], (1, 16, 256, 4096)),
+        CorrectionDimension(lambda shape: shape["k"], (64, 512, 4096, 16384)),
+    ),
+    "experts": (
+        CorrectionDimension(
+            lambda shape: shape["tokens"] * shape["topk"] / shape["experts"], (0.06, 1, 16, 256)
+        ),
+        CorrectionDimension(lambda shape: shape["width"], (64, 256, 1024, 4096)),
+    ),
+    "prefill": (
+        CorrectionDimension(lambda shape: shape["seq_q"], (16, 256, 2048, 16384)),
+        CorrectionDimension(lambda shape: shape["head_dim"], (64, 128, 256, 512)),
+    ),
+    "decode": (
+        CorrectionDimension(lambda shape: shape["seq_kv"], (4, 64, 1024, 16384)),
+        CorrectionDimension(lambda shape: shape["heads"] / shape["kv_heads"], (1, 4, 16, 64)),
+    ),
+    "latent": (
+        CorrectionDimension(lambda shape: shape["seq_kv"], (4, 64, 1024, 16384)),
+        CorrectionDimension(lambda shape: shape["heads"], (1, 8, 32, 128)),
+    ),
+    "all-reduce": (
+        CorrectionDimension(lambda shape: shape["size"], (1e3, 1e5, 1e7, 1e9)),
+        CorrectionDimension(lambda shape: shape["ranks"], (2, 4, 8, 72)),
+    ),
+    "dispatch": (
+        CorrectionDimension(lambda shape: shape["tokens"], (16, 128, 1024, 16384)),
+        CorrectionDimension(lambda shape: shape["ranks"], (2, 4, 8, 72)),
+    ),
+    "combine": (
+        CorrectionDimension(lambda shape: shape["tokens"], (16, 128, 1024, 16384)),
+        CorrectionDimension(lambda shape: shape["ranks"], (2, 4, 8, 72)),
+    ),
+}
+
+
+@formula(unit="", source="tco-calibration")
+def bend(
+    x: Pure, one: Pure, two: Pure, three: Pure, four: Pure, low: Pure, middle: Pure, high: Pure
+) -> Any:
+    """Logarithm of a factor that is linear in ln x between four places and level beyond: sum_i s_i
+    (clamp(ln x, ln p_i, ln p_i+1) - ln p_i).
+    """
+    first = minimum(maximum(np.log(x / one), 0), np.log(two / one))
+    second = minimum(maximum(np.log(x / two), 0), np.log(three / two))
+    third = minimum(maximum(np.log(x / three), 0), np.log(four / three))
+    return low * first + middle * second + high * third
+
+
+@formula(unit="", source="tco-calibration")
+def over_shortest(time: Second, shortest: Second = 3e-6) -> Any:
+    """A time over the shortest at which corrections bend: t / 3 us."""
+    return time / shortest
+
+
+@formula(unit="s", source="tco-calibration")
+def corrected_time(
+    time: Second, level: Pure, by_time: Pure, by_first: Pure, by_second: Pure
+) -> Any:
+    """Time of a kernel as an engine runs it: t' = t exp(a + b_t + b_1 + b_2)."""
+    return time * np.exp(level + by_time + by_first + by_second)
+
+
+class Correction(NamedTuple):
+    """What a table says of a kernel on one chip; fields may be arrays over rows of several chips."""
+
+    level: Any
+    slopes: tuple[Any, ...]  # by time, first and second side: three each
+    spread: float = 0.0  # of the logarithm of single shapes about it
+    kernel: str = ""
+    chip: str = ""
+
+    def of(self, operation: str, time: Any, shape: Shape) -> Any:
+        """Return the time of a kernel that physics gives some time."""
+        first, second = SIDES[operation]
+        by_time = bend(
+            over_shortest(time), *(place / TIMES[0] for place in TIMES), *self.slopes[:3]
+        )
+        by_first = bend(first.of(shape), *first.places, *self.slopes[3:6])
+        return corrected_time(
+            time,
+            self.level,
+            by_time,
+            by_first,
+            bend(second.of(shape), *second.places, *self.slopes[6:]),
+        )
+
+
+PHYSICS = Correction(0.0, (0.0,) * len(BENDS))  # leaves a time as it is
+Known = dict[
+    tuple[str, str, str], dict[str, Correction]
+]  # by operation, kernel and format, of each chip
+
+
+def corrections(catalogue: Catalogue) -> Known:
+    """Return all that tables say of the kernels of engines, from every data folder, the last one
+    standing.
+    """
+
+    def read() -> Known:
+        found: Known = {}
+        for path in (
+            one for folder in catalogue.folders if (one := folder / "engine_kernels.csv").is_file()
+        ):
+            for line, row in read_csv(path, COLUMNS):
+                level, *slopes, spread = (
+                    parse_finite_number(row[name], name, f"{path}:{line}")
+                    for name in (LEVEL, *BENDS, "spread")
+                )
+                made = Correction(level, tuple(slopes), spread, row["kernel"], row["chip"])
+                found.setdefault((row["operation"], row["kernel"], row["format"]), {})[
+                    row["chip"]
+                ] = made
+        return found
+
+    known: Known = catalogue.once("engine kernels", read)
+    return known
+
+
+def is_of_engine(name: str) -> bool:
+    """Say whether a kernel is named as one of an engine, ENGINE/KERNEL."""
+    return "/" in name
+
+
+def release(name: str) -> tuple[str, tuple[int, ...]]:
+    """Return the kernel that a name means, and the numbers of its release; none where it names
+    none.
+    """
+    kernel, _, version = name.partition("@")
+    return kernel, tuple(map(int, re.findall(r"\d+", version)))
+
+
+def nearest_release(catalogue: Catalogue, operation: str, name: str, form: str) -> str | None:
+    """Return a kernel's name with the release that tables have: that asked for or the one before
+    it, else the first; of none asked for the last.
+    """
+    kernel, asked = release(name)
+    known = (one for of, one, stored in corrections(catalogue) if (of, stored) == (operation, form))
+    names = sorted((one for one in known if release(one)[0] == kernel), key=release)
+    before = [one for one in names if not asked or release(one)[1] <= asked]
+    return before[-1] if before else names[0] if names else None
+
+
+def correction(
+    catalogue: Catalogue, operation: str, name: str, form: str, chip: str
+) -> Correction | None:
+    """Return what tables say of a kernel on a chip, of one that no table is of what the others have
+    in common; None where no table has it.
+    """
+    found = nearest_release(catalogue, operation, name, form)
+    if found is None:
+        return None
+    chips = corrections(catalogue)[operation, found, form]
+    return chips.get(chip, chips.get(ANY))
+
+
+def asked_correction(
+    catalogue: Catalogue, operation: str, name: str, form: str, chip: str, option: str
+) -> Correction:
+    """Return the same of a kernel that somebody asks for; one that no table has raises `DataError`
+    with the nearest name.
+    """
+    if operation not in SIDES:
+        raise DataError(
+            f"{option}: no table of engines has {operation} kernels; there are {', '.join(SIDES)}"
+        )
+    made = correction(catalogue, operation, name, form, chip)
+    if made is None:
+        known = sorted(
+            {one for of, one, stored in corrections(catalogue) if (of, stored) == (operation, form)}
+        )
+        raise unknown(f"engine's {operation} kernel in {form}", name, known, option)
+    return made
+
+
+def correction_of_rows(
+    catalogue: Catalogue, operation: str, name: str, form: str, chips: Iterable[str]
+) -> Correction | None:
+    """Return what tables say of a kernel on the chip of every row, nothing of a chip that none is
+    of; None where no table has it.
+    """
+    if nearest_release(catalogue, operation, name, form) is None:
+        return None
+    of_chip = cache(partial(correction, catalogue, operation, name, form))
+    found = [of_chip(chip) or PHYSICS for chip in chips]
+    level, *slopes = np.array([(one.level, *one.slopes) for one in found]).T
+    return Correction(level, tuple(slopes))
+
+
+def correction_design_matrix(
+    operation: str, time: Any, shape: Shape, count: int
+) -> np.ndarray[Any, Any]:
+    """Return what the coefficients of a correction stand before, a row for each of some kernels:
+    one, and the pieces of time and sides.
+    """
+    bent = [
+        (over_shortest(time), tuple(place / TIMES[0] for place in TIMES)),
+        *((side.of(shape), side.places) for side in SIDES[operation]),
+    ]
+    columns = [bend(x, *places, *slopes) for x, places in bent for slopes in np.eye(3)]
+    return np.array([np.ones(count), *(np.broadcast_to(one, count) for one in columns)]).T

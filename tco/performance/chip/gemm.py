@@ -1,0 +1,453 @@
+"""The time of a matrix product on one chip: the one model that kernels, serving and training share.
+
+GPUs cut a product into tiles over many small cores; TPUs, Trainium and Gaudi feed a few large
+arrays, where waves and tiles do not exist and sides are padded instead. Chips, plans, rows and sets
+of parameters may be arrays that broadcast against each other. Times are without the launch, which
+callers add as they count kernels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tco.catalog import Catalogue
+from tco.core.formula import (
+    MANY,
+    extent,
+    formula,
+    greatest,
+    in_use,
+    least,
+    least_over,
+    select,
+    stack_terms,
+)
+from tco.core.units import Pure
+from tco.performance.chip import kernels as cost
+from tco.performance.chip.formats import FORMATS, WIDE, Computed, element_size, unpacking_time
+from tco.performance.chip.roofline import (
+    achieved_bandwidth,
+    achieved_rate,
+    fed_bandwidth,
+    padded_weights,
+    smooth_maximum,
+    stream_time,
+)
+from tco.performance.software_maturity import MEASURED, SoftwareMaturity, reached_share
+
+TILES = (
+    (128.0, 256.0),
+    (128.0, 128.0),
+    (64.0, 128.0),
+    (64.0, 64.0),
+)  # rows and columns of the result that one core holds
+GROUPED = 2.0  # sharpness of the smooth maximum where tiles of other groups hide the loads of one
+SPLITS = 8  # ways the inner side is split between cores at most
+PLAIN = (0, 1)  # extent of plain numbers
+
+
+class Chip(NamedTuple):
+    """A chip as its kernels see it: where its attributes and its parameters of practice stand in
+    the values, and its kind.
+    """
+
+    values: Mapping[str, Any]
+    parts: str
+    performance: str
+    tiled: bool  # many small cores; else a few large arrays
+    share: Any = None  # of rates and bandwidth that the logical devices its cores form leave
+    fed: bool = False  # DMA engines of stated bandwidth bring whatever the cores read
+    reach: SoftwareMaturity = MEASURED
+
+    def part(self, name: str) -> Any:
+        """Return an attribute of the part."""
+        return self.values[f"{self.parts}.{name}"]
+
+    def practice(self, name: str) -> Any:
+        """Return a parameter of practice."""
+        return self.reach.of(self.values, f"{self.performance}.{name}")
+
+    def rate(self, peak: str, efficiency: str) -> Any:
+        """Return the rate that large products reach."""
+        rate = achieved_rate(self.part(peak), self.practice(efficiency))
+        return rate if self.share is None else achieved_rate(rate, self.share)
+
+    @property
+    def held_rate(self) -> Any:
+        """Share of what a family's products hold of their peak that those of this chip hold;
+        software that gets better lifts it to all of it.
+        """
+        held = self.part("held_rate")
+        return held if self.reach.gap is None else reached_share(held, 1.0, self.reach.gap)
+
+    def bandwidth(self, efficiency: str) -> Any:
+        """Return the memory bandwidth that a kind of kernel reaches."""
+        memory = self.part("hbm_bandwidth")
+        if self.fed:
+            memory = fed_bandwidth(memory, self.part("dma_bandwidth"))
+        bandwidth = achieved_bandwidth(memory, self.practice(efficiency))
+        return bandwidth if self.share is None else achieved_bandwidth(bandwidth, self.share)
+
+    def load(self, per_clock: str) -> Any:
+        """Return the rate at which one core loads."""
+        return cost.core_load_rate(self.practice(per_clock), self.part("clock"))
+
+
+class Traits(NamedTuple):
+    """What decides how a chip's kernels are timed."""
+
+    tiled: bool  # many small cores; else a few large arrays
+    logical: bool  # cores that software groups into logical devices
+    # DMA engines bring what the cores read, experts by descriptors made when tokens have chosen
+    # them
+    fed: bool = False
+    dereferencing: bool = False  # engines that may read tokens through their indices
+
+
+def traits_of(catalogue: Catalogue, part: str) -> Traits:
+    """Return what the catalogue says of a part."""
+    array, *others = (
+        catalogue.has_part_value(part, name)
+        for name in ("array_rows", "cores_per_device", "dma_bandwidth", "dereferences")
+    )
+    return Traits(not array, *others)
+
+
+@formula(unit="", source="semianalysis-trn3")
+def device_efficiency(cores_per_device: Pure, cores: Pure, whole_chip: Pure) -> Any:
+    """Efficiency of a chip by its logical devices: that of a whole chip where one device has all
+    cores, else 1.
+    """
+    return select(cores_per_device >= cores, whole_chip, 1)
+
+
+def kernels_on(
+    values: Mapping[str, Any],
+    chip: str,
+    family: str,
+    traits: Traits,
+    reach: SoftwareMaturity = MEASURED,
+) -> Chip:
+    """Return a chip of a family as its kernels see it; rows ask for the chip and the family `rows`."""
+    part, practice, share = f"parts.{chip}", f"performance.{family}", None
+    if traits.logical:
+        share = device_efficiency(
+            values[f"{part}.cores_per_device"],
+            values[f"{part}.cores"],
+            values[f"{practice}.whole_chip_efficiency"],
+        )
+    return Chip(values, part, practice, traits.tiled, share, traits.fed, reach)
+
+
+class Operands(NamedTuple):
+    """What products in a format rest on. Fields may be arrays over chips or formats that have the
+    same structure.
+    """
+
+    rate: Any  # of all cores busy
+    input_size: Any
+    weight_size: Any
+    stream: Any  # memory bandwidth
+    splits: bool  # whether kernels split the inner side between cores
+    # of tiled chips: their number, rate, load and stage, and the least time of a step along the
+    # inner side
+    cores: Any = None
+    core: Any = None
+    load: Any = None
+    stage: Any = None
+    latency: Any = 0.0
+    ends: Any = 0.0  # of a wave of tiles: first loads and last writes that nothing hides
+    overlap: Any = (
+        2.0  # sharpness of the smooth maximum of computing and moving; 1: they take turns
+    )
+    array: tuple[Any, Any, Any, Any] | None = (
+        None  # of others: rows, rows as joined in the format, columns, and least moving rows
+    )
+    unpacking: tuple[Any, Any] | None = (
+        None  # vector operations a stored number and their rate, where software unpacks
+    )
+    extent: tuple[int, int] = PLAIN  # most axes and most numbers of any of these
+
+
+def operands(chip: Chip, form: Computed, efficiency: Any = None) -> Operands:
+    """Return what products of a chip rest on in a format: read once, used for any number of
+    products; of the rates, so much is reached.
+    """
+    made = read_operands(chip, form)
+    if efficiency is not None:
+        made = made._replace(
+            **{
+                name: achieved_rate(rate, efficiency)
+                for name in ("rate", "core")
+                if (rate := getattr(made, name)) is not None
+            }
+        )
+    return made._replace(extent=extent((*made, *(made.array or ()), *(made.unpacking or ()))))
+
+
+def read_operands(chip: Chip, form: Computed) -> Operands:
+    """Return the same before it is known how many numbers each of them is."""
+    rate = chip.rate(form.peak, form.tile_efficiency)
+    if (
+        form.peak != "peak_bf16"
+    ):  # of 16 bits it is what measured products tell, with the rate they held
+        rate = achieved_rate(rate, chip.held_rate)
+    stored = FORMATS[form.stored]
+    if stored.scales and not form.unpacked:
+        vector, exposed, taken = (
+            chip.part("peak_vector"),
+            chip.practice("scaling_exposed"),
+            chip.part(stored.scales),
+        )
+        rate = cost.scaled_rate(rate, vector, stored.block, exposed, taken)
+    four = form.tile_efficiency != "tile_efficiency"
+    made = Operands(
+        rate=rate,
+        input_size=element_size(FORMATS[form.activations].bits),
+        weight_size=element_size(stored.bits),
+        stream=chip.bandwidth("stream_efficiency"),
+        splits=not four,
+        overlap=cost.product_overlap(chip.part("asynchronous_loads")),
+        unpacking=(chip.practice("unpacking_operations"), chip.part("peak_vector"))
+        if form.unpacked
+        else None,
+    )
+    if chip.tiled:
+        return made._replace(
+            cores=chip.part("cores"),
+            core=cost.core_rate(rate, chip.part("cores")),
+            load=chip.load("core_load"),
+            stage=chip.practice("kernel_stage"),
+            latency=chip.practice("fp4_inner_latency" if four else "inner_latency"),
+            ends=chip.practice("tile_ends"),
+        )
+    joined = "array_rows" if form.peak == "peak_bf16" else "mx_array_rows"
+    rows, rows_joined, columns, moving = (
+        chip.part(name) for name in ("array_rows", joined, "array_columns", "array_least_moving")
+    )
+    return made._replace(array=(rows, rows_joined, columns, moving))
+
+
+class Product(NamedTuple):
+    """A product's time without its launch, and what it consists of: matrix units (or what unpacks
+    for them) and memory.
+
+    Of several products every field has an entry for each.
+    """
+
+    time: Any
+    computing: Any
+    moving: Any
+    flops: Any
+    bytes: Any
+
+
+def product(made: Operands, rows: Any, columns: Any, inner: Any, groups: Any = None) -> Product:
+    """Return the time of a product of (rows x inner) and (inner x columns).
+
+    `groups`: so many products of these sides whose tiles share the waves, such as the experts that
+    tokens reach, `rows` being the tokens of each. Both may be means. Their kernels do not split the
+    inner side.
+    """
+    many = 1 if groups is None else groups
+    computing = matrix_unit_time(
+        made,
+        rows,
+        columns,
+        inner,
+        many,
+        split=groups is None and made.splits,
+        hidden=groups is not None,
+    )
+    if made.unpacking is not None:
+        unpacking = unpacking_time(cost.products_weights(columns, inner, many), *made.unpacking)
+        computing = greatest("engines", (computing, unpacking))
+    moved = cost.products_bytes(
+        rows, columns, inner, many, made.input_size, made.weight_size, element_size(WIDE)
+    )
+    moving = stream_time(moved, made.stream)
+    overlap = made.overlap if groups is None else GROUPED
+    return Product(
+        smooth_maximum(computing, moving, overlap),
+        computing,
+        moving,
+        cost.products_flops(rows, columns, inner, many),
+        moved,
+    )
+
+
+class Sides(NamedTuple):
+    """A product by its sides: (rows x inner) and (inner x columns)."""
+
+    rows: Any
+    columns: Any
+    inner: Any
+
+
+def products(made: Sequence[Operands], several: Sequence[Sides], groups: Any = None) -> Product:
+    """Return the times of several products, `groups` of each, every one on operands of its own that
+    are alike (`together`).
+
+    They are computed in one call, on an axis in front of all others. While a trace is recorded, and
+    where arrays are so large that a call costs less than their memory, they are taken one by one;
+    the result is the same.
+    """
+    axes, size = extent((groups, *(side for one in several for side in one)))
+    if (
+        in_use() is not None
+        or max(size, *(one.extent[1] for one in made)) > MANY
+        or len(several) == 1
+    ):
+        each = zip(made, several, strict=True)
+        return Product(
+            *zip(
+                *(product(rests, one.rows, one.columns, one.inner, groups) for rests, one in each),
+                strict=True,
+            )
+        )
+    axes = max(axes, *(one.extent[0] for one in made))
+    shared = all(
+        one.rows is several[0].rows for one in several
+    )  # then it need not be there for each
+    rows = several[0].rows if shared else stack_terms([one.rows for one in several], axes)
+    columns, inner = (
+        stack_terms([one.columns for one in several], axes),
+        stack_terms([one.inner for one in several], axes),
+    )
+    alone = made[0] if all(one is made[0] for one in made) else stack_operands(tuple(made), axes)
+    return product(alone, rows, columns, inner, groups)
+
+
+def batching_key(made: Operands) -> Any:
+    """Return what operands have in common whose products may be computed in one call: their
+    structure, if they are plain numbers.
+    """
+    return (
+        made.splits,
+        made.array is None if made.extent == PLAIN and made.unpacking is None else id(made),
+    )
+
+
+@lru_cache(maxsize=64)
+def stack_operands(made: tuple[Operands, ...], axes: int) -> Operands:
+    """Return operands of plain numbers as one, each of their numbers that differ on an axis in
+    front of so many others.
+    """
+
+    def column(several: tuple[Any, ...]) -> Any:
+        return (
+            several[0]
+            if len({*several}) == 1
+            else np.array(several, dtype=float).reshape(-1, *[1] * axes)
+        )
+
+    found: dict[str, Any] = {
+        name: column(terms)
+        for name, terms in zip(Operands._fields, zip(*made, strict=True), strict=True)
+        if name != "array"
+    }
+    arrays = [one.array for one in made if one.array is not None]
+    return Operands(
+        **found,
+        array=tuple(column(terms) for terms in zip(*arrays, strict=True)) if arrays else None,
+    )
+
+
+def matrix_unit_time(
+    made: Operands, rows: Any, columns: Any, inner: Any, groups: Any, split: bool, hidden: bool
+) -> Any:
+    """Return the time the matrix units take: that of the best tiles and splits, or of padded
+    weights passing large arrays.
+    """
+    if made.array is not None:
+        array_rows, joined, array_columns, moving = made.array
+        padded = padded_weights(inner, columns, array_rows, joined, array_columns)
+        return cost.array_time(rows, padded, groups, moving, made.rate)
+    return least_over(
+        "tiles", TILES, tiles_time, rows, columns, inner, groups, split, *tiled(made, hidden)
+    )
+
+
+def tiled(made: Operands, hidden: bool) -> tuple[Any, ...]:
+    """Return what the time of tiles rests on; kernels of many groups hide the latency of a step
+    behind other tiles, but for one chain.
+    """
+    step = 0.0 if hidden else made.latency
+    return (
+        made.cores,
+        made.core,
+        made.load,
+        made.stage,
+        step,
+        made.latency,
+        made.ends,
+        made.input_size,
+        made.weight_size,
+    )
+
+
+def tiles_time(
+    tile_rows: Any,
+    tile_columns: Any,
+    rows: Any,
+    columns: Any,
+    inner: Any,
+    groups: Any,
+    split: bool,
+    cores: Any,
+    rate: Any,
+    load: Any,
+    stage: Any,
+    latency: Any,
+    chain: Any,
+    ends: Any,
+    input_size: Any,
+    weight_size: Any,
+) -> Any:
+    """Return the time of products cut into tiles of one size, each on one core, or on several that
+    split the inner side where that is quicker.
+    """
+    tiles = cost.tiles_of(rows, columns, groups, tile_rows, tile_columns)
+    step = cost.tile_step(tile_rows, tile_columns, rate, input_size, weight_size, load, latency)
+    ends = cost.ends_time(ends, rows, tile_rows)
+    whole = cost.waves_time(tiles, cores, inner, step, chain, ends)
+    return (
+        least("splits", (whole, cost.split_time(tiles, cores, inner, step, SPLITS, stage, ends)))
+        if split
+        else whole
+    )
+
+
+class Tiling(NamedTuple):
+    """How a product is cut: sides of a tile, tiles of the results, waves of them over the cores,
+    and cores that share a tile.
+    """
+
+    rows: float
+    columns: float
+    tiles: float
+    waves: float
+    sharing: float
+
+
+def tiling(
+    made: Operands, rows: Any, columns: Any, inner: Any, groups: Any = None
+) -> Tiling | None:
+    """Return how the quickest kernel cuts a product of plain numbers; None on large arrays, which
+    cut nothing.
+    """
+    if made.array is not None:
+        return None
+    many, split = 1 if groups is None else groups, groups is None and made.splits
+    sides, rests = (rows, columns, inner, many), tiled(made, groups is not None)
+    times = [tiles_time(*tile, *sides, split, *rests) for tile in TILES]
+    best = TILES[int(np.argmin(times))]
+    tiles = float(cost.tiles_of(rows, columns, many, *best))
+    shared = split and min(times) < tiles_time(*best, *sides, False, *rests)
+    sharing = min(max(made.cores / tiles, 1.0), SPLITS) if shared else 1.0
+    waves = tiles / made.cores if shared else np.ceil(tiles / made.cores - 1e-9)
+    return Tiling(*best, tiles, float(max(waves, 1.0)), float(sharing))

@@ -1,0 +1,524 @@
+"""What a chip and its links reach in practice, in an engine that serves or in a training job: one
+record, from the catalogue's values.
+
+One construction for a scenario, a trace and measured rows: every field may be a number, an array or
+a traced value. Kernels take the parameters of the kernel file; engines and training software have
+those a kernel cannot show, under names of their own; what every pass through a layer shares stands
+under `layer`.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tco.core.errors import unknown
+from tco.core.formula import Known, formula, in_use, select
+from tco.core.inputs import Readable
+from tco.core.units import Pure, Second
+from tco.fabric.links import Latencies, Links, known_of
+from tco.performance.chip.formats import (
+    FORMATS,
+    NARROWEST_CACHE,
+    WIDE,
+    Computed,
+    Structured,
+    computed_on,
+    element_size,
+    plain_weight_format,
+)
+from tco.performance.chip.gemm import Chip, Operands, Traits, kernels_on, operands
+from tco.performance.chip.roofline import (
+    exponential_rate,
+    power_limited_time,
+    repeated,
+    usable_memory,
+)
+from tco.performance.deployment import Deployer
+from tco.performance.software_maturity import MEASURED, SoftwareMaturity, reached_time
+
+LAYER, ENGINES = (
+    "layer",
+    "serving",
+)  # owners of what all passes through a layer, and all engines that serve, have in common
+
+
+@formula(unit="s", source="tco-calibration")
+def times_as_long(time: Second, factor: Pure) -> Any:
+    """Time of what takes so many times as long under young software, in a slower engine or on the
+    way back: t f.
+    """
+    return time * factor
+
+
+@formula(unit="", source="tco-calibration")
+def maturity(overhead: Pure, decline: Pure, months: Pure) -> Any:
+    """Gaps and waits of a port over those of one that has grown up, m months after the chip's
+    release: 1 + y exp(-r m).
+    """
+    return 1 + overhead * np.exp(-decline * np.maximum(months, 0))
+
+
+@formula(unit="", source="tco-calibration")
+def port_age(months: Pure, released: Pure, began: Pure, months_of_a_year: Pure = 12) -> Any:
+    """Months a port is old m after its chip's release, where kernels of the family were written
+    anew at a later date: m - max(12 (b - r), 0).
+    """
+    return months - months_of_a_year * np.maximum(began - released, 0)
+
+
+@formula(unit="", source="tco-model")
+def age_left(age: Pure, gap: Pure) -> Any:
+    """The same where software has a share of its way to the best left: a^g."""
+    return age**gap
+
+
+@formula(unit="", source="tco-calibration")
+def months_before(grown_up: Pure, released: Pure, months: Pure, months_of_a_year: Pure = 12) -> Any:
+    """Months from an engine's release, m after its chip's, to the date by which engines have grown
+    up: a = max(12 (g - r) - m, 0).
+    """
+    return np.maximum(months_of_a_year * (grown_up - released) - months, 0)
+
+
+@formula(unit="", source="tco-calibration")
+def older_release(gain: Pure, months: Pure) -> Any:
+    """Time of a pass under an engine of some months before over that of one that has grown up: 1 +
+    g a.
+    """
+    return 1 + gain * months
+
+
+@formula(unit="", source="aiter-untuned-2026-01")
+def untuned_release(
+    release: Pure,
+    months: Pure,
+    released: Pure,
+    since: Pure,
+    until: Pure,
+    factor: Pure,
+    months_of_a_year: Pure = 12,
+) -> Any:
+    """Time of a pass over that of a tuned release, m after its chip's release: r f from one month
+    of the calendar to another, r else.
+    """
+    at = months + months_of_a_year * released
+    return release * select(at >= since, select(at < until, factor, 1.0), 1.0)
+
+
+@formula(unit="", source="semianalysis-trn3")
+def permute_passes(passes: Pure, dereferences: Pure) -> Any:
+    """Passes that bring tokens into the order of their experts, none where engines read them
+    through their indices: p (1 - d).
+    """
+    return passes * (1 - dereferences)
+
+
+WAITS = ("collective_wait", "exchange_wait", "network_wait")
+
+
+class Machine(NamedTuple):
+    """One chip of a system at one set of number formats, as a pass through a layer finds it."""
+
+    chip: str
+    family: str  # whose kernels it shares
+    formats: tuple[
+        Computed, Computed, Computed
+    ]  # of attention projections, dense parts and experts
+    operands: tuple[Operands, ...]  # of the same, and of products in 16 bits
+    core: Computed  # the products of attention
+    kernels: Chip
+    bandwidth: Any  # that long streams reach
+    row_bandwidth: Any  # that elementwise kernels reach
+    exponentials: Any
+    memory: Any
+    activation_size: Any
+    cache_size: Any
+    launch: Any  # gap before each kernel of a step
+    elementwise: Any  # traffic of elementwise kernels over that of the least passes
+    expert_gates: (
+        Any  # traffic of the kernels between the products of experts over that of the least passes
+    )
+    permutes: Any
+    imbalance: Any
+    unexplained: (
+        Any  # of a pass's time, beyond all that the model knows; none where none is asked for
+    )
+    links: Links
+    values: Readable  # counts and habits that single operators ask for
+    # of groups on these links that wait as long for each other; with other links it is another
+    known: Known
+    # of an engine that serves
+    engine: str = ""  # whose host time and habits it has
+    attention_size: Any = None
+    expert_size: Any = None
+    dispatch_size: Any = None
+    overhead: Any = None  # host time of a step that no kernel hides
+    waits: Mapping[str, Any] = {}  # of ranks for each other, by the name of the parameter
+    expert_factor: Any = None  # time of the engine's grouped kernels over the best
+    whole_factor: Any = None  # the same of experts that stand whole on their ranks
+    # tokens that prompts are padded to a multiple of; None where each has a program of its length
+    bucket: Any = None
+    # gap before the weights of one expert arrive; None where kernels fetch them themselves
+    expert_start: Any = None
+    release: Any = None  # time of a pass over that of the engine grown up; None where it has
+    deployed: Any = (
+        None  # deployment efficiency of plans that are chosen; none of stated plans and loads
+    )
+    deployer: Deployer | None = (
+        None  # who deploys plans that are chosen; none of stated plans and loads
+    )
+    drafting: bool = (
+        True  # whether deployments of the chip's family and engine run speculative decoding
+    )
+    exchange_overlap: Any = (
+        None  # share of a prompt's exchanges that compute hides; none where it hides none
+    )
+    # of a training job
+    gradient_form: Computed | None = None  # of the products that make gradients
+    gradients: tuple[Operands, ...] = ()  # as the operands
+    separate_experts: bool = False  # every expert has kernels of its own, which share no waves
+    # of a number in a format that the chip does not compute, and software turns into one that it
+    # does
+    asked_size: Any = None
+
+    def counted(self, name: str) -> Any:
+        """Return a count or a share that all passes through a layer have in common."""
+        return self.values[f"performance.{LAYER}.{name}"]
+
+    def shared(self, name: str) -> Any:
+        """Return a parameter that all engines share."""
+        return self.values[f"performance.{ENGINES}.{name}"]
+
+    def habit(self, name: str) -> Any:
+        """Return a parameter of the engine."""
+        return self.values[f"performance.{self.engine}.{name}"]
+
+    def within_power(self, size: Any, time: Any, flops: Any, moved: Any) -> Any:
+        """Return how long products of numbers of some size take that no watts hold back for some
+        time; families whose peaks hold as they are stay.
+        """
+        flop_energy = self.values.unless_zero(f"performance.{self.family}.flop_energy")
+        if flop_energy is None:
+            return time
+        return power_limited_time(
+            time,
+            flops,
+            moved,
+            size,
+            self.activation_size,
+            flop_energy,
+            self.counted("byte_flops"),
+            self.kernels.part("tdp"),
+        )
+
+    def peak(self, place: int) -> Any:
+        """Return the dense peak of the products in a place of the operands."""
+        return self.kernels.part(
+            self.formats[place].peak if place < len(self.formats) else WIDE_FORM.peak
+        )
+
+
+class Stored(NamedTuple):
+    """Formats the weights of attention projections, dense parts and experts are stored in, of
+    caches, and of the products of attention.
+    """
+
+    attention: str
+    dense: str
+    experts: str
+    cache: str
+    core: str = "bf16"
+
+
+def machine(
+    chip: str,
+    links: Links,
+    values: Readable,
+    family: str,
+    stored: Stored,
+    traits: Traits,
+    engine: str,
+    unexplained: Any,
+    reach: SoftwareMaturity = MEASURED,
+    fused_by: str = LAYER,
+) -> Machine:
+    """Return what a chip on some links reaches with weights in some formats, under an engine and
+    the software of some date.
+
+    `unexplained` is the share of a pass beyond all that is known, None where none is asked for.
+    `fused_by` owns the traffic of elementwise kernels and the passes over experts' tokens: public
+    engines, or a fleet.
+    """
+    prior, part, own, shared = (
+        f"performance.{family}",
+        f"parts.{chip}",
+        f"performance.{engine}",
+        f"performance.{LAYER}",
+    )
+    dense = computed_on(
+        values, chip, stored.dense, "workload.precision"
+    )  # first: the others follow it where nobody gives them
+    formats = (
+        computed_on(values, chip, stored.attention, "workload.attention_format"),
+        dense,
+        computed_on(values, chip, stored.experts, "workload.expert_format"),
+    )
+    if stored.cache not in FORMATS:
+        raise unknown("cache format", stored.cache, FORMATS, "workload.cache_format")
+    core = computed_on(values, chip, stored.core, "workload.attention_core_format")
+    wide = computed_on(values, chip, "bf16", "workload.precision")
+    kernels = kernels_on(values, chip, family, traits, reach)
+    permutes = permutes_of(
+        values, chip, traits, reach.of(values, f"performance.{fused_by}.expert_passes")
+    )
+    elementwise = reach.of(values, f"performance.{fused_by}.elementwise_traffic")
+    weights = plain_weight_format(stored.experts)
+    other = (
+        weights == "fp8" and FORMATS[stored.experts].block != FORMATS["mxfp8"].block
+    )  # than the blocks of matrix units
+    whole = "whole" if other and values.exists(f"{part}.takes_block_scales") else weights
+    wire = max(FORMATS[stored.dense].bits, NARROWEST_CACHE)
+    expert = (
+        repeated(values[f"{part}.dma_start"], values[f"{prior}.expert_reads"])
+        if traits.fed
+        else None
+    )
+    release: Any = None
+    waits = [
+        reach.of(values, path)
+        for path in (
+            f"{prior}.launch_time",
+            f"{own}.host_time",
+            *(f"{prior}.{name}" for name in WAITS),
+        )
+    ]
+    if expert is not None and reach.gap is not None:
+        expert = reached_time(
+            expert, values[f"{part}.dma_start"], reach.gap
+        )  # the best exposes one transfer
+    if reach.months is not None:
+        months = reach.months
+        if (began := values.unless_zero(f"{prior}.port_began")) is not None:
+            months = port_age(months, values[f"{part}.released"], began)
+        age = maturity(values[f"{prior}.port_overhead"], values[f"{prior}.port_decline"], months)
+        age = age if reach.gap is None else age_left(age, reach.gap)
+        waits = [times_as_long(wait, age) for wait in waits]
+        expert = None if expert is None else times_as_long(expert, age)
+        links = links._replace(
+            latencies=Latencies(
+                *(None if one is None else times_as_long(one, age) for one in links.latencies)
+            )
+        )
+        if (gain := values.unless_zero(f"{own}.release_gain")) is not None:
+            release = older_release(
+                gain,
+                months_before(
+                    values[f"performance.{ENGINES}.grown_up"],
+                    values[f"{part}.released"],
+                    reach.months,
+                ),
+            )
+        for one in reach.untuned:
+            so_far = 1.0 if release is None else release
+            release = untuned_release(
+                so_far,
+                reach.months,
+                values[f"{part}.released"],
+                one.since,
+                one.until,
+                values[one.factor],
+            )
+        if release is not None and reach.gap is not None:
+            release = age_left(release, reach.gap)
+    return Machine(
+        chip=chip,
+        family=family,
+        formats=formats,
+        operands=operands_of(kernels, (*formats, wide)),
+        core=core,
+        kernels=kernels,
+        bandwidth=kernels.bandwidth("stream_efficiency"),
+        row_bandwidth=kernels.bandwidth("row_efficiency"),
+        exponentials=exponentials_of(kernels),
+        memory=usable_memory(values[f"{part}.hbm_capacity"], values[f"{own}.memory_reserve"]),
+        activation_size=element_size(WIDE),
+        cache_size=element_size(max(FORMATS[stored.cache].bits, NARROWEST_CACHE)),
+        launch=waits[0],
+        elementwise=elementwise,
+        expert_gates=elementwise,
+        permutes=permutes,
+        imbalance=values[f"{shared}.expert_imbalance"],
+        unexplained=unexplained,
+        links=links,
+        values=values,
+        engine=engine,
+        attention_size=element_size(FORMATS[stored.attention].bits),
+        expert_size=element_size(FORMATS[stored.experts].bits),
+        dispatch_size=element_size(wire),
+        overhead=waits[1],
+        waits=dict(zip(WAITS, waits[2:], strict=True)),
+        expert_factor=reach.of(values, f"{own}.expert_factor_{weights}"),
+        whole_factor=reach.of(values, f"{own}.expert_factor_{whole}"),
+        bucket=values[f"{own}.prompt_bucket"]
+        if values.decided(operator.gt, f"{own}.prompt_bucket", rest=(1,))
+        else None,
+        expert_start=expert,
+        release=release,
+        exchange_overlap=values.unless_zero(f"{prior}.exchange_overlap"),
+        known=known_of(links, *waits[2:]),
+    )
+
+
+def exponentials_of(kernels: Chip) -> Any:
+    """Return the exponentials a chip computes per second."""
+    return exponential_rate(
+        kernels.part("cores"), kernels.part("exponentials_per_clock"), kernels.part("clock"), 1.0
+    )
+
+
+def permutes_of(values: Readable, chip: str, traits: Traits, passes: Any) -> Any:
+    """Return the passes that bring tokens into the order of their experts."""
+    return (
+        permute_passes(passes, values[f"parts.{chip}.dereferences"])
+        if traits.dereferencing
+        else passes
+    )
+
+
+def operands_of(kernels: Chip, forms: tuple[Computed, ...]) -> tuple[Operands, ...]:
+    """Return what products rest on in each of some formats: once for those that are alike, while a
+    trace is recorded for each by itself.
+    """
+    if in_use() is not None:
+        return tuple(operands(kernels, form) for form in forms)
+    made = {form: operands(kernels, form) for form in dict.fromkeys(forms)}
+    return tuple(made[form] for form in forms)
+
+
+def model_format_notes(machine: Machine) -> list[str]:
+    """Say where a chip computes another format than a part of the model is stored in."""
+    parts: dict[Computed, list[str]] = {}
+    for name, form in zip(("attention", "dense parts", "experts"), machine.formats, strict=True):
+        if not form.is_native:
+            parts.setdefault(form, []).append(name)
+    found = []
+    for form, names in parts.items():
+        which = "" if len(names) == len(machine.formats) else f" ({' and '.join(names)})"
+        how = ", unpacked by the vector units" if form.unpacked else ""
+        found.append(
+            f"{machine.chip} does not compute {form.stored}{which}: computed as "
+            f"{form.computed_as}{how}"
+        )
+    return found
+
+
+# ---------------------------------------------------------------- training
+TRAINED = ("mxfp4", "nvfp4", "fp4", "mxfp8", "fp8_block", "fp8", "int8", "bf16")
+WIDE_FORM = Computed("bf16", "peak_bf16", unpacked=False)
+
+
+class Passed(NamedTuple):
+    """The number format of a pass: what the workload asks for, and how the chip computes it."""
+
+    asked: str
+    form: Computed
+
+
+class Passes(NamedTuple):
+    """The number formats of a job: of activations and weights forward, and of the products that
+    make gradients.
+    """
+
+    forward: Passed
+    backward: Passed
+
+
+def passes_of(values: Structured, chip: str, forward: str, backward: str) -> Passes:
+    """Return how a chip computes both passes; an unknown format raises `DataError`."""
+    named = {"workload.precision": forward, "workload.backward_precision": backward}
+    return Passes(*(pass_format(values, chip, name, path) for path, name in named.items()))
+
+
+def pass_format(values: Structured, chip: str, asked: str, where: str) -> Passed:
+    """Return how a chip computes a format: what it has no units for is turned into the next wider
+    format that it has.
+    """
+    if asked not in TRAINED:
+        raise unknown("precision", asked, TRAINED, where)
+    found = computed_on(values, chip, asked, where)
+    if not found.unpacked:
+        return Passed(asked, found)
+    return Passed(
+        asked,
+        WIDE_FORM
+        if found.peak == WIDE_FORM.peak
+        else Computed("mxfp8", found.peak, unpacked=False),
+    )
+
+
+class KernelComposition(NamedTuple):
+    """What the software of a training job makes of its kernels."""
+
+    compiled: bool = False  # whole steps are one program, which knows the memory it needs
+    permutes: bool = (
+        True  # tokens are brought into the order of their experts by kernels of their own
+    )
+    separate_experts: bool = False
+
+
+def trainer(
+    chip: str,
+    family: str,
+    values: Readable,
+    found: Passes,
+    links: Links,
+    traits: Traits,
+    programs: KernelComposition,
+    unexplained: Any,
+    reach: SoftwareMaturity = MEASURED,
+) -> Machine:
+    """Return what a chip on some links reaches in training with the formats of both passes."""
+    kernels = kernels_on(values, chip, family, traits, reach)
+    forms = (found.forward.form, found.forward.form, found.forward.form)
+    reserve = "compiled_reserve" if programs.compiled else "memory_reserve"
+    back = {
+        form: operands(kernels, form, kernels.practice("gradient_efficiency"))
+        for form in (found.backward.form, WIDE_FORM)
+    }
+    return Machine(
+        chip=chip,
+        family=family,
+        formats=forms,
+        operands=operands_of(kernels, (*forms, WIDE_FORM)),
+        core=WIDE_FORM,
+        kernels=kernels,
+        bandwidth=kernels.bandwidth("stream_efficiency"),
+        row_bandwidth=kernels.bandwidth("row_efficiency"),
+        exponentials=exponentials_of(kernels),
+        memory=usable_memory(
+            kernels.part("hbm_capacity"), values[f"performance.training.{reserve}"]
+        ),
+        activation_size=element_size(WIDE),
+        cache_size=element_size(WIDE),
+        launch=kernels.practice("launch_time"),
+        elementwise=values["performance.training.elementwise_traffic"],
+        expert_gates=values[f"performance.{LAYER}.elementwise_traffic"],
+        permutes=permutes_of(values, chip, traits, values[f"performance.{LAYER}.expert_passes"])
+        if programs.permutes
+        else 0.0,
+        imbalance=values[f"performance.{LAYER}.expert_imbalance"],
+        unexplained=unexplained,
+        links=links,
+        values=values,
+        known=known_of(links),
+        gradient_form=found.backward.form,
+        gradients=(*[back[found.backward.form]] * len(forms), back[WIDE_FORM]),
+        separate_experts=programs.separate_experts,
+        asked_size=None
+        if found.forward.asked == forms[0].stored
+        else element_size(FORMATS[found.forward.asked].bits),
+    )

@@ -1,0 +1,311 @@
+"""Engines under a number of requests in flight: rates of plans, or of measured rows, and the search
+among plans.
+
+The same chips read prompts and decode, or prompts have a pool of their own. Each request is
+followed by the next one at once.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tco.core.formula import formula, greatest, maximum, minimum, total
+from tco.core.inputs import Readable
+from tco.core.trace import scope, untraced_value
+from tco.core.units import Byte, PerSecond, Pure, Second, TokenPerChip
+from tco.models.architecture import Architecture
+from tco.performance.deployment import deployed_rate
+from tco.performance.layer.chip_model import Machine
+from tco.performance.serving import passes
+from tco.performance.serving.passes import PassResult
+from tco.performance.serving.plans import ServingPlan, ServingRequest, attention_chips
+
+ROUNDS = 5  # in which the batch of a pool that another one feeds settles
+
+
+@formula(unit="", source="little1961")
+def requests_of_engine(concurrency: Pure, engines: Pure) -> Any:
+    """Requests in flight of one of some equal engines: C / n."""
+    return concurrency / engines
+
+
+@formula(unit="", source="tco-model")
+def sequences_held(memory: Byte, empty: Byte, one: Byte) -> Any:
+    """Sequences whose caches a chip's memory holds beside the weights: max(M - M_0, 0) / m."""
+    return maximum(memory - empty, 0) / one
+
+
+@formula(unit="", source="tco-model")
+def engine_room(held: Pure, groups: Pure) -> Any:
+    """Sequences an engine's memory holds, at least one a group: g max(n, 1)."""
+    return groups * maximum(held, 1)
+
+
+@formula(unit="", source="little1961")
+def requests_of_room(room: Pure, engines: Pure) -> Any:
+    """Requests in flight that fill some equal engines: g n."""
+    return room * engines
+
+
+@formula(unit="", source="tco-model")
+def running_sequences(flight: Pure, room: Pure) -> Any:
+    """Sequences an engine runs at a time, those beyond what its memory holds waiting before it:
+    min(C, R).
+    """
+    return minimum(flight, room)
+
+
+@formula(unit="", source="tco-model")
+def group_sequences(running: Pure, groups: Pure) -> Any:
+    """Sequences of an attention group in use: max(B / g, 1)."""
+    return maximum(running / groups, 1)
+
+
+@formula(unit="", source="tco-calibration")
+def prompts_together(budget: Pure, tokens: Pure, flight: Pure, groups: Pure, bunching: Pure) -> Any:
+    """Prompts of a group in one pass: what its budget of tokens holds, no more than wait: min(b /
+    T, 1 + x (max(C / g, 1) - 1)).
+    """
+    return minimum(budget / tokens, 1 + bunching * (maximum(flight / groups, 1) - 1))
+
+
+@formula(unit="", source="tco-model")
+def groups_in_use(groups: Pure, flight: Pure) -> Any:
+    """Attention groups that have a prompt to read: min(g, max(C, 1))."""
+    return minimum(groups, maximum(flight, 1))
+
+
+@formula(unit="s", source="tco-calibration")
+def engine_prompt_time(batch_time: Second, filled: Pure) -> Any:
+    """Engine time of one prompt where each attention group reads one and some groups stand idle: t
+    = t_batch / filled.
+    """
+    return batch_time / filled
+
+
+@formula(unit="s", source="tco-calibration")
+def first_prompt_time(batch_time: Second, busy: Pure, groups: Pure, start: Second) -> Any:
+    """Time of a request's own prompt and what lies outside the engine: t_batch x share of groups
+    with a prompt + start.
+    """
+    return batch_time * busy / groups + start
+
+
+@formula(unit="s", source="tco-calibration")
+def waiting_for_prompts(running: Pure, prefill_time: Second) -> Any:
+    """Prefill work of the other requests that one request meets: (B - 1) t_prefill."""
+    return maximum(running - 1, 0) * prefill_time
+
+
+@formula(unit="", source="sglang-scheduler")
+def interference_in_step(budget: Pure, tokens: Pure, flight: Pure, groups: Pure) -> Any:
+    """Share of others' prompts a request meets between tokens where all start and end together and
+    prompts go first: (1 - 1/n) / 2 of n passes.
+
+    Whoever is read in the first pass waits for all the others, whoever is read last for none: n =
+    max(C / g, 1) / max(b / T, 1), at least one.
+    """
+    return (1 - minimum(maximum(budget / tokens, 1) / maximum(flight / groups, 1), 1)) / 2
+
+
+@formula(unit="s", source="tco-calibration")
+def time_per_output_token(
+    step: Second, waiting: Second, interference: Pure, output_tokens: Pure
+) -> Any:
+    """Time per output token: step + kappa waiting / output."""
+    return step + interference * waiting / output_tokens
+
+
+@formula(unit="s", source="tco-calibration")
+def first_token_time(first: Second, step: Second, waiting: Second, interference: Pure) -> Any:
+    """Time to first token: first prefill + step / 2 + (1 - kappa) waiting."""
+    return first + step / 2 + (1 - interference) * waiting
+
+
+@formula(unit="1/s", source="little1961")
+def request_rate(running: Pure, first: Second, output_tokens: Pure, per_token: Second) -> Any:
+    """Requests per second of an engine: B / (TTFT + (O - 1) TPOT)."""
+    return running / (first + (output_tokens - 1) * per_token)
+
+
+@formula(unit="s", source="tco-model")
+def pool_time(prompt_time: Second, engines: Pure, readers: Pure) -> Any:
+    """Time between the prompts that a pool of readers hands to each engine: t n / n_p."""
+    return prompt_time * engines / readers
+
+
+@formula(unit="1/s", source="little1961")
+def fed_request_rate(rate: PerSecond, pool: Second, sharpness: Pure) -> Any:
+    """Rate of an engine that a pool feeds, both limits joined smoothly: (r^-p + t^p)^(-1/p)."""
+    fed = rate * pool
+    return rate / (
+        maximum(fed, 1) * (1 + (minimum(fed, 1) / maximum(fed, 1)) ** sharpness) ** (1 / sharpness)
+    )
+
+
+@formula(unit="", source="little1961")
+def decoding_sequences(rate: PerSecond, output_tokens: Pure, per_token: Second) -> Any:
+    """Sequences that decode at a time: rate (O - 1) TPOT."""
+    return rate * (output_tokens - 1) * per_token
+
+
+@formula(unit="", source="tco-calibration")
+def settled_batch(batch: Pure, target: Pure, most: Pure) -> Any:
+    """Next guess of the running batch, half way in logarithm: sqrt(B min(max(target, 1), most))."""
+    return np.sqrt(batch * minimum(maximum(target, 1), most))
+
+
+@formula(unit="s", source="little1961")
+def wait_before_engine(flight: Pure, running: Pure, rate: PerSecond) -> Any:
+    """Time a request waits for a place in an engine: max(C - B, 0) / r."""
+    return maximum(flight - running, 0) / rate
+
+
+@formula(unit="token/s/chip", source="little1961")
+def closed_loop_rate(
+    rate: PerSecond, output_tokens: Pure, chips: Pure, steady: Pure, one_token: TokenPerChip = 1
+) -> Any:
+    """Output tokens per second and chip of a closed loop as measured over its run: s r O / N."""
+    return steady * rate * output_tokens * one_token / chips
+
+
+@formula(unit="", source="tco-model")
+def time_reading(rate: PerSecond, prompt_time: Second) -> Any:
+    """Share of its time an engine reads prompts: r t, at most one."""
+    return minimum(rate * prompt_time, 1)
+
+
+@formula(unit="", source="tco-model")
+def chips_apart(chips: Pure, engines: Pure, reading: Pure, readers: Pure) -> Any:
+    """Chips for each engine that decodes, those that read for it among them: N + N_p n_p / n."""
+    return chips + reading * readers / engines
+
+
+@formula(unit="", source="tco-model")
+def share_reading(reading: Pure, readers: Pure, engines: Pure, chips: Pure) -> Any:
+    """Share of the chips that read prompts: N_p n_p / (n N_all)."""
+    return reading * readers / engines / chips
+
+
+class Loaded(NamedTuple):
+    """What engines reach under a load."""
+
+    rates: dict[str, Any]
+    decode: PassResult
+    prefill: PassResult
+    prefill_share: Any
+    running: Any  # sequences of an engine
+    needed: Any  # HBM of a chip with one sequence a group
+    fits: Any  # whether weights and one sequence a group fit
+
+
+def loaded_engine_rates(
+    machine: Machine,
+    model: Architecture,
+    engines: ServingPlan,
+    request: ServingRequest,
+    values: Readable,
+) -> Loaded:
+    """Return the rates of engines with some requests in flight."""
+    plan, before = engines.decode, engines.prefill
+    groups, reading = plan.chips / attention_chips(plan), before.chips / attention_chips(before)
+    start, steady = machine.shared("first_token_start"), machine.shared("steady_share")
+    # what memory holds
+    empty = passes.decode_memory(machine, model, plan._replace(sequences=0.0), request)
+    one = passes.sequence_memory(machine, model, plan, request)
+    room = engine_room(sequences_held(machine.memory, empty, one), groups)
+    if engines.flight is not None:
+        every = requests_of_room(engines.flight, engines.engines)
+    else:
+        every = (
+            requests_of_room(room, engines.engines)
+            if request.offline
+            else values["workload.concurrency"]
+        )
+    flight = requests_of_engine(every, engines.engines)
+    running = running_sequences(flight, room)
+    # prompts
+    arriving = flight if engines.readers is None else requests_of_engine(every, engines.readers)
+    budget = machine.habit("token_budget")
+    together = prompts_together(
+        budget, request.prompt, arriving, reading, machine.shared("prompt_bunching")
+    )
+    prefill = passes.evaluate_prefill(machine, model, before, request, together)
+    filled = groups_in_use(reading, flight) if engines.readers is None else reading
+    prompt_time = engine_prompt_time(prefill.per_prompt, filled)
+    first = first_prompt_time(prefill.until_read, groups_in_use(reading, arriving), reading, start)
+
+    def step_of(size: Any) -> PassResult:
+        return passes.decode_pass(
+            machine, model, plan._replace(sequences=group_sequences(size, groups)), request
+        )
+
+    if engines.readers is None:
+        decode = step_of(running)
+        waiting = waiting_for_prompts(running, prompt_time)
+        in_step = request.equal_lengths and values.exists(
+            f"performance.{machine.engine}.prefill_first"
+        )
+        interference = (
+            interference_in_step(budget, request.prompt, flight, reading)
+            if in_step
+            else machine.habit("prefill_interference")
+        )
+        per_token = time_per_output_token(decode.per_token, waiting, interference, request.answer)
+        inside = first_token_time(first, decode.per_token, waiting, interference)
+        rate = request_rate(running, inside, request.answer, per_token)
+        chips, share = plan.chips, time_reading(rate, prompt_time)
+    else:
+        size = running
+        for number in range(1, ROUNDS + 1):
+            with scope(f"round-{number}"):
+                decode = step_of(size)
+                per_token = decode.per_token
+                inside, pool = (
+                    first_token_time(first, per_token, 0.0, 1.0),
+                    pool_time(prompt_time, engines.engines, engines.readers),
+                )
+                rate = fed_request_rate(
+                    request_rate(running, inside, request.answer, per_token),
+                    pool,
+                    machine.shared("pool_sharpness"),
+                )
+                size = settled_batch(
+                    size, decoding_sequences(rate, request.answer, per_token), running
+                )
+        chips = chips_apart(plan.chips, engines.engines, before.chips, engines.readers)
+        share = share_reading(before.chips, engines.readers, engines.engines, chips)
+    output = closed_loop_rate(rate, request.answer, chips, steady)
+    if machine.deployed is not None:
+        output = deployed_rate(output, machine.deployed)
+    rates = {
+        "output_tokens_per_s_per_chip": output,
+        "input_tokens_per_s_per_chip": passes.input_rate(output, request.prompt, request.answer),
+        "tokens_per_s_per_user": passes.tokens_per_user(per_token),
+        "ttft_s": total(
+            "time_to_first_token_in_flight", [inside, wait_before_engine(flight, running, rate)]
+        ),
+        "tpot_s": per_token,
+    }
+    held = passes.prefill_memory(machine, model, before, request)
+    needed = greatest("memory_needed", [total("with_one_sequence", [empty, one]), held])
+    return Loaded(
+        rates,
+        decode,
+        prefill,
+        share,
+        running,
+        needed,
+        untraced_value(needed) <= untraced_value(machine.memory),
+    )
+
+
+def plan_under_load(engines: ServingPlan, made: Loaded) -> ServingPlan:
+    """Return the engines with the whole sequences that run on each of their attention groups."""
+    plan = engines.decode
+    groups = plan.chips / attention_chips(plan)
+    return engines._replace(
+        decode=plan._replace(sequences=np.ceil(untraced_value(made.running) / groups - 1e-9))
+    )

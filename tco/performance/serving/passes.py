@@ -1,0 +1,707 @@
+"""Serving: decode and prefill passes over arrays of plans, what they hold in memory, and the rates
+that follow.
+
+Prefill and decode run on pools of the same system, in the proportion the workload asks for; every
+chip counts.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tco.core.formula import formula, greatest, maximum, minimum, select, somewhere, total
+from tco.core.trace import scope
+from tco.core.units import (
+    Byte,
+    BytePerSecond,
+    Pure,
+    Second,
+    Token,
+    TokenPerChip,
+    TokenPerSecondPerChip,
+)
+from tco.fabric.collective_costs import direct_time
+from tco.fabric.links import Links, RankGroup, links_for
+from tco.models.architecture import Architecture
+from tco.models.layers import numbers_of, projections
+from tco.performance.chip.roofline import (
+    cache_bytes,
+    causal_keys,
+    computing_time,
+    exposed_exchange,
+    exposed_time,
+    memory_in_use,
+    message_bytes,
+    per_rank,
+    repeated,
+    room_for_caches,
+    stream_time,
+    weight_bytes,
+    with_unexplained,
+)
+from tco.performance.layer.chip_model import Machine, times_as_long
+from tco.performance.layer.layers import forward_pass, gather_keys
+from tco.performance.layer.operators import Operator, Pass, PassShape
+from tco.performance.profile import OperatorProfile, profile_lines, time_by_bound
+from tco.performance.serving import plans as asked
+from tco.performance.serving.plans import (
+    CUTS,
+    DecodePlan,
+    DomainLayout,
+    PrefillPlan,
+    ServingRequest,
+    layout_of,
+)
+
+STAGE_TRANSFER = "stage transfer"
+
+
+@formula(unit="", source="tco-model")
+def mean_context(input_tokens: Pure, output_tokens: Pure) -> Any:
+    """Cached tokens a decode step meets on average: L = input + output / 2."""
+    return input_tokens + output_tokens / 2
+
+
+@formula(unit="", source="tensorrt-llm-scheduling")
+def reserved_context(input_tokens: Pure, output_tokens: Pure, reserved: Pure) -> Any:
+    """Tokens whose cache an engine holds room for, an answer under way: L = input + r output; r is
+    a half where caches grow as needed.
+    """
+    return input_tokens + reserved * output_tokens
+
+
+@formula(unit="", source="tco-model")
+def full_context(input_tokens: Pure, output_tokens: Pure) -> Any:
+    """Cached tokens of a sequence at its end: L = input + output."""
+    return input_tokens + output_tokens
+
+
+@formula(unit="token/s/chip", source="scaling-book")
+def decode_rate(
+    sequences: Pure, chips: Pure, step_time: Second, one_token: TokenPerChip = 1
+) -> Any:
+    """Output tokens per second and decoding chip, the chips of an attention group sharing B
+    sequences: D = B / (n t_step).
+    """
+    return sequences / chips * one_token / step_time
+
+
+@formula(unit="token/s/chip", source="scaling-book")
+def prefill_rate(
+    input_tokens: Pure, chips: Pure, prefill_time: Second, one_token: TokenPerChip = 1
+) -> Any:
+    """Input tokens per second and prefilling chip, the chips of an attention group sharing a
+    prompt: P = L / (n t_prefill).
+    """
+    return input_tokens / chips * one_token / prefill_time
+
+
+@formula(unit="token/s", source="scaling-book")
+def tokens_per_user(step_time: Second, one_token: Token = 1) -> Any:
+    """Tokens per second one user gets: 1 / t_step."""
+    return one_token / step_time
+
+
+@formula(unit="token/s/chip", source="little1961")
+def output_rate(
+    decode: TokenPerSecondPerChip,
+    prefill: TokenPerSecondPerChip,
+    input_tokens: Pure,
+    output_tokens: Pure,
+    sharpness: Pure = 1e300,
+) -> Any:
+    """Output tokens per second and chip of both pools in the best proportion: R = (D^-q + (P
+    O/I)^-q)^(-1/q), q = 1 / (1 + 1/p).
+
+    Chips x that decode and 1 - x that prefill make ((x D)^-p + ((1 - x) P O/I)^-p)^(-1/p): neither
+    pool is busy all the time where the other feeds it. That is most at this x, and 1 / (1/D +
+    (I/O)/P) where neither ever waits.
+    """
+    return decode / (
+        1 + (input_tokens / output_tokens * (decode / prefill)) ** (1 / (1 + 1 / sharpness))
+    ) ** (1 + 1 / sharpness)
+
+
+@formula(unit="token/s/chip", source="scaling-book")
+def input_rate(output: TokenPerSecondPerChip, input_tokens: Pure, output_tokens: Pure) -> Any:
+    """Input tokens per second and chip of both pools: R I/O."""
+    return output * input_tokens / output_tokens
+
+
+@formula(unit="", source="little1961")
+def prefill_share(
+    decode: TokenPerSecondPerChip,
+    prefill: TokenPerSecondPerChip,
+    input_tokens: Pure,
+    output_tokens: Pure,
+    sharpness: Pure = 1e300,
+) -> Any:
+    """Share of the chips that prefill in that proportion: s = x / (1 + x), x = ((I/O) D/P)^q, q = 1
+    / (1 + 1/p).
+    """
+    each = (input_tokens / output_tokens * (decode / prefill)) ** (1 / (1 + 1 / sharpness))
+    return each / (1 + each)
+
+
+@formula(unit="s", source="tco-model")
+def time_to_first_token(prefill_time: Second, step_time: Second) -> Any:
+    """Time to the first token without queueing, of a prompt that comes alone: t_prefill + t_step."""
+    return prefill_time + step_time
+
+
+@formula(unit="s", source="tco-model")
+def reading_time(time: Second, per_prompt: Second) -> Any:
+    """Time until a prompt is read: its pass, or all passes over its parts: max(t, t / n)."""
+    return maximum(time, per_prompt)
+
+
+@formula(unit="", source="tco-model")
+def prompts_of_a_pass(budget: Pure, tokens: Pure) -> Any:
+    """Prompts of an attention group that a pass of some tokens holds, below one where it holds a
+    part of one: n = b / T.
+    """
+    return budget / tokens
+
+
+@formula(unit="", source="tco-model")
+def alone_in_a_pass(bundle: Pure) -> Any:
+    """Prompts of a group in a pass that no other waits for: one, or the part of it that the pass
+    holds: min(n, 1).
+    """
+    return minimum(bundle, 1)
+
+
+ROUTED = (
+    "router",
+    "dispatch",
+    "experts",
+    "permute and gate",
+    "combine",
+)  # what stands between a token and its routed experts
+
+
+class PassResult(NamedTuple):
+    """One pass: its time, what it holds in HBM, and its operators."""
+
+    time: Any
+    memory: Any
+    operators: list[Operator]
+    per_token: Any = None  # time of one token of a sequence, in decode
+    per_prompt: Any = None  # time of one prompt of an attention group, in prefill
+    alone: PassResult | None = (
+        None  # the same of a prompt that comes alone, of a pool that prefills
+    )
+
+    @property
+    def until_read(self) -> Any:
+        """Time until a prompt is read: of a pool the one that comes alone."""
+        one = self.alone or self
+        return reading_time(one.time, one.per_prompt)
+
+    @property
+    def lines(self) -> list[OperatorProfile]:
+        """A line for each operator."""
+        return profile_lines(self)
+
+    @property
+    def shares(self) -> dict[str, float]:
+        """The share of its time by bound."""
+        return time_by_bound(self)
+
+
+def cached_numbers(
+    model: Architecture, tensor_parallel: Any, context_parallel: Any = 1
+) -> tuple[Any, Any]:
+    """Return the numbers one chip caches over all layers: those that grow with each token, and
+    those a sequence keeps (windows, states).
+    """
+    growing: Any = 0
+    kept: Any = 0
+    for attention, layers in model.attentions.items():
+        # the latent cache is held whole by every tensor-parallel rank; key-value heads are split
+        split = context_parallel * (
+            1 if attention.latent else minimum(tensor_parallel, attention.kv_heads)
+        )
+        numbers = layers * (attention.cached + attention.index_dim) / split
+        if (
+            attention.compression
+        ):  # an entry stands for several tokens; the last ones are kept beside them
+            growing = growing + numbers / attention.compression
+            kept = kept + layers * attention.cached / split * attention.window
+        elif attention.window:
+            kept = kept + numbers * attention.window
+        else:
+            growing = growing + numbers
+    return growing, kept + sum(
+        layers * mixer.fixed_numbers_per_sequence for mixer, layers in model.mixers.items()
+    ) / tensor_parallel
+
+
+def caches_of(machine: Machine, model: Architecture, shape: PassShape, context: Any) -> Any:
+    """Return the caches of one chip."""
+    growing, kept = cached_numbers(model, shape.tensor_parallel, shape.context_parallel)
+    return cache_bytes(shape.sequences, context, growing, kept, machine.cache_size)
+
+
+@lru_cache(maxsize=256)
+def projected(model: Architecture) -> Any:
+    """Return the weights of all projections of attention."""
+    return sum(
+        layers * numbers_of(projections(a, model.hidden, 1).values())
+        for a, layers in model.attentions.items()
+    )
+
+
+def held_in_memory(
+    machine: Machine,
+    model: Architecture,
+    shape: PassShape,
+    context: Any,
+    offload: Any = None,
+    stages: Any = 1,
+) -> Any:
+    """Return the HBM a chip needs for its weights and its caches; experts come in whole numbers a
+    group: 256 over 144 are two each.
+
+    Engines pad the width of experts to a multiple of their own. The share `offload` of the caches
+    is kept in host memory. Ranks that split sequences hold all projections of attention. A stage
+    holds its part of the layers for the sequences of all stages, so that its caches are those of
+    all layers and its own sequences. The longest stage decides.
+    """
+    cache, layers_apart = caches_of(machine, model, shape, context), stages
+    if somewhere(stages > 1):
+        excess = asked.stage_excess(float(model.layers), stages)
+        cache, layers_apart = caches_of_longest(cache, excess), stages / excess
+    whole = spread = 0.0
+    multiple = machine.values.structure(f"performance.{machine.engine}.expert_multiple")
+    for block in model.blocks:
+        if block.feed_forward.experts:
+            width = block.feed_forward.width
+            padding = np.ceil(width / multiple) * multiple / width
+            whole += block.layers * block.feed_forward.experts
+            held = np.ceil(block.feed_forward.experts / shape.expert_parallel)
+            spread = spread + block.layers * held * shape.expert_parallel * padding
+    share = spread / whole if whole else 1.0
+    experts = model.expert_parameters
+    whole_on_each = projected(model)
+    shared = whole_on_each + (model.parameters - experts - whole_on_each) / shape.context_parallel
+    weights = weight_bytes(
+        shared,
+        experts * share,
+        shape.tensor_parallel * layers_apart,
+        shape.expert_chips * layers_apart,
+        machine.attention_size,
+        machine.expert_size,
+    )
+    return memory_in_use(weights, kv_cache_reservation(machine, cache, offload))
+
+
+@formula(unit="byte", source="narayanan2021")
+def caches_of_longest(cache: Byte, excess: Pure) -> Any:
+    """Caches of a chip of the longest pipeline stage, for the sequences of all stages: C e."""
+    return cache * excess
+
+
+def kv_cache_reservation(machine: Machine, cache: Any, offload: Any) -> Any:
+    """Return the HBM beside the weights that caches take as the engine admits them, the share
+    `offload` of them kept in host memory.
+    """
+    return room_for_caches(
+        cache if offload is None else asked.cache_in_hbm(cache, offload),
+        machine.habit("cache_share"),
+    )
+
+
+def layout_on(machine: Machine, plan: DecodePlan | PrefillPlan) -> DomainLayout:
+    """Return how a plan lies on the fabric of a machine: plans of a search, which are asked for
+    again and again, once.
+    """
+    axes = (plan.chips, plan.pipeline_parallel, plan.cut, plan.expert_parallel)
+    found: DomainLayout | None = machine.known.of(
+        ("layout",), axes, lambda: layout_of(plan, machine.links)
+    )
+    return layout_of(plan, machine.links) if found is None else found
+
+
+def decode_shape(machine: Machine, plan: DecodePlan, request: ServingRequest) -> PassShape:
+    """Return what a decode step computes and where."""
+    lies, drafts = layout_on(machine, plan), asked.draft_tokens_or_none(plan, request)
+    return PassShape(
+        lies.stage,
+        plan.tensor_parallel,
+        lies.experts,
+        plan.sequences if drafts is None else asked.verified_tokens(plan.sequences, drafts),
+        mean_context(request.prompt, request.answer),
+        plan.sequences,
+        decode=True,
+        context_parallel=plan.context_parallel,
+        domains=lies.domains,
+        replicas=lies.replicas,
+        copies=lies.copies,
+        crossing=lies.crossing,
+    )
+
+
+def decode_memory(
+    machine: Machine, model: Architecture, plan: DecodePlan, request: ServingRequest
+) -> Any:
+    """Return the HBM a decoding chip needs at the end of its sequences."""
+    context = full_context(request.prompt, request.answer)
+    return held_in_memory(
+        machine,
+        model,
+        decode_shape(machine, plan, request),
+        context,
+        request.offload,
+        plan.pipeline_parallel,
+    )
+
+
+def sequence_memory(
+    machine: Machine, model: Architecture, plan: DecodePlan, request: ServingRequest
+) -> Any:
+    """Return the HBM a decoding chip needs for one sequence of its group, as its engine admits
+    them.
+    """
+    shape = decode_shape(machine, plan._replace(sequences=1.0), request)
+    cache = caches_of(
+        machine,
+        model,
+        shape,
+        reserved_context(request.prompt, request.answer, machine.habit("answer_reserved")),
+    )
+    return kv_cache_reservation(machine, cache, request.offload)
+
+
+def decode_pass(
+    machine: Machine, model: Architecture, plan: DecodePlan, request: ServingRequest
+) -> PassResult:
+    """One decode step of every plan."""
+    with scope("decode"):
+        return decode_step(machine, model, plan, request)
+
+
+def decode_step(
+    machine: Machine, model: Architecture, plan: DecodePlan, request: ServingRequest
+) -> PassResult:
+    """Return a decode step, its cells named in the place that is open."""
+    shape, drafts = decode_shape(machine, plan, request), asked.draft_tokens_or_none(plan, request)
+    tokens = shape.tokens
+    computed = beside_routed(forward_pass(Pass(machine, model, shape), tokens))
+    operators = with_uneven_stages(
+        machine, model, plan, with_stage_transfers(machine, model, plan, tokens, computed)
+    )
+    time = per_token = whole_pass(machine, "decode_step_time", operators)
+    if drafts is not None:
+        with scope("drafting"):
+            drafting = asked.drafting_time(time, drafts, machine.values["workload.draft_cost"])
+        operators.append(
+            Operator(
+                "drafting",
+                drafting,
+                1,
+                0.0,
+                0.0,
+                machine.operands[-1].rate,
+                machine.bandwidth,
+                drafting,
+            )
+        )
+        time = per_token = total("drafted_step_time", [time, drafting])
+    if request.offload is not None:
+        moved = asked.cache_with_host(caches_of(machine, model, shape, shape.keys), request.offload)
+        exposed = asked.exposed_host_transfer(moved, request.host_link, time)
+        operators.append(
+            Operator("cache from host", exposed, 1, None, moved, None, request.host_link, 0.0, True)
+        )
+        time = per_token = total("offloaded_step_time", [time, exposed])
+    if drafts is not None:
+        per_token = asked.time_per_token(time, asked.tokens_of_drafts(machine.values, drafts))
+    context = full_context(request.prompt, request.answer)
+    memory = held_in_memory(machine, model, shape, context, request.offload, plan.pipeline_parallel)
+    return PassResult(time, memory, operators, per_token)
+
+
+@formula(unit="s", source="tensorrt-llm-min-latency")
+def exposed_beside(time: Second, work: Second, routed: Second, busy: Second) -> Any:
+    """Time of a shared expert that is left where it runs while the routed ones leave the memory
+    idle: max(t - max(T - Q / B, 0), t_work).
+    """
+    return maximum(time - maximum(routed - busy, 0), work)
+
+
+def beside_routed(operators: list[Operator]) -> list[Operator]:
+    """Return the operators of a decode step, the shared expert on a stream of its own beside the
+    exchange and the routed experts.
+
+    What it computes and reads takes as long as ever; its waits and the ends of its tiles are
+    hidden.
+    """
+    routed = [one for one in operators if one.name in ROUTED]
+    place = next((at for at, one in enumerate(operators) if one.name == "shared expert"), None)
+    if not routed or place is None:
+        return operators
+    shared = operators[place]
+    with scope("beside routed experts"):
+        taken = total("routed", [one.time for one in routed])
+        busy = total(
+            "memory",
+            [
+                repeated(stream_time(one.bytes, one.bandwidth), one.layers)
+                for one in routed
+                if not one.link
+            ],
+        )
+        bounds = [
+            computing_time(shared.flops, shared.compute_rate),
+            stream_time(shared.bytes, shared.bandwidth),
+        ]
+        work = repeated(greatest("work", bounds), shared.layers)
+        operators[place] = shared._replace(time=exposed_beside(shared.time, work, taken, busy))
+    return operators
+
+
+def whole_pass(machine: Machine, name: str, operators: list[Operator]) -> Any:
+    """Return the time of a pass: its operators, what the host adds, how old the engine is, and what
+    none of them explains.
+    """
+    time = total(name, [*(operator.time for operator in operators), machine.overhead])
+    if machine.release is not None:
+        time = times_as_long(time, machine.release)
+    return time if machine.unexplained is None else with_unexplained(time, machine.unexplained)
+
+
+def prompts_of_a_bundle(machine: Machine, plan: PrefillPlan, request: ServingRequest) -> Any:
+    """Return the prompts that the engine's budget of tokens puts in one pass, below one where it
+    holds a part of one.
+    """
+    whole = (
+        per_rank(request.prompt, plan.context_parallel)
+        if somewhere(plan.context_parallel > 1)
+        else request.prompt
+    )
+    return prompts_of_a_pass(machine.habit("token_budget"), whole)
+
+
+def prefill_shape(
+    machine: Machine, plan: PrefillPlan, request: ServingRequest, prompts: Any
+) -> PassShape:
+    """Return what a pass over some prompts of every group computes and where; what a prefix cache
+    holds is read, not computed.
+    """
+    fresh, keys = request.prompt, causal_keys(request.prompt)
+    if request.cache_hit is not None:
+        fresh = asked.fresh_tokens(request.prompt, request.cache_hit)
+        keys = asked.keys_behind_prefix(request.prompt, fresh)
+    if machine.bucket is not None:
+        fresh = asked.padded_prompt(fresh, machine.bucket)
+    if somewhere(plan.context_parallel > 1):
+        fresh = per_rank(fresh, plan.context_parallel)
+    if prompts is None:
+        prompts = prompts_of_a_bundle(machine, plan, request)
+    lies = layout_on(machine, plan)
+    return PassShape(
+        lies.stage,
+        plan.tensor_parallel,
+        lies.experts,
+        asked.tokens_of_a_pass(fresh, prompts),
+        keys,
+        prompts,
+        decode=False,
+        read=request.prompt,
+        domains=lies.domains,
+        replicas=lies.replicas,
+        copies=lies.copies,
+        crossing=lies.crossing * (plan.cut == CUTS.index("tensor")),
+        parts=plan.context_parallel,
+    )
+
+
+def prefill_memory(
+    machine: Machine,
+    model: Architecture,
+    plan: PrefillPlan,
+    request: ServingRequest,
+    prompts: Any = 1.0,
+) -> Any:
+    """Return the HBM a chip needs that reads some prompts a group."""
+    return prompts_in_memory(
+        machine, model, plan, request, prefill_shape(machine, plan, request, prompts)
+    )
+
+
+def prompts_in_memory(
+    machine: Machine,
+    model: Architecture,
+    plan: PrefillPlan,
+    request: ServingRequest,
+    shape: PassShape,
+) -> Any:
+    """Return the HBM a chip needs for the prompts of a pass."""
+    held = shape._replace(sequences=asked.prompts_held(shape.sequences))
+    return held_in_memory(machine, model, held, request.prompt, stages=plan.pipeline_parallel)
+
+
+def evaluate_prefill(
+    machine: Machine,
+    model: Architecture,
+    plan: PrefillPlan,
+    request: ServingRequest,
+    prompts: Any = None,
+) -> PassResult:
+    """One pass over prompts of every attention group of a plan.
+
+    A pass takes `prompts` of them: unless said, as many as its budget of tokens holds, or a part of
+    a longer one. Ranks that split a prompt work as groups of their own, each on a part of equal
+    work, and gather the keys and values of all parts.
+    """
+    with scope("prefill"):
+        return prefill_pass(machine, model, plan, request, prompts)
+
+
+def prefill_pass(
+    machine: Machine, model: Architecture, plan: PrefillPlan, request: ServingRequest, prompts: Any
+) -> PassResult:
+    """Return a pass over prompts, its cells named in the place that is open."""
+    shape = prefill_shape(machine, plan, request, prompts)
+    prompts, made = shape.sequences, Pass(machine, model, shape)
+    if somewhere(plan.context_parallel > 1):
+        gather_keys(made, plan.context_parallel, layout_on(machine, plan).crossing, request.prompt)
+    computed = with_stage_transfers(machine, model, plan, shape.tokens, forward_pass(made, prompts))
+    operators = with_uneven_stages(machine, model, plan, beside_compute(machine, computed))
+    time = whole_pass(machine, "prefill_time", operators)
+    memory = prompts_in_memory(machine, model, plan, request, shape)
+    return PassResult(time, memory, operators, per_prompt=asked.prompt_time(time, prompts))
+
+
+def prefill_pool(
+    machine: Machine, model: Architecture, plan: PrefillPlan, request: ServingRequest
+) -> PassResult:
+    """One pass of a pool that is kept busy, with a full bundle of prompts, and one over a prompt
+    that comes alone.
+    """
+    busy = evaluate_prefill(machine, model, plan, request)
+    with scope("prompt alone"):
+        alone = prefill_pass(
+            machine,
+            model,
+            plan,
+            request,
+            alone_in_a_pass(prompts_of_a_bundle(machine, plan, request)),
+        )
+    return busy._replace(alone=alone)
+
+
+def beside_compute(machine: Machine, operators: list[Operator]) -> list[Operator]:
+    """Return the operators of a prompt with that part of its exchanges that collectives' own cores
+    do not hide.
+    """
+    if machine.exchange_overlap is None:
+        return operators
+    computing = total("computing", [operator.time for operator in operators if not operator.link])
+    exchanging = total("exchanging", [operator.time for operator in operators if operator.link])
+    share = exposed_exchange(computing, exchanging, machine.exchange_overlap)
+    return [
+        operator._replace(time=exposed_time(operator.time, 1, share)) if operator.link else operator
+        for operator in operators
+    ]
+
+
+def with_stage_transfers(
+    machine: Machine,
+    model: Architecture,
+    plan: DecodePlan | PrefillPlan,
+    tokens: Any,
+    operators: list[Operator],
+) -> list[Operator]:
+    """Return the operators of a pass with the transfers between its pipeline stages."""
+    if not somewhere(plan.pipeline_parallel > 1):
+        return operators
+    links = machine.links
+    size = message_bytes(
+        per_rank(tokens, plan.tensor_parallel), model.hidden, machine.activation_size
+    )  # each rank sends its part
+    rate, latency = stage_link(links, plan.chips)
+    times = repeated(direct_time(latency, stream_time(size, rate)), plan.pipeline_parallel - 1)
+    return [
+        *operators,
+        Operator(
+            STAGE_TRANSFER, times, plan.pipeline_parallel - 1, None, size, None, rate, latency, True
+        ),
+    ]
+
+
+def with_uneven_stages(
+    machine: Machine, model: Architecture, plan: DecodePlan | PrefillPlan, operators: list[Operator]
+) -> list[Operator]:
+    """Return the operators of a pass with the time that shorter pipeline stages wait for the
+    longest.
+    """
+    if not somewhere(plan.pipeline_parallel > 1):
+        return operators
+    with scope("pipeline"):
+        work = total(
+            "work", [operator.time for operator in operators if operator.name != STAGE_TRANSFER]
+        )
+        uneven = waiting_for_longest(
+            work, asked.stage_excess(float(model.layers), plan.pipeline_parallel)
+        )
+    return [
+        *operators,
+        Operator(
+            "uneven stages",
+            uneven,
+            1,
+            0.0,
+            0.0,
+            machine.operands[-1].rate,
+            machine.bandwidth,
+            uneven,
+        ),
+    ]
+
+
+@formula(unit="s", source="narayanan2021")
+def waiting_for_longest(work: Second, excess: Pure) -> Any:
+    """Time of a pass in which shorter pipeline stages wait for the longest: t (e - 1)."""
+    return work * (excess - 1)
+
+
+@formula(unit="byte/s", source="tco-model")
+def stage_rate(
+    chips: Pure,
+    domain: Pure,
+    world: Pure,
+    inside: BytePerSecond,
+    crossing: BytePerSecond,
+    network: BytePerSecond,
+) -> Any:
+    """Rate between pipeline stages: that inside a domain where its chips fit one, across domains of
+    a world, else of the network.
+    """
+    return select(chips <= domain, inside, select(chips <= world, crossing, network))
+
+
+@formula(unit="s", source="tco-model")
+def stage_step(
+    chips: Pure, domain: Pure, world: Pure, inside: Second, crossing: Second, network: Second
+) -> Any:
+    """Latency between pipeline stages: that inside a domain where its chips fit one, across domains
+    of a world, else of the network.
+    """
+    return select(chips <= domain, inside, select(chips <= world, crossing, network))
+
+
+def stage_link(links: Links, chips: Any) -> tuple[Any, Any]:
+    """Return rate and latency of the links that join the stages of a pipeline of some chips.
+
+    Each chip sends to one of the next stage: on a mesh over the one link of the pair, on a torus
+    over the lanes to a neighbour.
+    """
+    pair = links if links.tray[0] else links_for(links, RankGroup(2.0, 1.0, 2.0))
+    latencies, sizes = pair.latencies, (chips, float(links.domain), float(links.world))
+    rate = stage_rate(*sizes, pair.inside, links.crossing, links.network)
+    return rate, stage_step(*sizes, latencies.step, latencies.crossing_step, latencies.network_step)

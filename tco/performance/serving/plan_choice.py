@@ -1,0 +1,430 @@
+"""The choice among plans of a serving engine: the most tokens per chip that fit memory and meet the
+target.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from tco.compile.inverse import largest_within
+from tco.core.formula import somewhere
+from tco.core.inputs import Readable
+from tco.core.trace import untraced_value
+from tco.models.architecture import Architecture
+from tco.performance.layer.chip_model import Machine
+from tco.performance.layer.operators import Operator
+from tco.performance.serving.batches import CLOSE, GRID, SLOWEST, Solved, solved
+from tco.performance.serving.passes import (
+    PassResult,
+    decode_pass,
+    decode_rate,
+    full_context,
+    prefill_pool,
+    prefill_rate,
+    tokens_per_user,
+)
+from tco.performance.serving.plans import (
+    DecodePlan,
+    PrefillPlan,
+    ServingPlan,
+    ServingRequest,
+    attention_chips,
+    decode_plan_document,
+    decoding_at,
+    depths_of,
+    layout_of,
+    plan_axes,
+)
+
+if TYPE_CHECKING:
+    from tco.performance.serving.closed_loop import Loaded
+
+
+Place = tuple[int, int]  # of a plan among the rows and columns of a search
+EQUAL = 1e-9  # share by which a plan must beat another to be better
+PLACES = ("one-domain", "whole-world")  # of the experts within a world of several domains
+
+
+class PlanChoice(NamedTuple):
+    """The plan chosen among many: how many there were, how many fit, and how far the runner-up lies
+    behind.
+    """
+
+    plan: Any
+    plans: int
+    feasible: int
+    margin: float | None
+    made: Any = None  # the chosen plan's pass
+    reason: str = ""  # why none fits
+    best: Any = None  # best rate of each row of plans
+    axes: Any = None  # the plans
+    place: Place = (0, 0)  # of the chosen one among them
+
+    def with_pass(self, result: PassResult) -> PlanChoice:
+        """Return the choice with the chosen plan's pass out of those of all."""
+        return self._replace(made=pass_at(result, self.place))
+
+
+def quantity_at_plan(quantity: Any, place: Place) -> Any:
+    """Return one plan's value of a quantity, which may be one for all plans, or for a whole row or
+    column of them.
+    """
+    if not isinstance(quantity, np.ndarray) or not quantity.ndim:
+        return quantity
+    rows, columns = quantity.shape
+    return quantity[place[0] if rows > 1 else 0, place[1] if columns > 1 else 0]
+
+
+def pass_at(result: PassResult, place: Place) -> PassResult:
+    """Return one plan's pass out of those of many."""
+    operators = [
+        Operator(*(quantity_at_plan(value, place) for value in operator))
+        for operator in result.operators
+    ]
+    time, memory, per_token, per_prompt = (
+        quantity_at_plan(value, place)
+        for value in (result.time, result.memory, result.per_token, result.per_prompt)
+    )
+    return PassResult(
+        time,
+        memory,
+        operators,
+        per_token,
+        per_prompt,
+        result.alone and pass_at(result.alone, place),
+    )
+
+
+def choose_best(score: Any, fits: Any, meets: Any, axes: Any) -> PlanChoice:
+    """Return the plan with the best score among those that fit memory and meet the target."""
+    score, fits, meets = np.broadcast_arrays(score, fits, meets)
+    feasible = fits & meets
+    count = int(np.count_nonzero(feasible))
+    if not count:
+        return PlanChoice(None, score.size, 0, None)
+    grid = np.where(feasible, score, 0.0)
+    ranked = grid.ravel()
+    best = int(ranked.argmax())
+    margin = None
+    if count > 1:
+        second = np.partition(ranked, -2)[-2]
+        margin = float(ranked[best] / second - 1)
+    place = divmod(best, score.shape[1])
+    plan = axes._make(float(quantity_at_plan(axis, place)) for axis in axes)
+    return PlanChoice(
+        plan, score.size, count, margin, best=grid.max(axis=1), axes=axes, place=place
+    )
+
+
+def decode_axes(machine: Machine, model: Architecture, request: ServingRequest) -> PrefillPlan:
+    """Return every way an engine that decodes may divide, each axis a column."""
+    return offered_axes(machine, model, full_context(request.prompt, request.answer))
+
+
+def offered_axes(machine: Machine, model: Architecture, context: float) -> PrefillPlan:
+    """Return every way in which the machine's engine lets its chips divide for sequences of some
+    tokens, each axis a column.
+    """
+    axes = plan_axes(model, machine.links, context)
+    if machine.values.exists(f"performance.{machine.engine}.grouped_attention"):
+        return axes
+    group = attention_chips(axes)
+    kept = ((group == 1) | (group == axes.chips / axes.pipeline_parallel))[:, 0]
+    return PrefillPlan(*(axis[kept] for axis in axes))
+
+
+def choose_decode(
+    machine: Machine,
+    model: Architecture,
+    request: ServingRequest,
+    interactivity: float,
+    axes: PrefillPlan | None = None,
+    sequences: Any = None,
+) -> PlanChoice:
+    """Search decode plans, those of the given axes or all, for the most tokens per chip at no less
+    than `interactivity` tokens/s a user.
+    """
+    depths = depths_of(machine, model, request, machine.values)
+    plan = decoding_at(
+        axes or decode_axes(machine, model, request),
+        GRID if sequences is None else sequences,
+        depths,
+    )
+    result = decode_pass(machine, model, plan, request)
+    fits, fast = result.memory <= machine.memory, tokens_per_user(result.per_token) >= interactivity
+    rate = decode_rate(plan.sequences, attention_chips(plan), result.per_token)
+    choice = choose_best(rate, fits, fast, plan)
+    if choice.plan is None:
+        return choice._replace(
+            reason=too_slow(plan, result, fits, interactivity, machine)
+            if somewhere(fits)
+            else memory_shortfall_reason(result.memory, machine)
+        )
+    if sequences is not None:
+        return choice.with_pass(result)
+    return at_the_target(machine, model, request, interactivity, plan, result, fits & fast, choice)
+
+
+def at_the_target(
+    machine: Machine,
+    model: Architecture,
+    request: ServingRequest,
+    interactivity: float,
+    plan: Any,
+    result: PassResult,
+    meets: Any,
+    choice: PlanChoice,
+) -> PlanChoice:
+    """Return the best plan with the batch that just meets the target, or fills the memory, between
+    those of the search.
+
+    What is expected of a plan may be missed, across a step by much: the others that could still be
+    better are solved after it.
+    """
+    shape, allowed = (
+        np.broadcast_shapes(np.shape(meets), np.shape(plan.sequences)),
+        1 / max(interactivity, SLOWEST),
+    )
+    found, rate, place = (
+        solved(machine, model, request, plan, result, allowed, np.broadcast_to(meets, shape)),
+        float(choice.best.max()),
+        -1,
+    )
+    if found is None or found.rate.max() < rate:
+        return choice.with_pass(result)
+    best = choice.best.copy()
+    best[found.rows] = np.maximum(best[found.rows], found.rate)
+    for other in np.argsort(-found.rate, kind="stable").tolist():
+        row = int(found.rows[other])
+        if found.bound[other] <= rate * (1 + CLOSE):
+            continue
+        one, made = just_in_time(
+            machine,
+            model,
+            request,
+            allowed,
+            DecodePlan(*(float(quantity_at_plan(axis, (row, 0))) for axis in plan)),
+            found,
+            other,
+        )
+        best[row] = float(decode_rate(one.sequences, attention_chips(one), made.per_token))
+        if best[row] > rate * (1 + EQUAL):
+            rate, place, choice = best[row], row, choice._replace(plan=one, made=made)
+    if place < 0:
+        return choice.with_pass(result)
+    others = np.delete(best, place)
+    margin = (
+        max(rate / float(others.max()) - 1, 0.0)
+        if len(others) and others.max() > 0
+        else choice.margin
+    )
+    return choice._replace(best=best, margin=margin)
+
+
+def just_in_time(
+    machine: Machine,
+    model: Architecture,
+    request: ServingRequest,
+    allowed: float,
+    one: DecodePlan,
+    found: Solved,
+    place: int,
+) -> tuple[DecodePlan, PassResult]:
+    """Return a plan with the largest batch in time, or a smaller one that was seen to make more,
+    and its pass.
+    """
+    passes = dict[float, PassResult]()
+
+    def times(batches: Any, _: Any) -> Any:
+        """Return the time of a token with each of some batches."""
+        sizes = np.ravel(batches).tolist()
+        passes.update(
+            [
+                (batch, decode_pass(machine, model, one._replace(sequences=batch), request))
+                for batch in sizes
+            ]
+        )
+        return np.array([passes[batch].per_token for batch in sizes]).reshape(np.shape(batches))
+
+    low, high, first, power = (
+        side[place : place + 1] for side in (*found.batches, found.batch, found.power)
+    )
+    batch = float(largest_within(times, np.array([allowed]), low, high, first, power)[0][0])
+    fullest, most = (float(side[place]) for side in found.best)
+    if most > batch / float(attention_chips(one)) / passes[batch].per_token * (1 + EQUAL):
+        batch = fullest
+    one = one._replace(sequences=batch)
+    return one, passes.get(batch) or decode_pass(machine, model, one, request)
+
+
+def choose_prefill(
+    machine: Machine,
+    model: Architecture,
+    request: ServingRequest,
+    ttft: float,
+    axes: PrefillPlan | None = None,
+) -> PlanChoice:
+    """Search prefill plans, those given or all, for the most tokens per chip that read a prompt
+    within `ttft` seconds; infinite is no limit.
+    """
+    plan = axes or offered_axes(machine, model, request.prompt)
+    result = prefill_pool(machine, model, plan, request)
+    time = result.until_read
+    fits, soon = result.memory <= machine.memory, time <= ttft
+    choice = choose_best(
+        prefill_rate(request.prompt, attention_chips(plan), result.per_prompt), fits, soon, plan
+    )
+    if choice.plan is None:
+        late = (
+            f"the quickest prefill takes {float(np.min(np.where(fits, time, np.inf))):.3g} s, "
+            f"workload.ttft leaves {max(ttft, 0):.3g} s for it"
+        )
+        return choice._replace(
+            reason=late if somewhere(fits) else memory_shortfall_reason(result.memory, machine)
+        )
+    return choice.with_pass(result)
+
+
+def choose_under_load(
+    machine: Machine,
+    model: Architecture,
+    request: ServingRequest,
+    values: Readable,
+    plans: ServingPlan,
+) -> tuple[PlanChoice, ServingPlan | None, Loaded | None]:
+    """Search plans, a row each, for the most tokens per chip with their requests in flight."""
+    from tco.performance.serving.closed_loop import loaded_engine_rates, plan_under_load
+
+    made = loaded_engine_rates(machine, model, plans, request, values)
+    # nobody waits for what runs offline
+    limit, interactivity = (
+        (np.inf, 0.0)
+        if request.offline
+        else (values["workload.ttft"] or np.inf, values["workload.interactivity"])
+    )
+    soon, quick = (
+        made.rates["ttft_s"] <= limit,
+        made.rates["tokens_per_s_per_user"] >= interactivity,
+    )
+    rows = len(plans.decode.chips)
+    only_drafts = (
+        plans.flight is None
+        and rows == len(depths_of(machine, model, request, values))
+        and not np.any(soon & quick)
+    )  # whatever they give
+    shape = (rows, 1)
+    candidates = made.rates["output_tokens_per_s_per_chip"], made.fits, (soon & quick) | only_drafts
+    rate, fits, meets = (np.broadcast_to(array, shape) for array in candidates)
+    choice = choose_best(rate, fits, meets, plans.decode._replace(sequences=np.ones(shape)))
+    if choice.plan is None:
+        reason = why_none_under_load(
+            machine, made, values, plans, (fits, quick), (limit, interactivity)
+        )
+        return choice._replace(reason=reason), None, None
+    plan = plan_in_row(plans, choice.place[0])
+    loaded = loaded_engine_rates(machine, model, plan, request, values)
+    return choice, plan_under_load(plan, loaded), loaded
+
+
+def plan_in_row(plans: ServingPlan, row: int) -> ServingPlan:
+    """Return the plan of a row."""
+
+    def in_row(axis: Any) -> Any:
+        if axis is None or not np.ndim(axis):
+            return axis
+        column = np.ravel(axis)
+        return float(column[row if len(column) > 1 else 0])
+
+    decode, prefill = (
+        DecodePlan(*map(in_row, plans.decode)),
+        PrefillPlan(*map(in_row, plans.prefill)),
+    )
+    return plans._replace(
+        decode=decode,
+        prefill=prefill,
+        engines=in_row(plans.engines),
+        readers=in_row(plans.readers),
+        flight=in_row(plans.flight),
+    )
+
+
+def why_none_under_load(
+    machine: Machine,
+    made: Loaded,
+    values: Readable,
+    plans: ServingPlan,
+    checks: tuple[Any, Any],
+    limits: tuple[float, float],
+) -> str:
+    """Say why no plan keeps the promises with its requests in flight."""
+    (fits, quick), (limit, interactivity) = checks, limits
+    if not somewhere(fits):
+        return memory_shortfall_reason(made.needed, machine)
+    load = (
+        "one request or more"
+        if plans.flight is not None
+        else f"{untraced_value(values['workload.concurrency']):g} requests"
+    )
+    if not somewhere(fits & quick):
+        best = float(np.max(np.where(fits, made.rates["tokens_per_s_per_user"], 0)))
+        return (
+            f"{load} in flight get at most {best:.1f} tokens/s a user, {interactivity:g} are "
+            "asked for"
+        )
+    return f"no engine gives the first token within {limit:g} s at {load} in flight"
+
+
+def memory_shortfall_reason(memory: Any, machine: Machine) -> str:
+    """Say by how much the leanest plan is too large."""
+    need, have = float(np.min(memory)), untraced_value(machine.memory)
+    return (
+        f"the model does not fit: the leanest plan needs {need / 1e9:.1f} GB a chip, "
+        f"{have / 1e9:.1f} GB are usable"
+    )
+
+
+def too_slow(
+    plan: DecodePlan, result: PassResult, fits: Any, interactivity: float, machine: Machine
+) -> str:
+    """Say how much the quickest plan that fits gives a user, which it is, and what it makes."""
+    times = np.where(np.broadcast_to(fits, np.shape(result.time)), result.per_token, np.inf)
+    place = divmod(int(times.argmin()), times.shape[1])
+    nearest, quickest = (
+        DecodePlan(*(float(quantity_at_plan(axis, place)) for axis in plan)),
+        float(times[place]),
+    )
+    rate = float(untraced_value(decode_rate(nearest.sequences, attention_chips(nearest), quickest)))
+    axes = ", ".join(
+        f"{name} {value}" for name, value in decode_plan_document(nearest, machine.links).items()
+    )
+    speeds = (
+        f"the quickest plan that fits gives {1 / quickest:.1f} tokens/s a user, "
+        f"{interactivity:g} are asked for"
+    )
+    return f"{speeds}; the nearest is {axes}, with {rate:.3g} tokens/s a decoding chip"
+
+
+def decode_rate_with_experts(
+    machine: Machine, model: Architecture, request: ServingRequest, interactivity: float, place: str
+) -> tuple[float, str]:
+    """Return the decode rate of the best plan within a world whose experts lie in a place, or zero
+    and why there is none.
+    """
+    links, axes = machine.links, decode_axes(machine, model, request)
+    lies = layout_of(axes, links)
+    inside = (
+        lies.stage / (lies.replicas * lies.copies) <= links.domain
+    )  # the chips that experts are spread over
+    wanted = (inside if place == PLACES[0] else ~inside) & (axes.chips <= links.world)
+    kept = PrefillPlan(*(axis[wanted][:, None] for axis in axes))
+    if not kept.chips.size:
+        return 0.0, "no plan lays its experts so"
+    choice = choose_decode(machine, model, request, interactivity, kept)
+    if choice.plan is None:
+        return 0.0, f"no decode plan: {choice.reason}"
+    made = decode_pass(machine, model, choice.plan, request)
+    return float(
+        decode_rate(choice.plan.sequences, attention_chips(choice.plan), made.per_token)
+    ), ""

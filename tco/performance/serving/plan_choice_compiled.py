@@ -1,0 +1,550 @@
+"""What draws of a serving workload come to on the plans of a program: the batch of each, and where
+plans are chosen, the best of each.
+
+A program of pools in balance has all plans on an axis of their own, those that decode on the first
+and those that read prompts on the second, and takes the batch as an input. A plan that decodes is
+better than another if at the other's rate it still is in time: so the best one of a draw is found
+by asking every plan once at the batch it would need, and solving the few that could be better.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tco.compile.execute import ScheduleRunner, kernel_outputs, taken
+from tco.compile.inverse import largest_within
+from tco.compile.lower import BATCH, BATCH_PATH, ArithmeticKernel
+from tco.core.inputs import Readable
+from tco.models.architecture import Architecture
+from tco.performance.layer.chip_model import Machine
+from tco.performance.serving import passes
+from tco.performance.serving import result as served
+from tco.performance.serving.batches import SLOWEST
+from tco.performance.serving.plans import SEQUENCES, ServingPlan, attention_chips, request_of
+from tco.performance.serving.record import ServingResult
+
+Array = np.ndarray[Any, Any]
+Names = Mapping[str, int]  # places of results by their names
+DECODE, PREFILL = 0, 1  # axes of plans
+STEP, LEAST = (
+    1.2,
+    0.05,
+)  # by which a batch is enlarged to see how a step grows, and the least power of it
+# pilot draws that lie at the centre of all ranges: what has none lies at its middle and at both
+# ends
+CENTRES = 3
+NEAR = 0.1  # share by which a plan may lie below the best
+SHARE = 2  # times as few pilot draws as there are speeds, for each of these
+FIRST = np.arange(
+    4
+)  # plans, those that are the best most often, one of which a draw is given first
+# share by which a plan of a pilot draw may be late with a batch that would be as good as another's:
+# it may be earlier across a step
+SPARE = 0.1
+STEPS = 0.015  # the same of every draw, for a step next to the batch
+BELOW = (0.996, 0.986, 0.977, 0.941)  # of a batch that is just in time, which are tried too
+HALVES = 8  # of the way between, towards the last batch before a step
+EXACTLY = 1e-9  # share of a target that may be missed by rounding
+Speeds = Sequence[
+    float | None
+]  # tokens/s a user that are asked for; none: those of the workload in every draw
+OWN: Speeds = (None,)
+
+
+class Chosen(NamedTuple):
+    """What draws come to: the places of their plans, the sequences of an attention group, and
+    whether targets are met.
+    """
+
+    rows: dict[int, Any]
+    batch: Any
+    meets: Any
+
+
+def traced(
+    machine: Machine, model: Architecture, values: Readable, plans: ServingPlan
+) -> tuple[ServingResult, dict[str, Any]]:
+    """Return a serving workload on plans, and beside its rates what a choice among them rests on."""
+    found = served.evaluate_serving_plan(machine, model, values, plans)
+    targets = {
+        "interactivity": values["workload.interactivity"],
+        "longest wait": values["workload.ttft"],
+        "memory": machine.memory,
+    }
+    if plans.engines is not None:
+        targets["offline"] = values["workload.offline"]
+        names = {
+            name: found.rates[name]
+            for name in (
+                "output_tokens_per_s_per_chip",
+                "tokens_per_s_per_user",
+                "ttft_s",
+                "tpot_s",
+            )
+        }
+        return found, targets | names | {"needed": found.needed}
+    request, decode, prefill = request_of(values), found.decode, found.prefill
+    return found, targets | {
+        "token": decode.per_token,  # type: ignore[union-attr]
+        "step": decode.time,  # type: ignore[union-attr]
+        "tokens": passes.decode_rate(
+            plans.decode.sequences,
+            attention_chips(plans.decode),
+            decode.per_token,  # type: ignore[union-attr]
+        ),
+        "held": decode.memory,  # type: ignore[union-attr]
+        "prompt": prefill.until_read,  # type: ignore[union-attr]
+        "prompts": passes.prefill_rate(
+            request.prompt,
+            attention_chips(plans.prefill),
+            prefill.per_prompt,  # type: ignore[union-attr]
+        ),
+        "prompts held": prefill.memory,  # type: ignore[union-attr]
+    }
+
+
+class DrawBlock:
+    """Draws of a kernel's inputs."""
+
+    def __init__(
+        self, kernel: ArithmeticKernel, names: Names, drawn: Mapping[str, Array], count: int
+    ) -> None:
+        self.kernel, self.names, self.count = kernel, names, count
+        self.values = kernel.values(drawn)
+
+    def keep(self, *wanted: int) -> None:
+        """Compute what stands in some places in every draw, for what comes after."""
+        missing = [place for place in dict.fromkeys(wanted) if place not in self.values]
+        self.values.update(
+            zip(missing, kernel_outputs(self.kernel, missing, self.values, self.count), strict=True)
+        )
+
+    def __getitem__(self, names: tuple[str, ...]) -> list[Any]:
+        """Return results that do not rest on a batch."""
+        places = [self.names[name] for name in names]
+        self.keep(*places)
+        return [self.values[place] for place in places]
+
+
+class BatchResponse:
+    """A result as a function of the batch: of some rows of plans in every draw, or of pairs of a
+    plan and a draw.
+    """
+
+    def __init__(self, block: DrawBlock, name: str, rows: Any, draws: Array | None = None) -> None:
+        kernel = self.kernel = block.kernel
+        self.place, self.batch = block.names[name], kernel.inputs[BATCH_PATH]
+        block.keep(*[one for one in kernel.before(BATCH, [self.place]) if one != self.batch])
+        schedule = kernel.schedule([self.place], [*block.values, self.batch])
+        rests = [one for one in schedule.leaves if one != self.batch]
+        self.run = ScheduleRunner(
+            schedule,
+            taken(kernel, block.values, rests, rows, draws),
+            block.count if draws is None else len(draws),
+        )
+
+    def __call__(self, batch: Array, places: Array | None = None) -> Array:
+        """Return the result at a batch for each of the pairs, or for those in some places alone; at
+        several, row by row.
+        """
+        (found,) = self.run(places, {self.batch: batch})
+        return np.broadcast_to(found, batch.shape)
+
+
+class Hints(NamedTuple):
+    """What is known of plans that decode at the centre: the batch in time, the power of it by which
+    a step grows, and the rate; speeds by plans.
+    """
+
+    batch: Array
+    power: Array
+    rate: Array
+
+
+def decode_attention_chips(plans: ServingPlan) -> Array:
+    """Return the chips that share the attention of a sequence, of every plan that decodes."""
+    return np.ravel(attention_chips(plans.decode)) * 1.0
+
+
+def best_plans_per_draw(
+    block: DrawBlock,
+    plans: ServingPlan,
+    hints: Hints | None,
+    speeds: Speeds = OWN,
+    begin: Array = FIRST,
+    spare: float = 0.0,
+) -> list[Chosen]:
+    """Return the best of some plans in every draw at each speed, with the batch that meets it; of
+    one plan, that one.
+    """
+    if hints is None:
+        return [choose_loaded_engines(block, speed) for speed in speeds]
+    found = []
+    for rows, batch, quick in zip(
+        *solve_decode_plans(block, decode_attention_chips(plans), hints, speeds, begin, spare),
+        strict=True,
+    ):
+        ready, soon = best_prefill_by_draw(
+            block, BatchResponse(block, "step", rows, np.arange(block.count))(batch)
+        )
+        found.append(Chosen({DECODE: rows, PREFILL: ready}, batch, quick & soon))
+    return found
+
+
+def held_with(batch: float, count: int) -> Chosen:
+    """Return one plan with one batch for all draws, whether or not they meet the target with it."""
+    first = np.zeros(count, dtype=int)
+    return Chosen(
+        {DECODE: first, PREFILL: first}, np.full(count, batch), np.ones(count, dtype=bool)
+    )
+
+
+def choose_loaded_engines(block: DrawBlock, speed: float | None) -> Chosen:
+    """Return the choice of engines with some requests in flight, whose batch follows from them."""
+    score, slow, user, first, needed = block[
+        "output_tokens_per_s_per_chip", "tpot_s", "tokens_per_s_per_user", "ttft_s", "needed"
+    ]
+    memory, wait, offline = block["memory", "longest wait", "offline"]
+    meets = (offline > 0) | (
+        (user * (1 + EXACTLY) >= draw_target_speed(block, speed)) & (first <= or_ever(wait))
+    )  # nobody waits for what runs offline
+    rows, meets = best_of(score, slow, meets, needed <= memory, block.count)
+    return Chosen({DECODE: rows}, np.full(block.count, np.nan), meets)
+
+
+def best_prefill_by_draw(block: DrawBlock, step: Array) -> tuple[Array, Array]:
+    """Return the plan that reads prompts in every draw, and whether the first token comes in time,
+    a step of decoding after it.
+    """
+    rate, time, held, memory, wait = block[
+        "prompts", "prompt", "prompts held", "memory", "longest wait"
+    ]
+    return best_of(
+        rate, time, time + step <= or_ever(wait) * (1 + EXACTLY), held <= memory, block.count
+    )
+
+
+def or_ever(wait: Any) -> Any:
+    """Return the longest time to the first token; zero asks for none."""
+    return np.where(wait > 0, wait, np.inf)
+
+
+def draw_target_speed(block: DrawBlock, speed: float | None) -> Any:
+    """Return the tokens/s a user is to get: a speed, or the workload's own in every draw."""
+    return block[("interactivity",)][0] if speed is None else speed
+
+
+def time_allowed(block: DrawBlock, speed: float | None) -> Array:
+    """Return the time a token may take in every draw."""
+    found: Array = np.broadcast_to(
+        1 / np.maximum(draw_target_speed(block, speed), SLOWEST) * (1 + EXACTLY), block.count
+    )
+    return found
+
+
+def best_of(score: Any, time: Any, meets: Any, fits: Any, count: int) -> tuple[Array, Array]:
+    """Return the plan with the best score in each draw, of those that fit and meet the target, else
+    the quickest that fits; and if it meets it.
+    """
+    rows = max(np.shape(one)[0] if np.ndim(one) == 2 else 1 for one in (score, time, meets, fits))
+    score, time, meets, fits = (
+        np.broadcast_to(one, (rows, count)) for one in (score, time, meets, fits)
+    )
+    chosen = np.where(fits & meets, score, np.where(fits, -time, -np.inf)).argmax(axis=0)
+    return chosen, (fits & meets)[chosen, np.arange(count)]
+
+
+def room(block: DrawBlock, plans: int) -> Array:
+    """Return the sequences that memory holds beside the weights, of every plan in every draw."""
+    held, none, (memory,) = (
+        BatchResponse(block, "held", slice(None)),
+        np.zeros((plans, block.count)),
+        block[("memory",)],
+    )
+    empty = held(none)
+    found: Array = np.maximum(memory - empty, 0) / (held(none + 1) - empty)
+    return found
+
+
+def solve_decode_plans(
+    block: DrawBlock, chips: Array, hints: Hints, speeds: Speeds, begin: Array, spare: float
+) -> tuple[Array, Array, Array]:
+    """Return the plan that decodes in every draw at each speed, its batch, and whether it gives
+    each user that speed.
+
+    Some plans are looked at to begin with, and one of them is solved. A plan that is late with the
+    batch that would make it as good, but for a share to `spare`, is not. Where none meets the
+    target the quickest plan that fits decodes a single sequence. A case is a draw at a speed: those
+    of all speeds are solved together.
+    """
+    count, plans, many = block.count, len(chips), len(speeds)
+    every, draw, speed = (
+        np.arange(many * count),
+        np.tile(np.arange(count), many),
+        np.repeat(np.arange(many), count),
+    )
+    allowed = np.concatenate([time_allowed(block, one) for one in speeds])
+    held = room(block, plans)
+    fits, most = (
+        one[:, draw] if many > 1 else one
+        for one in (held >= 1, np.minimum(np.maximum(held, 1.0), float(SEQUENCES[-1])))
+    )
+    rows, batch, rate = (
+        np.zeros(many * count, dtype=int),
+        np.ones(many * count),
+        np.zeros(many * count),
+    )
+
+    def times(some: Any, sizes: Array) -> Array:
+        """Return the time of a token of some plans, each with a batch in every case."""
+        token = BatchResponse(block, "token", some)
+        return np.concatenate(
+            [token(sizes[:, at * count :][:, :count]) for at in range(many)], axis=1
+        )
+
+    def solve(some: Array, which: Array, first: Array) -> None:
+        """Give some plans to some cases, each with the largest batch in time, where that is better
+        than what they have.
+        """
+        token = BatchResponse(
+            block, "token", some, None if which is every and many == 1 else draw[which]
+        )
+        limit, most_of, power = allowed[which], most[some, which], hints.power[speed[which], some]
+        found, time = largest_within(token, limit, np.ones(len(which)), most_of, first, power)
+        gained = np.where(fits[some, which] & (time <= limit), found / chips[some] / time, 0.0)
+        back_off_from_tile_step(
+            token, chips[some], found, gained, np.flatnonzero(gained > rate[which] * (1 - STEPS))
+        )
+        better = np.flatnonzero(gained > rate[which])
+        if which is not every:
+            better = better[
+                np.argsort(gained[better], kind="stable")
+            ]  # of several plans of a case the best comes last, and stays
+        mine = which[better]
+        rows[mine], batch[mine], rate[mine] = some[better], found[better], gained[better]
+
+    def expected(power: Array, tried: Array, time: Array, limit: Array, largest: Array) -> Array:
+        """Return the batch that is expected to be just in time, from the time of another."""
+        batch: Array = np.clip(tried * (1 + (limit / time - 1) / power), 1.0, largest)
+        return batch
+
+    def by_speed(found: Array) -> Array:
+        return found.reshape(many, count)
+
+    if plans == 1:
+        solve(rows, every, np.minimum(hints.batch[speed, rows], most[0]))
+        return by_speed(rows), by_speed(batch), by_speed(rate > 0)
+    begin = begin[begin < plans]
+    tried = np.minimum(hints.batch[:, begin].T[:, speed], most[begin])
+    hoped = expected(
+        hints.power[:, begin].T[:, speed], tried, times(begin[:, None], tried), allowed, most[begin]
+    )
+    best = np.where(fits[begin], hoped / chips[begin, None], 0.0).argmax(axis=0)
+    first = begin[best]
+    solve(first, every, hoped[best, every])
+    least = rate * (1 - max(spare, STEPS))
+    needed = np.clip(least * chips[:, None] * allowed, 1.0, most)
+    time = times(slice(None), needed)
+    could = fits & (time <= allowed) & ((needed < most) | (needed / chips[:, None] / time > least))
+    could[first, every] = False
+    if could.any():
+        some, which = np.nonzero(could)
+        solve(
+            some,
+            which,
+            expected(
+                hints.power[speed[which], some],
+                needed[could],
+                time[could],
+                allowed[which],
+                most[could],
+            ),
+        )
+    missed = np.flatnonzero(rate == 0)
+    if len(missed):
+        lost, place = np.unique(
+            draw[missed], return_inverse=True
+        )  # with a single sequence it is the same at every speed
+        some, which = (
+            one.ravel() for one in np.broadcast_arrays(np.arange(plans)[:, None], lost[None])
+        )
+        time = BatchResponse(block, "token", some, which)(np.ones(len(some))).reshape(plans, -1)
+        rows[missed] = np.where(fits[:, lost], time, np.inf).argmin(axis=0)[place]
+    return by_speed(rows), by_speed(batch), by_speed(rate > 0)
+
+
+def back_off_from_tile_step(
+    token: BatchResponse, chips: Array, batch: Array, rate: Array, near: Array
+) -> None:
+    """Put fewer sequences in the place of the largest batches in time, near the best, where they
+    make more: a tile or wave less.
+    """
+    most = above = batch[near]
+    for below in BELOW if len(near) else ():
+        fewer = np.maximum(most * below, 1.0)
+        made = fewer / chips[near] / token(fewer, near)
+        more = made > rate[near]
+        batch[near[more]], rate[near[more]] = fewer[more], made[more]
+    near, above = near[batch[near] < most], above[batch[near] < most]
+    for _ in range(
+        HALVES if len(near) else 0
+    ):  # what is made rises up to the step and falls across it
+        middle = (batch[near] + above) / 2
+        made = middle / chips[near] / token(middle, near)
+        more = made > rate[near]
+        batch[near], rate[near] = (
+            np.where(more, middle, batch[near]),
+            np.where(more, made, rate[near]),
+        )
+        above = np.where(more, above, middle)
+
+
+def hinted(
+    kernel: ArithmeticKernel,
+    names: Names,
+    centre: Mapping[str, Array],
+    plans: ServingPlan,
+    speeds: Speeds = OWN,
+) -> Hints | None:
+    """Return what is known of plans from the one draw of the centre; nothing where no batch is
+    solved for.
+    """
+    if "needed" in names:
+        return None
+    chips = decode_attention_chips(plans)
+    block, count, many = DrawBlock(kernel, names, centre, 1), len(chips), len(speeds)
+    held = np.tile(room(block, count)[:, 0], many)
+    allowed = np.repeat(np.concatenate([time_allowed(block, speed) for speed in speeds]), count)
+    token = BatchResponse(
+        block, "token", np.tile(np.arange(count), many), np.zeros(many * count, dtype=int)
+    )
+    most, first, power = (
+        np.clip(held, 1.0, float(SEQUENCES[-1])),
+        np.full(many * count, 16.0),
+        np.full(many * count, 0.5),
+    )
+    batch, time = largest_within(token, allowed, np.ones(many * count), most, first, power)
+    power = np.clip(np.log(token(batch * STEP) / time) / np.log(STEP), LEAST, 1.0)
+    rate = np.where((held >= 1) & (time <= allowed), batch / np.tile(chips, many) / time, 0.0)
+    return Hints(*(one.reshape(many, count) for one in (batch, power, rate)))
+
+
+def promising(
+    kernel: ArithmeticKernel,
+    names: Names,
+    pilots: Mapping[str, Array],
+    plans: ServingPlan,
+    speeds: Sequence[float] = (),
+) -> tuple[dict[int, Array], Hints | None]:
+    """Return the rows of plans to choose among on each axis, and what is known of them: the best of
+    some pilot draws, and those near it at a centre.
+
+    They are those for the workload's own speed, and for others those of some of the draws.
+    """
+    every, kept, wins, first = (*OWN, *speeds), dict[int, Any](), dict[int, Any](), None
+    for at in range(CENTRES):
+        centre = {path: one[at : at + 1] for path, one in pilots.items()}
+        if at and all((one == pilots[path][0]).all() for path, one in centre.items()):
+            continue
+        block, hints = (
+            DrawBlock(kernel, names, centre, 1),
+            hinted(kernel, names, centre, plans, every),
+        )
+        if hints is None:
+            rates = {DECODE: rates_under_load(block, plans, every)}
+        else:
+            rate, time, held, memory, wait = block[
+                "prompts", "prompt", "prompts held", "memory", "longest wait"
+            ]
+            read = np.where((time <= or_ever(wait)) & (held <= memory), rate, 0.0)
+            rates = {DECODE: hints.rate, PREFILL: np.reshape(read, (1, -1))}
+        first = first or hints
+        for axis, many in rates.items():
+            most = many.max(axis=1, keepdims=True)
+            most[1:][most[1:] == 0] = (
+                np.inf
+            )  # at a speed that no plan reaches none is near the best
+            kept[axis] = kept.get(axis, False) | (many >= (1 - NEAR) * most).any(axis=0)
+    begin = FIRST
+    if first is not None:  # to begin with those that are the best at the centre
+        near_best = first.rate / np.maximum(first.rate.max(axis=1, keepdims=True), EXACTLY)
+        begin = np.argsort(-near_best.max(axis=0), kind="stable")[: len(FIRST)]
+    for asked, share in ((slice(0, 1), 1), (slice(1, None), SHARE * len(speeds)))[: len(every)]:
+        own = {path: one[::share] for path, one in pilots.items()}
+        block = DrawBlock(kernel, names, own, len(next(iter(own.values()))))
+        if first is not None and asked.start == 0:
+            kept[DECODE] = kept[DECODE] | fastest_single_request_plans(block, len(kept[DECODE]))
+        for chosen in best_plans_per_draw(
+            block,
+            plans,
+            first and Hints(*(one[asked] for one in first)),
+            every[asked],
+            begin,
+            SPARE,
+        ):
+            for axis, near in kept.items():
+                wins[axis] = wins.get(axis, 0) + np.bincount(chosen.rows[axis], minlength=len(near))
+    found = {}
+    for axis, near in kept.items():
+        some = np.flatnonzero(near | (wins[axis] > 0))
+        found[axis] = some[np.argsort(-wins[axis][some], kind="stable")]
+    return found, first and Hints(*(one[:, found[DECODE]] for one in first))
+
+
+def fastest_single_request_plans(block: DrawBlock, plans: int) -> Array:
+    """Return which plans decode one request sooner than all others in some draw: they alone may
+    keep a promise in slow draws.
+    """
+    alone = np.ones((plans, block.count))
+    time_per_token = BatchResponse(block, "token", slice(None))(alone)
+    fastest = np.where(room(block, plans) >= 1, time_per_token, np.inf).argmin(axis=0)
+    return np.isin(np.arange(plans), fastest)
+
+
+def rates_under_load(block: DrawBlock, plans: ServingPlan, speeds: Speeds) -> Array:
+    """Return the rate of each plan with its requests in flight at each speed; zero of those that do
+    not fit.
+
+    Plans that differ in their requests in flight count where they keep the promises, or nearly do.
+    """
+    needed, memory, rate = block["needed", "memory", "output_tokens_per_s_per_chip"]
+    fitting = np.where(needed <= memory, rate, 0.0)
+    if plans.flight is None:
+        return np.reshape(fitting, (1, -1))
+    user, first, wait = block["tokens_per_s_per_user", "ttft_s", "longest wait"]
+    soon = first <= or_ever(wait) * (1 + NEAR)
+    quick = [user * (1 + NEAR) >= draw_target_speed(block, speed) for speed in speeds]
+    return np.concatenate(
+        [np.reshape(np.where(soon & enough, fitting, 0.0), (1, -1)) for enough in quick]
+    )
+
+
+def of_rows(plans: ServingPlan, rows: Mapping[int, Array]) -> ServingPlan:
+    """Return some of the plans on each axis."""
+
+    def select_rows(part: Any, axis: int) -> Any:
+        chosen = rows[axis]
+        return part._make(
+            np.take(one, chosen, axis=axis) if np.ndim(one) and np.shape(one)[axis] > 1 else one
+            for one in part
+        )
+
+    if not rows:
+        return plans
+    decode = select_rows(plans.decode, DECODE)
+    if PREFILL in rows:
+        return plans._replace(decode=decode, prefill=select_rows(plans.prefill, PREFILL))
+    engines, readers, flight = (
+        np.take(column, rows[DECODE], axis=0) if np.ndim(column) else column
+        for column in (plans.engines, plans.readers, plans.flight)
+    )
+    return plans._replace(
+        decode=decode,
+        prefill=select_rows(plans.prefill, DECODE),
+        engines=engines,
+        readers=readers,
+        flight=flight,
+    )

@@ -1,0 +1,159 @@
+"""What a serving workload reaches, and how: the answer, apart from the engine that finds it, which
+takes long to read in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from tco.core.trace import untraced_value
+from tco.performance.deployment import deployed_rate
+from tco.performance.profile import Report
+from tco.performance.serving.plans import CUTS, ServingPlan, borders_crossed, decode_plan_document
+
+if TYPE_CHECKING:
+    from tco.fabric.links import Links
+    from tco.performance.serving.axes import PlanAxis
+    from tco.performance.serving.disaggregation import WholeEngines
+    from tco.performance.serving.passes import PassResult
+    from tco.performance.serving.plan_choice import PlanChoice
+
+
+@dataclass(slots=True)
+class ServingResult:
+    """What the workload reaches, by metric name, and how."""
+
+    plan: ServingPlan | None
+    rates: dict[str, Any] = field(default_factory=dict)
+    prefill_share: Any = None
+    decode: PassResult | None = None
+    prefill: PassResult | None = None
+    choices: dict[str, PlanChoice] = field(default_factory=dict)
+    links: Links | None = None  # that the plans lie on
+    waits: Mapping[str, Any] = field(
+        default_factory=dict
+    )  # of the ranks of their collectives for each other
+    reason: str = ""
+    fits: Any = None  # whether the plan of every row fits memory, where rows are asked for
+    # memory that engines need with one sequence a group, where requests in flight are given
+    needed: Any = None
+    notes: list[str] = field(default_factory=list)
+    meeting: tuple[float, float, float] | None = (
+        None  # of pools in balance: prompt, answer and how sharply the pools meet
+    )
+    deployed: Any = None  # deployment efficiency of a plan that was chosen; none of a stated one
+
+    @property
+    def path(self) -> str:
+        """Which way through the engine the answer took: the closed loop that measured points go
+        through, or its steady state.
+        """
+        if self.plan is not None and self.plan.engines is None:
+            return "disaggregated, steady state, pools in the best proportion"
+        return "the closed loop of requests in flight"
+
+    @property
+    def described(self) -> dict[str, Any]:
+        """The decode plan in the names reports use."""
+        return (
+            {}
+            if self.plan is None or self.links is None
+            else decode_plan_document(self.plan.decode, self.links)
+        )
+
+    @property
+    def axes(self) -> list[PlanAxis]:
+        """Where the axes of the plans lie on the fabric."""
+        from tco.performance.serving.axes import pass_communication_axes
+
+        if self.plan is None or self.links is None:
+            return []
+        plan, links = self.plan, self.links
+        return [
+            axis
+            for phase, made in self.phases().items()
+            for axis in pass_communication_axes(
+                phase, getattr(plan, phase), links, made, self.waits
+            )
+        ]
+
+    @property
+    def cuts(self) -> dict[str, float]:
+        """Decode rate of the best plan by what lies across the domains of a world; empty where a
+        world is one domain or nothing was searched.
+        """
+        found = self.choices.get("decode")
+        if (
+            self.links is None
+            or self.links.domain >= self.links.world
+            or found is None
+            or found.axes is None
+        ):
+            return {}
+        crossed = borders_crossed(found.axes, self.links)
+        return {
+            name: float(found.best[crossed == name].max(initial=0.0)) for name in ("nothing", *CUTS)
+        }
+
+    @property
+    def standalone_engines(self) -> WholeEngines | None:
+        """The best whole engines of both pools on one world by itself; None where nothing was
+        searched or no two find room.
+        """
+        return None if self.links is None else self.on(int(self.links.world))
+
+    def on(self, chips: int) -> WholeEngines | None:
+        """Return the best whole engines of both pools on some chips; None where nothing was
+        searched or no two find room.
+        """
+        from tco.performance.serving.disaggregation import (
+            whole_engines,
+        )  # asked for by reports only
+
+        if self.meeting is None or not self.choices:
+            return None
+        pools = whole_engines(self.choices["decode"], self.choices["prefill"], chips, *self.meeting)
+        if pools is None or self.deployed is None:
+            return pools
+        reached = deployed_rate(
+            pools.output_tokens_per_s_per_chip, float(untraced_value(self.deployed))
+        )
+        return pools._replace(output_tokens_per_s_per_chip=float(reached))
+
+    @property
+    def operators(self) -> dict[str, list[str]]:
+        """The operators of each phase."""
+        return {
+            phase: list(dict.fromkeys(one.name for one in made.operators))
+            for phase, made in self.phases().items()
+        }
+
+    def report(self, seconds: float, many: bool) -> Report:
+        """Return how the plan was found, which took some seconds; of many values asked together no
+        phase has one time.
+        """
+        choices = self.choices.values()
+        search = {
+            "plans": sum(one.plans for one in choices),
+            "feasible": sum(one.feasible for one in choices),
+            "seconds": seconds,
+        }
+        margin = self.choices["decode"].margin if "decode" in self.choices else None
+        plan: dict[str, Any] = dict(self.described)
+        for phase in ("decode", "prefill") if self.plan is not None else ():
+            axes = getattr(self.plan, phase)._asdict()
+            plan[phase] = {
+                name: int(value) if float(value).is_integer() else float(value)
+                for name, value in axes.items()
+            }
+        return Report(plan, search, None, margin, {}, {} if many else self.phases())
+
+    def phases(self) -> dict[str, PassResult]:
+        """Return the phases that were evaluated."""
+        return {
+            name: made
+            for name, made in (("decode", self.decode), ("prefill", self.prefill))
+            if made is not None
+        }

@@ -1,0 +1,406 @@
+"""The software of a chip: the engine and the libraries it runs, how far it reaches, and what no
+parameter explains of its times.
+
+A family of chips shares its practice. Its software lies between what is public, which measured rows
+show, and the best that anybody wrote by hand for such hardware: every chip is held to the same
+best, and a parameter of practice lies at a share of the way to it, in logarithms.
+`workload.software` says how far: `drawn`, unless something else is asked for: as far as it is
+believed that an owner gets; `public`: what measured rows show by the scenario's date; `best`: what
+is written by hand for such hardware; a month: what is public then; a family: all chips under the
+practice of that one.
+
+A run as it is configured, a plan as the model has it (`workload.as_deployed=0`) and a training step
+take
+
+    t = t_model (1 + f)(1 + c)(1 + e)(1 + m)(1 + k)(1 + r)
+
+with what runs of a family of chips share, those of a chip, an engine, a model, a configuration of
+all of these with its formats and its release, and what one run has alone. Each share is an input of
+its owner, nought in itself, and as wide as measured runs lie off
+(`tco.validation.unexplained`). Two systems share the draws of the owners they have in
+common and no others, so that those cancel in their ratio and the rest does not. An owner nobody has
+measured has the width of its level.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tco.catalog.catalogue import CONFIGURATION, RUN, Catalogue
+from tco.catalog.rows import input_attributes
+from tco.core.errors import DataError, unknown
+from tco.core.formula import formula
+from tco.core.inputs import Readable
+from tco.core.provenance import Input, days_of, period
+from tco.core.trace import scope
+from tco.core.units import Pure, Second, parse_quantity
+from tco.fabric.libraries import CollectiveLibrary, combined_library
+from tco.performance.chip.formats import FORMATS, family_of, plain_weight_format
+
+Array = np.ndarray[Any, Any]
+SOFTWARE, ALIAS = (
+    "workload.software",
+    "workload.practice",
+)  # the second is the name it has as an option of `compare`
+DRAWN, PUBLIC, THE_BEST = LEVELS = ("drawn", "public", "best")
+ALSO = {"own": DRAWN, "mature": THE_BEST}  # other words for them
+BY_DATE = "native"  # as the software has it by its date
+# What software does by its date: training rests on it, and serving refuses words that are unknown.
+SOFTWARE_CHOICES = (
+    "workload.attention",
+    "workload.dropout",
+    "workload.expert_kernels",
+    "workload.trained",
+    "workload.gradient_sums",
+    "workload.stage_transfers",
+    "workload.programs",
+    "workload.loss",
+)
+FAMILY = "family"  # the engine of the chip's family
+BEST = "best"  # owner of the best values of parameters of practice
+REACH = "performance.owner.software_reach"  # how far an owner's software is on the way
+DEPLOYED = "workload.as_deployed"  # nought where plans run as the model has them
+APPROACH = "performance.public.approach"  # by which public software comes nearer to the best
+# months from the release of a chip to the first software that was measured on one
+YOUNGEST = "performance.public.youngest_port"
+MORE = "efficiency"  # in the names of parameters of which more is better
+MONTHS, DAYS = 12, 30  # of a year and of a month
+
+
+# ---------------------------------------------------------------- engines and libraries
+def serving_families(catalogue: Catalogue) -> dict[str, dict[str, Any]]:
+    """Return what serves on the chips of each family: the engine unless a workload says otherwise,
+    and the libraries engines bring.
+    """
+
+    def read() -> dict[str, dict[str, Any]]:
+        paths = [
+            path
+            for folder in catalogue.folders
+            if (path := folder / "performance" / "engines.toml").is_file()
+        ]
+        return {key: table for path in paths for key, table in catalogue.toml(path).items()}
+
+    known: dict[str, dict[str, Any]] = catalogue.once("engines", read)
+    return known
+
+
+class Untuned(NamedTuple):
+    """Releases of an engine with kernels that nobody had tuned for a chip: in months of the
+    calendar, and how much longer passes took.
+    """
+
+    since: float
+    until: float
+    factor: str  # path
+
+
+def untuned_on(
+    catalogue: Catalogue, family: str, chip: str, engine: str, stored: str
+) -> tuple[Untuned, ...]:
+    """Return the releases of an engine that ran products of weights in a format on a chip in
+    kernels that nobody had tuned for it.
+    """
+    return tuple(
+        Untuned(
+            on_the_calendar(row["since"]),
+            on_the_calendar(row["until"]),
+            f"performance.{row['practice']}.untuned_factor",
+        )
+        for row in served_by(catalogue, family).get("untuned", ())
+        if engine == row["engine"]
+        and chip in row["chips"]
+        and stored in FORMATS
+        and plain_weight_format(stored) == row["weights"]
+    )
+
+
+def served_by(catalogue: Catalogue, family: str) -> dict[str, Any]:
+    """Return what serves on a family of chips; one nobody knows raises `DataError`."""
+    known = serving_families(catalogue)
+    if family not in known:
+        raise unknown("family of chips", family, known, "performance/engines.toml")
+    return known[family]
+
+
+def serving_engines(catalogue: Catalogue) -> list[str]:
+    """Return the serving engines whose practice the catalogue knows."""
+    return sorted(
+        {owner for owner, name in catalogue.calibration_rows if name == "host_time"} - {BEST}
+    )
+
+
+def serving_engine_id(catalogue: Catalogue, family: str, name: str) -> str:
+    """Return the id of a serving engine, or the one a family of chips runs unless a workload says
+    otherwise.
+    """
+    if name == FAMILY:
+        return str(served_by(catalogue, family)["engine"])
+    every = catalogue.once("engine names", lambda: serving_engines(catalogue))
+    if name not in every:
+        raise unknown("serving engine", name, every, "workload.engine")
+    return name
+
+
+def library_of_engines(catalogue: Catalogue, family: str) -> CollectiveLibrary:
+    """Return the collectives that serving engines use on a family of chips."""
+    return combined_library(catalogue, map(str, served_by(catalogue, family)["libraries"]))
+
+
+# ---------------------------------------------------------------- how far software reaches
+@formula(unit="", source="tco-model")
+def months_since(month: Pure, released: Pure, least: Pure) -> Any:
+    """Months of the calendar from the release of a chip, a year with its part, to a month, and no
+    fewer than some: max(m - 12 y, m_0).
+    """
+    return np.maximum(month - 12 * released, least)
+
+
+@formula(unit="", source="tco-model")
+def gap_left(reach: Pure) -> Any:
+    """Share of the way from public software to the best that is left: g = 1 - r."""
+    return 1 - reach
+
+
+@formula(unit="", source="tco-model")
+def gap_after(gap: Pure, approach: Pure, months: Pure) -> Any:
+    """The same once public software has come nearer for some months: g exp(-a m)."""
+    return gap * np.exp(-approach * np.maximum(months, 0))
+
+
+@formula(unit="s", source="tco-model")
+def reached_time(public: Second, best: Second, gap: Pure, least: Second = 1e-15) -> Any:
+    """A time between that of public software and the best, never above the public one: t_b min(x,
+    1) max(x, 1)^g, x = t_p / t_b, t_b > 0.
+    """
+    floor = np.maximum(best, least)
+    over = public / floor
+    return floor * np.minimum(over, 1) * np.maximum(over, 1) ** gap
+
+
+@formula(unit="", source="tco-model")
+def reached_factor(public: Pure, best: Pure, gap: Pure, least: Pure = 1e-15) -> Any:
+    """The same of a time over that of other software: f_b min(x, 1) max(x, 1)^g, x = f_p / f_b."""
+    floor = np.maximum(best, least)
+    over = public / floor
+    return floor * np.minimum(over, 1) * np.maximum(over, 1) ** gap
+
+
+@formula(unit="", source="tco-model")
+def reached_share(public: Pure, best: Pure, gap: Pure, least: Pure = 1e-15) -> Any:
+    """A share of a peak between that of public software and the best, never below the public one:
+    e_b max(x, 1) min(x, 1)^g, x = e_p / e_b.
+    """
+    floor = np.maximum(best, least)
+    over = public / floor
+    return floor * np.maximum(over, 1) * np.minimum(over, 1) ** gap
+
+
+class SoftwareMaturity(NamedTuple):
+    """What stands between a chip and its work: how old the port to it is, and how far its software
+    reaches.
+    """
+
+    months: Any = None  # from the release of the chip to its software; none: the port has grown up
+    gap: Any = (
+        None  # share of the way to the best that is left; none: all of it, which is public software
+    )
+    best: frozenset[str] = frozenset()  # parameters of practice of which the best is known
+    untuned: tuple[Untuned, ...] = ()  # releases with kernels that nobody had tuned for the chip
+
+    def of(self, values: Mapping[str, Any], path: str) -> Any:
+        """Return a parameter of practice as this software has it."""
+        public, name = values[path], path.rpartition(".")[2]
+        if self.gap is None or name not in self.best:
+            return public
+        with scope("software", name):
+            is_time = input_attributes()["performance", name].unit == "s"
+            law = reached_share if MORE in name else reached_time if is_time else reached_factor
+            return law(public, values[f"performance.{BEST}.{name}"], self.gap)
+
+
+MEASURED = SoftwareMaturity()  # of rows and kernels that were timed
+
+
+def parse_software_name(catalogue: Catalogue, text: str) -> str:
+    """Return what some software is called: a level, a family, a date, or months after a release;
+    anything else raises `DataError`.
+    """
+    text = ALSO.get(text, text)
+    families = serving_families(catalogue)
+    if (
+        text not in LEVELS
+        and text not in families
+        and days_of(text) is None
+        and parse_months(text) is None
+    ):
+        raise unknown(
+            "software", text, [*LEVELS, *families], f"{SOFTWARE} (or a month such as 2026-02)"
+        )
+    return text
+
+
+def parse_months(text: str) -> float | None:
+    """Return a time such as '6 months' in months; None of anything else."""
+    if not re.match(r"\d", text):
+        return None
+    try:
+        return parse_quantity(text, "month")
+    except DataError:
+        return None
+
+
+def parse_calendar_month(text: str) -> float | None:
+    """Return a date such as 2026-02 or 2026-02-15 in months of the calendar; a month without a day
+    stands for its middle.
+    """
+    found = re.fullmatch(r"(\d{4})-(\d{2})(?:-(\d{2}))?", text.strip())
+    return (
+        None
+        if found is None
+        else int(found[1]) * MONTHS
+        + int(found[2])
+        - 1
+        + (int(found[3]) if found[3] else DAYS / 2) / DAYS
+    )
+
+
+def on_the_calendar(date: str) -> float:
+    """Return a date in months of the calendar, that of a year or a quarter by its middle."""
+    if (month := parse_calendar_month(date)) is not None:
+        return month
+    first, last = period(date)
+    return (
+        sum(MONTHS * day.year + day.month - 1 + side for side, day in enumerate((first, last))) / 2
+    )
+
+
+def parameters_of_family(catalogue: Catalogue, chip: str, family: str) -> dict[str, Input]:
+    """Return what a chip reaches in the practice of another family, under the paths of its own;
+    what that one has no word for stays.
+    """
+    own = family_of(catalogue, chip)
+    served_by(catalogue, family)
+    names = [name for owner, name in catalogue.calibration_rows if owner == family]
+    paths = {
+        name: f"performance.{own}.{name}"
+        for name in names
+        if (own, name) in catalogue.calibration_rows
+    }
+    return {
+        path: catalogue.practice(family, name)._replace(path=path) for name, path in paths.items()
+    }
+
+
+def stated_by(catalogue: Catalogue, chip: str, text: str) -> dict[str, Input]:
+    """Return the inputs that some software states of a chip: the whole practice of another family,
+    or how far its own reaches.
+    """
+    if text == DRAWN:
+        return {}
+    if text in serving_families(catalogue):
+        return parameters_of_family(catalogue, chip, text)
+    reach = float(text == THE_BEST)
+    return {
+        REACH: Input(
+            REACH, reach, "ratio", reach, reach, source=f"{SOFTWARE}={text}", where=SOFTWARE
+        )
+    }
+
+
+def practice_family(catalogue: Catalogue, chip: str, text: str) -> str:
+    """Return the family in whose practice some software runs a chip: its own, unless another is
+    named.
+    """
+    return text if text in serving_families(catalogue) else family_of(catalogue, chip)
+
+
+def resolve_software_maturity(
+    catalogue: Catalogue, chip: str, text: str, date: str, values: Readable
+) -> SoftwareMaturity:
+    """Return how old the port of some software to a chip is at a date, and how much of the way to
+    the best it has left.
+
+    Of a chip that is not out by the date, or just out, the port is as old as the youngest that was
+    measured; one of a month is as old as it is. What was measured stands until the end of its
+    month; public software comes nearer to the best from then on.
+    """
+    since = catalogue.practice("public", "approach").as_of
+    dated = days_of(text) is not None
+    age, month = (
+        None if dated else parse_months(text),
+        on_the_calendar(text if dated else period(date).last.isoformat()),
+    )
+    if age is None and catalogue.has_part_value(chip, "released"):
+        age = months_since(
+            month, values[f"parts.{chip}.released"], 0 if dated else values[YOUNGEST]
+        )
+    reached, later = (
+        values.unless_zero(REACH),
+        month - on_the_calendar(period(since).last.isoformat()),
+    )
+    if reached is None and later <= 0:
+        return MEASURED._replace(months=age)
+    gap = gap_left(0.0 if reached is None else reached)
+    best: frozenset[str] = catalogue.once(
+        "best",
+        lambda: frozenset(name for owner, name in catalogue.calibration_rows if owner == BEST),
+    )
+    return SoftwareMaturity(
+        age, gap_after(gap, values[APPROACH], later) if later > 0 else gap, best
+    )
+
+
+# ---------------------------------------------------------------- what nothing explains
+OWNERS = (
+    "family",
+    "chip",
+    "engine",
+    "model",
+    CONFIGURATION,
+    RUN,
+)  # from what many runs share to what one has alone
+SERVING, TRAINING = "unexplained_serving", "unexplained_training"
+
+
+@formula(unit="", source="tco-calibration")
+def time_beyond(
+    family: Pure, chip: Pure, engine: Pure, model: Pure, configuration: Pure, run: Pure
+) -> Any:
+    """Time that no parameter explains over what they do: x = (1 + f)(1 + c)(1 + e)(1 + m)(1 + k)(1
+    + r) - 1.
+    """
+    return (1 + family) * (1 + chip) * (1 + engine) * (1 + model) * (1 + configuration) * (
+        1 + run
+    ) - 1
+
+
+def unexplained_time_paths(
+    catalogue: Catalogue, name: str, family: str, chip: str, engine: str, model: str, system: str
+) -> dict[str, str]:
+    """Return the inputs of a scenario's unexplained time by level; a model built from its shape has
+    that of one without rows.
+    """
+    own = (f"{level}-{system}" for level in (CONFIGURATION, RUN))
+    owners = (family, chip, engine, model if model in catalogue.models else "model", *own)
+    return {
+        level: f"performance.{owner}.{name}"
+        for level, owner in zip(OWNERS, owners, strict=True)
+        if owner
+    }
+
+
+def unexplained(values: Readable, paths: dict[str, str]) -> Any:
+    """Return the unexplained time of a pass as a share of it; None where every level is a plain
+    nought.
+    """
+    shares = {
+        level: share
+        for level, path in paths.items()
+        if (share := values.unless_zero(path)) is not None
+    }
+    return time_beyond(*(shares.get(level, 0.0) for level in OWNERS)) if shares else None

@@ -1,0 +1,1 @@
+"""Differences between results, baselines, and what caused a change."""

@@ -1,0 +1,516 @@
+"""What answers say of what they rest on, in words and as records: workload, terms, formats,
+measurements, what was asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from tco.cost.price_dates import Available
+from tco.performance.deployment import APART, BENCHMARK, FLEET, OPERATED_BY, SERVER
+from tco.performance.serving.plans import DRAFTS, ServingPlan
+from tco.performance.software_maturity import DRAWN, LEVELS, PUBLIC, SOFTWARE, THE_BEST
+from tco.report.record import Maybe, Member, Record
+from tco.report.table import significant
+from tco.scenario.choices import USUAL
+from tco.scenario.metrics import METRICS, PERFORMANCE, RATIOS
+from tco.scenario.resolve import Inputs
+from tco.scenario.result import Result, in_words, why_absent
+
+# What tables print, in readable units: heading -> metric -> (label, unit shown, size of that unit
+# in the metric's own)
+GROUPS: dict[str, dict[str, tuple[str, str, float]]] = {
+    "performance per cost, more is better": {
+        "perf_per_tco_vs_baseline": ("performance per cost", "x", 1),
+        "perf_per_tco_gross_vs_baseline": ("performance per cost, gross", "x", 1),
+    },
+    "cost, less is better": {
+        "usd_per_million_output_tokens": ("cost of a million output tokens", "USD", 1),
+        "usd_per_million_tokens": ("cost of a million tokens, all", "USD", 1),
+        "train_usd_per_trillion_tokens": ("cost of a trillion training tokens", "million USD", 1e6),
+        "tco_usd_per_used_chip_hour": ("cost of a utilised chip-hour", "USD", 1),
+        "tco_usd_per_chip_hour": ("cost of a chip-hour", "USD", 1),
+        "tco_gross_usd_per_chip_hour": ("cost of a chip-hour, gross", "USD", 1),
+        "usd_per_peak_fp8_pflop_hour": ("cost of an FP8 PFLOP/s-hour", "USD", 1),
+        "capex_usd_per_chip": ("IT price a chip", "USD", 1),
+        "network_usd_per_chip": ("of which network", "USD", 1),
+        "rebate_usd_per_chip": ("rebates a chip", "USD", 1),
+    },
+    "speed": {
+        "output_tokens_per_s_per_chip": ("output tokens/s a chip", "", 1),
+        "tokens_per_s_per_user": ("tokens/s a user", "", 1),
+        "tokens_per_s_per_facility_mw": ("tokens/s a site MW", "", 1),
+        "step_s": ("training step", "s", 1),
+        "mfu": ("model FLOPs utilisation", "%", 0.01),
+        "exposed_communication": ("exposed communication, of a step", "%", 0.01),
+        "pipeline_bubble": ("pipeline bubble, of a step", "%", 0.01),
+    },
+    "hardware and assumptions": {
+        "chips": ("chips in the scale-up domain", "", 1),
+        "it_power_w_per_chip": ("IT power a chip", "W", 1),
+        "grid_co2e_g_per_chip_hour": ("grid CO2e a chip-hour", "g", 1),
+        "embodied_co2e_g_per_chip_hour": ("embodied CO2e a chip-hour", "g", 1),
+        "peak_fp8_flop_per_s": ("dense FP8 peak", "PFLOP/s", 1e15),
+        "hbm_bytes": ("HBM", "GB", 1e9),
+        "hbm_byte_per_s": ("HBM bandwidth", "TB/s", 1e12),
+        "scale_up_byte_per_s": ("scale-up bandwidth, per direction", "GB/s", 1e9),
+    },
+}
+SHOWN = [(metric, *how) for group in GROUPS.values() for metric, how in group.items()]
+COSTS = {
+    name for name in METRICS if any(word in name for word in ("usd", "power", "co2e"))
+} | RATIOS
+SEVERAL = "several workloads"
+PHASES = ("decode", "prefill", "step")
+
+
+def is_estimated(result: Result, metric: str) -> bool:
+    """Say whether a metric rests on an estimate, an assumption or a prior."""
+    firm = bool(result.shares) and all(
+        kinds.get("sourced", 1.0) >= 0.9995 for kinds in result.shares.values()
+    )
+    return (metric in COSTS and not firm) or metric in PERFORMANCE
+
+
+def marked(result: Result, metric: str, text: str) -> str:
+    """Return a number with a tilde before it where it rests on an estimate, an assumption or a
+    prior.
+    """
+    return (f"~{text}" if is_estimated(result, metric) else text) if text else "-"
+
+
+def premise_lines(results: Sequence[Result]) -> list[str]:
+    """Return the lines that state perspective, date, life, rate, utilisation, site and halls."""
+    if not results:
+        return []
+    halls = {result.hall_cooling for result in results}
+    if len(halls) == 1:
+        return by_words(results, premise)
+    return [*premises_without_halls(results), hall_words(results)]
+
+
+def premises_without_halls(results: Sequence[Result]) -> list[str]:
+    """Return the lines that state perspective, date, life, rate, utilisation and site."""
+    return by_words(results, partial(premise, names_hall=False))
+
+
+def hall_words(results: Sequence[Result]) -> str:
+    """Return which racks stand in which hall of their site, in one line."""
+    racks: dict[str, list[str]] = {}
+    for result in results:
+        if result.hall_cooling is not None:
+            racks.setdefault(result.hall_cooling, []).append(result.scenario)
+    return f"Halls: {'; '.join(f'{cooling} for ' + ', '.join(names) for cooling, names in racks.items())}"
+
+
+def workloads(results: Sequence[Result]) -> list[str]:
+    """Return the lines that say who does what, where the title could not."""
+    return by_words(results, workload_words) if workload_line(results) == SEVERAL else []
+
+
+def by_words(results: Sequence[Result], words: Callable[[Result], str]) -> list[str]:
+    """Return what is said of results: one line if it is common to all, else a line for each that
+    differs, and one for most of them.
+    """
+    lines = [words(result) for result in results]
+    most = max(lines, key=lines.count)
+    if lines.count(most) == len(lines):
+        return [most]
+    rest = [
+        f"{result.scenario}: {line}"
+        for result, line in zip(results, lines, strict=True)
+        if line != most or lines.count(most) == 1
+    ]
+    return rest if lines.count(most) == 1 else [*rest, f"the others: {most}"]
+
+
+def premise(result: Result, names_hall: bool = True) -> str:
+    """Return the terms and the site a result rests on, in one line: a renter has no rate, no site,
+    and a contract in place of a life.
+    """
+    inputs, texts = result.inputs, result.texts
+    terms = {
+        name: inputs[f"terms.{name}"].value
+        for name in ("life", "rate", "utilisation")
+        if f"terms.{name}" in inputs
+    }
+    owner = texts.get("terms.owner")
+    parts = [
+        result.perspective + (f" ({owner})" if owner else ""),
+        f"prices of {texts['terms.date']}",
+        *(
+            [
+                f"life {terms['life']:g} years"
+                if "rate" in terms
+                else f"contract of {terms['life']:g} years"
+            ]
+            if "life" in terms
+            else []
+        ),
+        *([f"rate {terms['rate'] * 100:g} %"] if "rate" in terms else []),
+        *([f"utilisation {terms['utilisation'] * 100:g} %"] if "utilisation" in terms else []),
+        *site_words(result, names_hall),
+    ]
+    return " | ".join(parts)
+
+
+def site_words(result: Result, names_hall: bool) -> list[str]:
+    """Return the site and its hall in words, with the price of its electricity; nothing where the
+    answer rests on none.
+    """
+    price = result.inputs.get("site.electricity_price")
+    if price is None:
+        return []
+    value, unit = price.shown or (price.value, price.unit)
+    name = result.origin.documents.get("site") if result.origin else None
+    hall = f", {result.hall_cooling} hall," if names_hall and name and result.hall_cooling else ""
+    return [f"{name or 'electricity'}{hall} at {significant(value)} {unit}"]
+
+
+def kinds_in_words(result: Result, name: str) -> str:
+    """Return what of the hardware's price, or of the terms, is sourced, estimated and assumed."""
+    kinds = result.shares.get(name)
+    return "/".join(f"{share * 100:.0f}" for share in kinds.values()) + " %" if kinds else "-"
+
+
+def workload_title(results: Sequence[Result], target: bool = True) -> str:
+    """Return the workload, with the speed it asks for or without, and before it whose cost stands
+    beside whose where that is not one owner's.
+    """
+    views = {result.scenario: result.perspective for result in results}
+    if len(set(views.values())) == 1:
+        return workload_line(results, target)
+    return (
+        "different perspectives: "
+        f"{', '.join(f'{name} {view}' for name, view in views.items())} "
+        f"| {workload_line(results, target)}"
+    )
+
+
+def workload_line(results: Sequence[Result], target: bool = True) -> str:
+    """Return the workload in words, where all results share it; formats that differ have rows of
+    their own.
+    """
+    for words in (
+        partial(workload_words, target=target),
+        partial(workload_words, formats=common_formats(results), target=target),
+    ):
+        lines = {words(result) for result in results}
+        if len(lines) == 1:
+            return lines.pop()
+    return SEVERAL
+
+
+PARTS = {
+    "precision": "weights",
+    "attention_format": "attention",
+    "expert_format": "experts",
+    "attention_core_format": "attention core",
+}
+
+
+def displayed_formats(result: Result) -> dict[str, str]:
+    """Return the format of the weights, and of the parts of a model that have another and not the
+    usual one.
+    """
+    texts = result.texts
+    whole = texts.get("workload.precision")  # no model, no format
+    if whole is None:
+        return {}
+    found = {name: texts.get(f"workload.{name}", whole) for name in PARTS}
+    return {
+        PARTS[name]: form
+        for name, form in found.items()
+        if form not in (whole, USUAL.get(f"workload.{name}")) or name == "precision"
+    }
+
+
+def formats_words(formats: Mapping[str, str]) -> str:
+    """Return formats in words: that of the weights, then those of parts that have another."""
+    others = ", ".join(
+        f"{words} {form.upper()}" for words, form in formats.items() if words != PARTS["precision"]
+    )
+    whole = formats.get(PARTS["precision"], "").upper()
+    return f"{whole} ({others})" if whole and others else whole or others
+
+
+def common_formats(results: Sequence[Result]) -> dict[str, str]:
+    """Return the formats that all results share."""
+    first, *rest = map(displayed_formats, results)
+    return {
+        words: form for words, form in first.items() if all(one.get(words) == form for one in rest)
+    }
+
+
+def formats_rows(results: Sequence[Result]) -> list[Sequence[str]]:
+    """Return a row for each part whose format differs between results."""
+    shared, found = common_formats(results), [displayed_formats(result) for result in results]
+    names = [
+        words
+        for words in PARTS.values()
+        if words not in shared and any(words in one for one in found)
+    ]
+    return [
+        (
+            f"format of {words}",
+            *(one.get(words, one.get(PARTS["precision"], "-")).upper() for one in found),
+        )
+        for words in names
+    ]
+
+
+SOFTWARE_WORDS = {
+    DRAWN: "between what is public and the best written by hand, as far as is believed of each "
+    "family",
+    PUBLIC: "as it is public by the date",
+    THE_BEST: "the best written by hand for such chips",
+}
+
+OPERATOR_WORDS = {
+    SERVER: "whole engines of one server",
+    APART: "pools of published sizes",
+    BENCHMARK: "as published benchmarks are run",
+}
+
+
+def software_maturity_text(results: Sequence[Result]) -> str:
+    """Return how far the software reaches that the results rest on, in words."""
+    found = {result.texts.get(SOFTWARE, DRAWN) for result in results}
+    if len(found) > 1:
+        return "software differs"
+    (software,) = found
+    others = f"of {software}" if software[:1].isdigit() else f"all in the practice of {software}"
+    return f"software {SOFTWARE_WORDS.get(software, others)}"
+
+
+def workload_words(
+    result: Result, formats: Mapping[str, str] | None = None, target: bool = True
+) -> str:
+    """Return the workload of one result in words, with all its formats or those given, and the
+    speed it asks for.
+    """
+    texts = result.texts
+    if texts["workload.kind"] == "stated":
+        return "no model is run: rates, if any, are stated"
+    values = {
+        path.partition(".")[2]: given.value
+        for path, given in result.inputs.items()
+        if path.startswith(("workload.", "cluster."))
+    }
+    if texts["workload.kind"] == "training":
+        step = (
+            f"{values['global_batch']:,.0f} sequences of {values['sequence_length']:,.0f} "
+            "tokens a step"
+        )
+        return (
+            f"{texts['workload.model']} training, {step}, "
+            f"{texts['workload.precision'].upper()}, {values['chips']:,.0f} chips"
+        )
+    tokens = f"{values['input_tokens']:,.0f} tokens in, {values['output_tokens']:,.0f} out"
+    words = formats_words(displayed_formats(result) if formats is None else formats)
+    asked = (
+        [f"at least {values['interactivity']:g} tokens/s a user"]
+        if target and "interactivity" in values
+        else []
+    )  # of a held plan there is none
+    return ", ".join([texts["workload.model"], tokens, *filter(None, [words]), *asked])
+
+
+def binding(result: Result, phase: str) -> str:
+    """Return the bound that takes the most time of a phase, with its share."""
+    bounds = result.bounds.get(phase)
+    if not bounds:
+        return "-"
+    name = max(bounds, key=lambda key: bounds[key])
+    return f"{name} {bounds[name] * 100:.0f} %"
+
+
+VALIDATED = Record(  # how a result stands against measurements
+    Record(
+        Member("rows", int, "validated_rows"),
+        Member("anchored_rows", int),
+        Member("median_ape", float | None, "median"),
+        Member("left_out_ape", float | None, "left_out"),
+        *("path", "text"),
+    ).read_via("standing"),
+    "order",
+)
+SHARES = {str: {str: float}}  # of a price, or of terms: sourced, estimated, assumed
+
+
+AVAILABLE = Record(*map(Member, Available._fields[:-1]))
+WAITING = Record(
+    Member("available", Maybe(AVAILABLE)),
+    Member("waiting_usd_per_chip", float | None, "metrics.waiting_usd_per_chip"),
+)
+
+
+def available_words(result: Result) -> list[str]:
+    """Return when a system is there, and what waiting for it costs where it is not yet; nothing
+    where nobody states it.
+    """
+    found, cost = result.available, result.metrics["waiting_usd_per_chip"]
+    if found is None:
+        return []
+    waits = (
+        f"; the {found.months:.0f} months until then cost ~{significant(cost, 3)} USD a chip"
+        if cost
+        else ""
+    )
+    return [
+        f"Available: generally {found.general or '-'}, in volume ~{found.words}{waits}; first "
+        f"token ~{found.first_token or '-'}."
+    ]
+
+
+NAMED = ("terms.date", "workload.model", "workload.software", "workload.engine")
+
+
+def requested_settings(result: Result) -> dict[str, Any]:
+    """Return what a result was asked for, by name."""
+    documents = result.origin.documents if result.origin else {}
+    asked: dict[str, Any] = {
+        name: documents.get(name) for name in ("site", "terms", "workload", "cluster")
+    }
+    asked |= {path.partition(".")[2]: result.texts.get(path) for path in NAMED}
+    asked["practice"] = (
+        "own"
+        if (asked["software"] or DRAWN) in LEVELS or asked["software"][:1].isdigit()
+        else asked["software"]
+    )
+    formats = (
+        path for path in result.texts if path == "workload.precision" or path.endswith("_format")
+    )
+    return asked | {
+        "formats": {path.partition(".")[2]: result.texts[path] for path in sorted(formats)}
+    }
+
+
+CONTEXT = ("scenario", "system", "date", "site", "set")  # what a row of a CSV is of
+
+
+def context_of_system(inputs: Inputs) -> dict[str, Any]:
+    """Return what a row of a CSV is of that asks for no workload."""
+    scenario, given = (
+        inputs.scenario,
+        {path: text for path, text in inputs.settings.items() if isinstance(text, str)},
+    )
+    return {
+        "scenario": scenario.name,
+        "system": inputs.system.id,
+        "date": inputs.date,
+        "site": scenario.documents["site"],
+        "set": in_words(given),
+    }
+
+
+def result_draft_tokens(result: Result) -> float | None:
+    """Return how many tokens the plan drafts a step; none where there is no plan that serves."""
+    if not isinstance(result.plan, ServingPlan):
+        return None
+    stated = result.inputs.get(DRAFTS)  # on a plan that is held, whatever it drafts
+    return float(result.plan.decode.drafts if stated is None else stated.value)
+
+
+def deployed(result: Result) -> dict[str, Any]:
+    """Return what is on as production runs it, by name."""
+    more = {
+        name: result.texts.get(f"workload.{name}") for name in ("practice", "software", "engine")
+    }
+    return {
+        "draft_tokens": result_draft_tokens(result),
+        "formats": requested_settings(result)["formats"],
+        **more,
+    }
+
+
+PROMISED = {"tokens_per_s_per_user": "workload.interactivity", "ttft_s": "workload.ttft"}
+
+
+def promise(result: Result) -> dict[str, float | None]:
+    """Return what every user is promised: the least speed and the latest first token; none where
+    nothing is.
+    """
+    return {
+        name: result.inputs[path].value or None
+        for name, path in PROMISED.items()
+        if path in result.inputs
+    }
+
+
+def deployed_words(results: Sequence[Result]) -> str:
+    """Return what is on beyond the model, its lengths and its formats, whose software where that is
+    not drawn, and who deploys it.
+    """
+    drafts = set(map(result_draft_tokens, results))
+    software = (
+        [software_maturity_text(results)]
+        if any(result.texts.get(SOFTWARE, DRAWN) != DRAWN for result in results)
+        else []
+    )
+    operators = {result.texts.get(OPERATED_BY, FLEET) for result in results} - {FLEET}
+    software += (
+        [OPERATOR_WORDS[operators.pop()] if len(operators) == 1 else "operators differ"]
+        if operators
+        else []
+    )
+    if len(drafts) > 1:
+        return ", ".join(["drafts differ", *software])
+    count = drafts.pop() if drafts else None
+    return ", ".join(
+        [
+            *(
+                []
+                if count is None
+                else [f"{count:g} draft{'' if count == 1 else 's'}" if count else "no drafts"]
+            ),
+            *software,
+        ]
+    )
+
+
+def values_by_scenario(
+    results: Sequence[Result], told: Callable[[Result], Mapping[str, Any]] = requested_settings
+) -> dict[str, Any]:
+    """Return what is told of results, by name: one value where all have the same, else that of each
+    by its scenario.
+    """
+    found: dict[str, dict[str, Any]] = {}
+    for result in results:
+        for name, value in told(result).items():
+            found.setdefault(name, {})[result.scenario] = value
+    return {
+        name: next(iter(each.values())) if len({str(one) for one in each.values()}) == 1 else each
+        for name, each in found.items()
+    }
+
+
+def plan_option_text(plan: Mapping[str, Any] | None) -> str:
+    """Return the axes of a plan as `--plan` takes them."""
+    return ",".join(
+        f"{name}={value:g}"
+        for name, value in (plan or {}).items()
+        if isinstance(value, (int, float)) and not isinstance(value, bool)
+    )
+
+
+def bill_dates(result: Result) -> dict[str, float]:
+    """Return the shares of the bill that later and old prices make up, and of the chip-hour old
+    evidence does.
+    """
+    return {
+        "later": result.ages.later,
+        "older": result.ages.older,
+        "hour_older": result.ages.hour_older,
+    }
+
+
+def missing_notes(result: Result) -> list[str]:
+    """Return why metrics are null, those of one reason together."""
+    absent: dict[str, list[str]] = {}
+    for name, value in result.metrics.items():
+        if value is None:
+            absent.setdefault(why_absent(result, name), []).append(name)
+    return [f"not computed: {', '.join(names)}: {why}" for why, names in absent.items()]

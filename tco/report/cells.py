@@ -1,0 +1,76 @@
+"""The cells of a trace as a live output lays them out: in the order they are computed, inputs told
+apart, in the units people write.
+
+The workbook and the page both write one cell for each call of a formula; what they share stands
+here.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterable, Iterator
+
+from tco.core.provenance import Input
+from tco.core.trace import Node
+from tco.core.units import unit
+from tco.scenario.metrics import AGAINST_BASELINE, PRICED
+
+FIRST = ("site", "terms", "workload", "cluster")  # what is changed most stands on top
+TOKENS, GROSS = "usd_per_million_output_tokens", "usd_per_million_output_tokens_gross"
+HOUR, GROSS_HOUR = "tco_usd_per_chip_hour", "tco_gross_usd_per_chip_hour"
+RATIOS = {
+    "perf_per_tco_vs_baseline": TOKENS,
+    "perf_per_tco_gross_vs_baseline": GROSS,
+}  # what is held against the baseline -> by which cost
+
+
+def ordered(roots: Iterable[Node]) -> list[Node]:
+    """Return every node below some roots once, inputs before what is computed from them."""
+    seen: set[int] = set()
+    found: list[Node] = []
+    for root in roots:
+        stack: list[tuple[Node, Iterator[tuple[str, Node]]]] = []
+        if id(root) not in seen:
+            seen.add(id(root))
+            stack.append((root, iter(root.inputs)))
+        while stack:
+            node, below = stack[-1]
+            inner = next((inner for _, inner in below if id(inner) not in seen), None)
+            if inner is None:
+                found.append(node)
+                stack.pop()
+            else:
+                seen.add(id(inner))
+                stack.append((inner, iter(inner.inputs)))
+    return found
+
+
+def cost_behind(ratio: str, names: Collection[str]) -> str | None:
+    """Return the cost that a ratio to the baseline is of, among the metrics there are; of training
+    that before rebates has no cell.
+    """
+    if RATIOS[ratio] in names:
+        return RATIOS[ratio]
+    return (
+        next((cost for cost in PRICED if cost in names), None)
+        if ratio in AGAINST_BASELINE
+        else None
+    )
+
+
+def input_sort_key(path: str) -> tuple[int, str]:
+    """Return where an input stands among the others: site and terms first."""
+    group = path.partition(".")[0]
+    return (FIRST.index(group) if group in FIRST else len(FIRST), path)
+
+
+def own_unit(node: Node | Input) -> tuple[float, str, float]:
+    """Return value and unit of an input as its file writes it, and what takes it to the unit the
+    formulas take.
+    """
+    if node.shown is not None:
+        value, name = node.shown
+        factor = unit(name).factor / unit(node.unit).factor
+        if math.isclose(value * factor, node.value, rel_tol=1e-12, abs_tol=0):
+            return value, name, factor
+    return node.value, node.unit, 1.0

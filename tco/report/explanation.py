@@ -1,0 +1,271 @@
+"""The explanation of a number: its equation, its inputs and their sources, as a tree read off the
+trace.
+
+A node is known by its id, which no other node has and which does not move with values. A depth of
+None opens everything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from tco.catalog import Catalogue
+from tco.core.equation import equation
+from tco.core.trace import STRUCTURE, Node
+from tco.report.record import Answer, Document, Member, Record, json_number_or_none
+from tco.report.table import Table, significant, weak
+from tco.scenario.metrics import METRICS
+from tco.scenario.result import Result
+from tco.scenario.structure import Structure, plain_plan
+
+SHALLOW = 3  # levels below the number that the table form shows of itself
+TERMS = 8  # of a long sum that it shows of itself
+GATHERED = {
+    "total": "sum of {} terms",
+    "least": "least of {} candidates",
+    "greatest": "greatest of {} candidates",
+}
+STRUCTURE_TITLE = "counts and shapes of the system, the model and the plan"
+
+
+def node_equation(node: Node) -> str | None:
+    """Return the equation of a node as the code computes it; None for a leaf."""
+    if node.formula is not None:
+        return equation(node.formula)
+    if node.operation is not None:
+        return GATHERED[node.operation].format(len(node.inputs))
+    return None
+
+
+class View(NamedTuple):
+    """How an explanation is read: from where its sources come, and how deep."""
+
+    catalogue: Catalogue
+    depth: int | None
+
+    def ends(self, level: int) -> bool:
+        """Say whether nothing below a level is shown."""
+        return self.depth is not None and level >= self.depth
+
+
+def node_record(name: str, node: Node, view: View) -> dict[str, Any]:
+    """Return what is said of a node wherever it stands."""
+    value, unit = node.shown or (node.value, node.unit)
+    source = source_text(node, view.catalogue)
+    return {
+        "id": node.id,
+        "name": name,
+        "value": json_number_or_none(value),
+        "unit": unit,
+        "equation": node_equation(node),
+        "source": source,
+    }
+
+
+def nonempty_members(**members: Any) -> dict[str, Any]:
+    """Return the members there is something to say in."""
+    return {name: said for name, said in members.items() if said}
+
+
+def explanation_tree(metric: str, root: Node, view: View) -> dict[str, Any]:
+    """Return the tree as JSON members; a node that is not opened says how many inputs it has."""
+    seen: set[str] = set()
+
+    def branch(name: str, node: Node, level: int) -> dict[str, Any]:
+        if node.id in seen:
+            return {"ref": node.id}
+        seen.add(node.id)
+        made = node_record(name, node, view) | nonempty_members(
+            formula=node.formula and node.formula.name, path=node.path
+        )
+        if node.is_leaf:
+            given = node.given
+            made |= {"kind": node.kind} | nonempty_members(
+                as_of=given and given.as_of, own=given and given.overlay, note=node.note
+            )
+        elif view.ends(level):
+            made["more"] = len(node.inputs)
+        else:
+            made["inputs"] = [branch(name, inner, level + 1) for name, inner in node.inputs]
+        return made
+
+    return branch(metric, root, 0)
+
+
+def source_text(node: Node, catalogue: Catalogue) -> str:
+    """Return the source of a node by its title."""
+    return STRUCTURE_TITLE if node.source == STRUCTURE else catalogue.source_title(node.source)
+
+
+def origin(node: Node, view: View) -> str:
+    """Return where a leaf comes from, in few words: what kind of value it is, of which date, by
+    whom.
+    """
+    if node.source == STRUCTURE:
+        return STRUCTURE
+    own, date = (" (own)" * node.given.overlay, node.given.as_of) if node.given else ("", "")
+    return f"{node.kind}{own}{f' {date}' if date else ''}; {source_text(node, view.catalogue)}"
+
+
+def explanation_lines(metric: str, root: Node, view: View) -> Iterator[str]:
+    """Yield the lines of the tree, the terms of a sum from the largest down; a node met again is
+    named by its id.
+    """
+    seen: set[str] = set()
+
+    def visit(
+        name: str, node: Node, lead: str, tail: str, level: int, share: str = ""
+    ) -> Iterator[str]:
+        value, unit = node.shown or (node.value, node.unit)
+        shown = f"{weak(node.kind)}{significant(value, 6)} {unit}".rstrip()
+        text = f"{lead}{node.path if node.is_leaf and node.path else name} = {shown}{share}"
+        if node.is_leaf:
+            yield f"{text}  [{origin(node, view)}]"
+        elif node.id in seen:
+            yield f"{text}  (see {node.id})"
+        elif view.ends(level):
+            yield f"{text}  ({len(node.inputs)} below {node.id})"
+        else:
+            seen.add(node.id)
+            yield f"{text}  ({node.id})"
+            yield f"{tail}  = {node_equation(node)}" + (
+                "" if node.source == STRUCTURE else f"  [{source_text(node, view.catalogue)}]"
+            )
+            terms, rest = expanded_terms(node, view)
+            for position, (inner_name, inner, inner_share) in enumerate(terms):
+                last = position == len(terms) - 1 and not rest
+                ends = ("`- ", "   ") if last else ("|- ", "|  ")
+                yield from visit(
+                    inner_name, inner, tail + ends[0], tail + ends[1], level + 1, inner_share
+                )
+            if rest:
+                yield f"{tail}`- {rest}"
+
+    yield from visit(metric, root, "", "", 0)
+
+
+def expanded_terms(node: Node, view: View) -> tuple[list[tuple[str, Node, str]], str]:
+    """Return what lies below a node, the terms of a sum by their share of it, and a word on those
+    beyond the largest.
+    """
+    if node.operation != "total" or not node.value:
+        return [(name, inner, "") for name, inner in node.inputs], ""
+    parts = sorted(
+        ((inner.value / node.value, name, inner) for name, inner in node.inputs),
+        key=lambda part: -abs(part[0]),
+    )
+    most = len(parts) if view.depth is None or len(parts) <= TERMS + 1 else TERMS
+    rest = sum(share for share, _, _ in parts[most:])
+    words = f"{len(parts) - most} more terms, {rest * 100:.3g} % together" if parts[most:] else ""
+    return [(name, inner, f"  {share * 100:.3g} %") for share, name, inner in parts[:most]], words
+
+
+NODE = Record(
+    "id",
+    "name",
+    "path",
+    Member("value", float),
+    "unit",
+    "equation",
+    "kind",
+    "source",
+    Member("inputs", [str]),
+)  # a row of a CSV
+
+
+def explanation_rows(root: Node, view: View) -> list[dict[str, Any]]:
+    """Return the CSV rows: every node once, parents before inputs."""
+    rows: list[dict[str, Any]] = []
+    seen: set[str] = set()
+
+    def visit(name: str, node: Node, level: int) -> None:
+        if node.id in seen:
+            return
+        seen.add(node.id)
+        rows.append(
+            node_record(name, node, view)
+            | {
+                "path": node.path,
+                "kind": node.kind,
+                "inputs": [inner.id for _, inner in node.inputs],
+            }
+        )
+        if not view.ends(level):
+            for inner_name, inner in node.inputs:
+                visit(inner_name, inner, level + 1)
+
+    visit(root.path or root.name, root, 0)
+    return rows
+
+
+EXPLAIN = Document(
+    "explain",
+    Member("scenario", read="0.scenario"),
+    Member("metric", read="1"),
+    Member("tree", dict, lambda found: explanation_tree(*found[1:])),
+    Member("structure", dict | None, lambda found: structure_document(found[0].structure)),
+)
+
+
+def explanation_answer(result: Result, metric: str, root: Node, view: View, short: View) -> Answer:
+    """Return the tree below a number; `short` is how deep a table shows it."""
+    title = f"{result.title}: {METRICS[metric].label if metric in METRICS else metric}"
+    deeper = (
+        f"--depth {(short.depth or 0) + 1} opens one more, --all everything, `tco explain "
+        f"{result.scenario} CELL` what lies below a cell"
+    )
+    below = [f"{STRUCTURE}: {STRUCTURE_TITLE}; ~ an estimate or an assumption."]
+    below += [] if short.depth is None else [f"{short.depth} levels; {deeper}."]
+    below += structure_text(result.structure)
+
+    def tables() -> list[Table]:
+        return [Table((), [], title, list(explanation_lines(metric, root, short)), below)]
+
+    return EXPLAIN.answer(
+        view.catalogue,
+        (result, metric, root, view),
+        tables,
+        (NODE, explanation_rows(root, view)),
+        result.notes,
+        of=result.context,
+    )
+
+
+# ---------------------------------------------------------------- what was decided before anything
+# was computed
+def structure_document(structure: Structure | None) -> dict[str, Any] | None:
+    """Return the structure for a JSON document: choices, the plan, and the inputs that were read to
+    decide, as they were then.
+    """
+    if structure is None:
+        return None
+    return {
+        "alternatives": structure.alternatives,
+        "compared": structure.compared,
+        "choices": structure.choices,
+        "plan": plain_plan(structure.plan),
+        "rests_on": structure.readings,
+    }
+
+
+def structure_text(structure: Structure | None) -> list[str]:
+    """Return the structure in a line or two."""
+    if structure is None:
+        return []
+    parts = [f"{part} as {place}" for place, part in structure.alternatives.items()]
+    if network := structure.choices.get("network"):
+        parts.append(
+            f"a network of {count_with_noun(network['tiers'], 'tier')} ({', '.join(network['parts'])})"
+        )
+    formats = list(dict.fromkeys(structure.choices.get("formats", {}).values()))
+    parts += [*formats, *filter(None, [structure.choices.get("collectives", {}).get("library")])]
+    return [
+        f"Fixed: the plan, {', '.join(parts)}; decided by "
+        f"{count_with_noun(len(structure.readings), 'input')}, listed with --format json."
+    ]
+
+
+def count_with_noun(number: int, noun: str) -> str:
+    """Return a number of things in words."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"

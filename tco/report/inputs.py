@@ -1,0 +1,125 @@
+"""What a scenario rests on: the answers of `tco inputs` and `tco scenarios show`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from tco.catalog import Catalogue
+from tco.catalog.rows import input_attributes
+from tco.core.provenance import Input
+from tco.report.record import Answer, Document, Member, Record
+from tco.report.table import Table, significant, weak
+
+if TYPE_CHECKING:
+    from tco.scenario.result import Result
+
+
+INPUT = Record(
+    Member("path", label="path"),
+    Member(
+        "value",
+        float | str,
+        None,
+        "value",
+        lambda row: (
+            row.value if isinstance(row.value, str) else weak(row.kind) + significant(row.value, 6)
+        ),
+    ),
+    Member("unit", label="unit"),
+    Member("low", float | None, label="low", show=6),
+    Member("high", float | None, label="high", show=6),
+    Member("as_of", label="as_of"),
+    Member("kind", label="kind", show=lambda row: row.kind + " (own)" * row.overlay),
+    Member("source", label="source"),
+    Member("own", int, lambda row: int(row.overlay)),
+)
+INPUTS = Document("inputs", Member("scenario", read="0.scenario"), Member("inputs", [INPUT], "1"))
+OF_SCENARIO = INPUT.only(*INPUT.header[:-1])
+SCENARIO = Document(
+    "scenarios-show",
+    Member("scenario", read="0.scenario"),
+    Member("title", read="0.title"),
+    Member("inputs", [OF_SCENARIO], "1"),
+)
+
+
+def result_inputs(result: Result, as_written: bool = True) -> list[Input]:
+    """Return what a result rests on, texts first; numbers in the unit they are written in, as
+    `--set` takes them, or in that of the formulas.
+    """
+    said = [Input(path, text, "", kind="") for path, text in sorted(result.texts.items())]
+    numbers = [given for _, given in sorted(result.inputs.items())]
+    return said + (list(map(input_in_written_unit, numbers)) if as_written else numbers)
+
+
+def result_and_money_inputs(catalogue: Catalogue, result: Result) -> list[Input]:
+    """Return what a result rests on, and what its money by month, delays and swaps would besides."""
+    money = catalogue.document_inputs("defaults", "money", "money", "money")
+    return result_inputs(result) + [
+        input_in_written_unit(given)
+        for path, given in sorted(money.items())
+        if path not in result.inputs
+    ]
+
+
+def search_inputs(rows: Sequence[Input], words: Sequence[str], chip: str) -> list[Input]:
+    """Return the inputs that all words tell of, in any order: by the path first, then by what the
+    attribute is or is also called.
+
+    What belongs to the chip of a system is told of by `chip` too.
+    """
+    asked = " ".join(words).lower().split()
+
+    def search_text(path: str) -> str:
+        group, _, rest = path.partition(".")
+        part, _, name = rest.rpartition(".")
+        known = input_attributes().get((group, name))
+        return (
+            f"{path} {known.description if known else ''} {known.also if known else ''} "
+            f"{'chip' if part == chip else ''}"
+        ).lower()
+
+    found = [row for row in rows if all(word in search_text(row.path) for word in asked)]
+    return sorted(found, key=lambda row: not all(word in row.path.lower() for word in asked))
+
+
+def input_in_written_unit(given: Input) -> Input:
+    """Return an input in the unit it is written in."""
+    value, unit = given.shown or (given.value, given.unit)
+    scale = value / given.value if given.value else 1.0
+    low, high = (None if end is None else end * scale for end in (given.low, given.high))
+    return given._replace(value=value, unit=unit, low=low, high=high)
+
+
+def inputs_answer(catalogue: Catalogue, result: Result, rows: Sequence[Input]) -> Answer:
+    """Return some inputs of a scenario."""
+    return INPUTS.answer(
+        catalogue,
+        (result, rows),
+        lambda: [inputs_table(result, rows)],
+        (INPUT, rows),
+        result.notes,
+        of=result.context,
+    )
+
+
+def scenario_answer(catalogue: Catalogue, result: Result) -> Answer:
+    """Return every input a scenario depends on."""
+    rows = result_inputs(result, as_written=False)
+    return SCENARIO.answer(
+        catalogue,
+        (result, rows),
+        lambda: [inputs_table(result, result_inputs(result))],
+        (OF_SCENARIO, rows),
+        of=result.context,
+    )
+
+
+def inputs_table(result: Result, rows: Sequence[Input]) -> Table:
+    """Return inputs as a table: an estimate is marked, and a value of one's own named."""
+    below = [
+        f"{len(rows)} inputs; ~ an estimate or an assumption. Replace one: tco compare --set "
+        "'PATH=VALUE UNIT'."
+    ]
+    return INPUT.table(rows, result.title, (), below)._replace(align="lrlrrlll")

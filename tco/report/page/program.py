@@ -1,0 +1,397 @@
+"""The program of the page: every scenario on all its plans, by whom it is paid, and its formulas in
+JavaScript.
+
+What the script of the page moves are leaves of it; among the plans the script chooses anew, by the
+same results as the draws of a range are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable, Mapping, Sequence, Set
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tco.compile.lower import BATCH_PATH
+from tco.compile.program import PlanNumbers, Program
+from tco.core.equation import Symbol, expression
+from tco.core.formula import REGISTRY, Formula, normal_form
+from tco.core.provenance import Input
+from tco.core.trace import recorded_by
+from tco.evaluation.evaluation import Evaluation
+from tco.evaluation.renters import of_one_statistic
+from tco.performance.serving.plans import SEQUENCES, ServingPlan
+from tco.report.cells import GROSS, GROSS_HOUR, HOUR, TOKENS
+from tco.scenario.compiled import METRIC, every_plan, recorded
+from tco.scenario.metrics import gross_token_cost
+from tco.scenario.resolve import Inputs
+from tco.scenario.result import Result
+from tco.scenario.workload import job_on
+from tco.system.bill import bill_of_materials
+from tco.system.chip_price import built_up, chip_of
+
+# operation -> how it is written; every operation keeps its brackets, so that what is rounded where
+# stays as it is
+WRITTEN = {
+    **{sign: f"({{}}{sign}{{}})" for sign in ("<", "<=", ">", ">=", "+", "-", "*", "/")},
+    **{
+        "**": "Math.pow({},{})",
+        "neg": "(-{})",
+        "max": "Math.max({},{})",
+        "min": "Math.min({},{})",
+        "select": "({}?{}:{})",
+    },
+    **{
+        name: f"Math.{name}({{}})"
+        for name in ("sqrt", "exp", "expm1", "log", "log1p", "log2", "ceil", "floor")
+    },
+    "normal_cdf": "normal_cdf({})",
+}
+GATHERED = {  # the sum in the order of its terms, as the engine adds them
+    "total": "(...terms)=>terms.reduce((sum,term)=>sum+term,0)",
+    "least": "(...terms)=>terms.reduce((one,other)=>Math.min(one,other))",
+    "greatest": "(...terms)=>terms.reduce((one,other)=>Math.max(one,other))",
+}
+WHO = "terms.perspective"
+TRAINED = 4  # plans of a training job that the page chooses among
+BEFORE_REBATES = (TOKENS, GROSS_HOUR, HOUR)  # what the cost of tokens before rebates follows from
+DIVIDED = ("TP", "CP", "PP")  # how the chips of an engine divide: by tensors, by context, by stages
+WHOLE = 2**53  # below which a float is a whole number to the last digit
+
+
+# ---------------------------------------------------------------- formulas
+def javascript_expression(value: Any) -> str:
+    """Return a symbol as an expression."""
+    if not isinstance(value, Symbol):
+        return repr(float(value)).removesuffix(".0") if value >= 0 else f"({float(value)!r})"
+    if value.operation == "name":
+        return script_parameter_name(value.arguments[0])
+    return WRITTEN[value.operation].format(*map(javascript_expression, value.arguments))
+
+
+def script_parameter_name(parameter: str) -> str:
+    """Return the name of a parameter as the script has it, which is no word of the language."""
+    return f"${parameter}"
+
+
+def function(name: str) -> str:
+    """Return a formula or a gathering by name as a function of its parameters, in their order."""
+    if name in GATHERED:
+        return GATHERED[name]
+    formula = REGISTRY[name]
+    return f"({','.join(map(script_parameter_name, formula.parameters))})=>{javascript_expression(expression(formula))}"
+
+
+def script(names: Iterable[str]) -> str:
+    """Return the functions of some formulas, one a line, as the list the program of the page
+    numbers them by.
+    """
+    lines = [f"  {function(name)}, // {name}" for name in names]
+    return "\n".join(
+        [
+            f"const normal_cdf = {script_parameter_name('x')} => {javascript_expression(normal_form(Symbol('name', 'x')))};",
+            "const FORMULAS = [",
+            *lines,
+            "];",
+        ]
+    )
+
+
+# ---------------------------------------------------------------- recording
+class Recording(Program):
+    """The program of all scenarios of a page, with where its inputs come from."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.given: dict[str, Input] = {}
+
+    def read(self, given: Input) -> Any:
+        """The reading of a program, which remembers what it has read."""
+        self.given.setdefault(given.path, given)
+        return super().read(given)
+
+
+class PayerScenario(NamedTuple):
+    """A scenario as somebody pays for it: the places of what it is chosen and told by, one set for
+    each plan that has steps of its own.
+    """
+
+    results: Sequence[Mapping[str, int]]
+    plans: Sequence[str]  # in words
+    racks: float  # that a scale-up domain fills; zero where none stands anywhere
+    none: str  # why it has no cost, whatever is moved
+    fixed: Set[
+        str
+    ]  # inputs that are not moved here: those that decide what exists, and that stand for what they would be computed from
+
+
+def payers_of(asked: Sequence[Evaluation]) -> list[dict[str, Evaluation]]:
+    """Return every scenario as each perspective pays for it, its own first; renters pay by one
+    statistic, as in a comparison.
+    """
+    found = [{one.result.texts[WHO]: one} for one in asked]
+    for who in dict.fromkeys(who for one in asked for who in one.catalogue.ids("perspectives")):
+        others = [
+            (at, one) for at, one in enumerate(asked) if one.result.bill and who not in found[at]
+        ]
+        paid = [
+            one._replace(
+                settings={**one.settings, WHO: who}, result=one.again({WHO: who}, refuse=False)
+            )
+            for _, one in others
+        ]
+        for (at, _), one in zip(others, of_one_statistic(paid, {"refuse": False}), strict=True):
+            found[at][who] = one
+    return found
+
+
+def ways_of(recording: Recording, paid: Mapping[str, Evaluation]) -> dict[str, list[PayerScenario]]:
+    """Return a scenario as each perspective pays for it: as it is, and where its chip is built up
+    with a price of the whole chip instead.
+    """
+    own, found = next(iter(paid.values())), {}
+    price = f"parts.{chip_of(own.catalogue, own.result)}.price"
+    for who, one in paid.items():
+        way = record_payer_scenario(recording, one, {}, one.result)
+        found[who] = [way._replace(fixed=way.fixed - {price})]
+        if price in way.fixed and not way.none and (whole := built_up(one)) is not None:
+            asked = {price: f"{whole.value!r} USD"}
+            recording.given.setdefault(price, whole)
+            found[who].append(
+                record_payer_scenario(recording, one, asked, one.again(asked, refuse=False))
+            )
+    return found
+
+
+def record_payer_scenario(
+    recording: Recording, one: Evaluation, asked: Mapping[str, str], result: Result
+) -> PayerScenario:
+    """Record a scenario with some settings."""
+    structure, none = result.structure, ""
+    inputs = Inputs(
+        one.catalogue, one.scenario, {**one.settings, **asked}, dict(one.variant), structure
+    )
+    plans, results = recorded_plans(inputs, result), []
+    fixed = (
+        {path for path, one in structure.readings.items() if not one or not isinstance(one, bool)}
+        if structure
+        else set()
+    )
+    for plan in plans:
+        names, cut = recorded(recording, inputs, plan)
+        results.append(names | record_extra_outputs(recording, inputs, names))
+        fixed |= cut
+    if f"{METRIC}{HOUR}" not in results[0]:
+        missed = "it has no cost" if result.bill is not None else none
+        none = next(
+            (
+                note
+                for note in result.notes
+                if note.startswith(("does not fit", "cannot be priced"))
+            ),
+            missed,
+        )
+    return PayerScenario(results, decode_plan_labels(plans[0]), inputs.system.racks, none, fixed)
+
+
+def recorded_plans(inputs: Inputs, result: Result) -> Sequence[Any]:
+    """Return what is recorded for itself: of serving all plans together, of training the quickest
+    few, else the one there is.
+    """
+    if inputs.kind == "serving":
+        return [every_plan(inputs)]
+    if inputs.kind == "training" and result.plan is not None:
+        from tco.performance.training.search import search_training_plans
+
+        job, reached, _ = job_on(inputs, inputs.values())
+        return [one.plan for one in search_training_plans(job, reached, kept=TRAINED).top]
+    return [result.plan]
+
+
+def decode_plan_labels(plan: Any) -> list[str]:
+    """Return the plans that decode in words: the chips of an engine, and how they divide."""
+    if not isinstance(plan, ServingPlan):
+        return []
+    rows = zip(
+        *(
+            np.ravel(axis).tolist()
+            for axis in np.broadcast_arrays(*plan.decode[: 1 + len(DIVIDED)])
+        ),
+        strict=True,
+    )
+    return [
+        ", ".join(
+            [
+                f"{row[0]:g} chips",
+                *(
+                    f"{name} {size:g}"
+                    for name, size in zip(DIVIDED, row[1:], strict=True)
+                    if size > 1
+                ),
+            ]
+        )
+        for row in rows
+    ]
+
+
+def record_extra_outputs(
+    recording: Recording, inputs: Inputs, names: Mapping[str, int]
+) -> dict[str, int]:
+    """Record what the page needs beside the metrics.
+
+    It is what a domain draws and the position of a rack takes, and what tokens cost before rebates.
+    """
+    found: dict[str, Any] = {}
+    with recorded_by(recording):
+        if f"{METRIC}{HOUR}" in names:
+            values = inputs.values(recording.read)
+            bill = bill_of_materials(
+                inputs.system, values, inputs.catalogue, inputs.text("terms.yield")
+            )
+            found |= {"power": bill.power, "position": values["site.rack_kw_max"]}
+        if all(f"{METRIC}{name}" in names for name in BEFORE_REBATES):
+            found[f"{METRIC}{GROSS}"] = gross_token_cost(
+                *(recording.values[names[f"{METRIC}{name}"]] for name in BEFORE_REBATES)
+            )
+        return {name: recording.step_index(value) for name, value in found.items()}
+
+
+# ---------------------------------------------------------------- what the script is given
+class PageProgram(NamedTuple):
+    """What the script computes: cells and lines, and where inputs lie among the cells."""
+
+    document: dict[str, Any]
+    functions: list[str]  # names, as the lines number them
+    inputs: dict[
+        str, list[int]
+    ]  # cells of an input by path, several where ways have values of their own
+    given: Mapping[str, Input]
+
+
+def program_of(
+    asked: Sequence[Evaluation], shown: Container[str], more: Iterable[str] = ()
+) -> PageProgram:
+    """Return the program of some scenarios; of their metrics those that are shown, of the functions
+    some `more`.
+    """
+    recording = Recording()
+    ways = [ways_of(recording, paid) for paid in payers_of(asked)]
+    every = [way for own in ways for some in own.values() for way in some]
+    needed = reached(
+        recording,
+        [
+            place
+            for way in every
+            for names in way.results
+            for place in script_outputs(names, shown).values()
+        ],
+    )
+    leaves, steps = (
+        [place for place in needed if (recording.steps[place] is None) is leaf]
+        for leaf in (True, False)
+    )
+    cell = {place: at for at, place in enumerate([*leaves, *steps])}
+    functions: dict[str, int] = {}
+    lines = []
+    for place in steps:
+        step: Any = recording.steps[place]
+        name = step.function.name if isinstance(step.function, Formula) else step.function
+        lines.append(
+            (functions.setdefault(name, len(functions)), *(cell[one] for one in step.taken))
+        )
+    for name in more:
+        functions.setdefault(name, len(functions))
+    fixed = set[str]().union(*(way.fixed for way in every))
+    inputs = {
+        path: [cell[one] for one in places if one in cell]
+        for path, places in recording.inputs.items()
+        if path not in fixed
+    }
+    plans = list(dict.fromkeys(tuple(way.plans) for way in every))  # the same whoever pays
+    document = {
+        "leaves": [script_number(recording.leaves[place]) for place in leaves],
+        "lines": lines,
+        "batch": next(iter(inputs.pop(BATCH_PATH, [])), None),
+        "most": SEQUENCES[-1],
+        "plans": plans,
+        "ways": [
+            {
+                who: [payer_scenario_document(way, cell, shown, plans) for way in some]
+                for who, some in own.items()
+            }
+            for own in ways
+        ],
+    }
+    return PageProgram(
+        document,
+        list(functions),
+        {path: cells for path, cells in inputs.items() if cells},
+        recording.given,
+    )
+
+
+def script_outputs(names: Mapping[str, int], shown: Container[str]) -> dict[str, int]:
+    """Return what the script is given of some results: the metrics that are shown, and all that a
+    choice rests on.
+    """
+    return {
+        name.removeprefix(METRIC): place
+        for name, place in names.items()
+        if not name.startswith(METRIC) or name.removeprefix(METRIC) in shown
+    }
+
+
+def payer_scenario_document(
+    way: PayerScenario,
+    cell: Mapping[int, int],
+    shown: Container[str],
+    plans: Sequence[tuple[str, ...]],
+) -> dict[str, Any]:
+    """Return a way as the script reads it, its plans by their place among those of all."""
+    results = [
+        {name: cell[place] for name, place in script_outputs(names, shown).items()}
+        for names in way.results
+    ]
+    return {
+        "results": results,
+        "plans": plans.index(tuple(way.plans)),
+        "racks": way.racks,
+        "none": way.none,
+    }
+
+
+def reached(program: Program, wanted: Iterable[int]) -> list[int]:
+    """Return the places that some results rest on, in the order they are computed in."""
+    found, stack = set[int](), list(wanted)
+    while stack:
+        place = stack.pop()
+        if place not in found:
+            found.add(place)
+            step = program.steps[place]
+            stack.extend(step.taken if step is not None else ())
+    return sorted(found)
+
+
+def script_number(leaf: float | PlanNumbers) -> Any:
+    """Return a number, or the axis and the numbers of a row of plans."""
+    return (
+        [leaf.axis, *map(json_number, leaf.numbers.tolist())]
+        if isinstance(leaf, PlanNumbers)
+        else json_number(leaf)
+    )
+
+
+def shortest(value: Any) -> Any:
+    """Return a value with its numbers, or those of a list, in the fewest digits."""
+    if isinstance(value, list):
+        return [shortest(one) for one in value]
+    return json_number(value) if isinstance(value, float) else value
+
+
+def json_number(number: float) -> float | None:
+    """Return a number, a whole one as such; JSON has none that is without end, which stands as
+    none.
+    """
+    if number == np.inf:
+        return None
+    return int(number) if number.is_integer() and abs(number) < WHOLE else number

@@ -1,0 +1,196 @@
+"""From what a report is made of to its page, or to a folder of pages that a site may publish.
+
+The folder has the ranking, the report, a page for each scenario, and what the figures rest on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from shlex import join
+
+from tco import __version__
+from tco.comparison.ranking import Ranking
+from tco.comparison.records import speed_of
+from tco.comparison.report_data import Material
+from tco.core.equation import equation
+from tco.core.errors import UsageError
+from tco.core.formula import Formula
+from tco.core.trace import walk
+from tco.report.assumptions import formats_rows, premise_lines, workload_title
+from tco.report.page import sections as made
+from tco.report.page.page import ReportPage, Section
+from tco.report.page.whatif import what_if_of
+from tco.report.ranking import ranking_table
+from tco.report.table import Table
+from tco.report.verdict import verdict_words
+from tco.scenario.result import Result
+from tco.sweeps.study import read_study, shipped_studies
+
+
+def headline_first(material: Material, results: Sequence[Result]) -> list[str]:
+    """Return the verdict, what is said of the speed the baseline is asked for first."""
+    lines, regimes = verdict_words(material.confidence, results), material.confidence.regimes
+    if len(lines) < len(regimes):  # of one scenario there is but one thing to say
+        return lines
+    asked = speed_of(next(result for result in results if result.scenario == material.baseline))
+    first = next((at for at, one in enumerate(regimes) if asked in one.speeds), 0)
+    return [lines[first], *(line for at, line in enumerate(lines) if at != first)]
+
+
+def report_page(
+    material: Material, made_by: Sequence[str], compared_by: Sequence[str]
+) -> ReportPage:
+    """Return the page; `made_by` are the words of the command that makes it again, `compared_by`
+    the words of the one that gives its figures.
+    """
+    results = material.results
+    said = [workload_title(results), *premise_lines([result for result in results if result.bill])]
+    if formats_rows(results):
+        said.append("Number formats differ between the scenarios.")
+    said.append("~ based on an estimate, an assumption or a prior.")
+    notes = [
+        f"{result.scenario}: {note}"
+        for result in results
+        for note in (*result.notes, *result.ages.notes)
+    ]
+    unsure = [
+        f"{result.scenario}: no range, {one.reason}"
+        for result, one in zip(results, material.sure, strict=True)
+        if one.reason
+    ]
+    return ReportPage(
+        f"{' · '.join(result.scenario for result in results)} | total cost of ownership",
+        headline_first(material, results),
+        said,
+        made.sections_of(material),
+        what_if_of(material, compared_by),
+        [
+            ("made by", f"tco {__version__}"),
+            ("data", material.catalogue.hash()),
+            ("command", join(made_by)),
+        ],
+        list(dict.fromkeys([*notes, *unsure, *material.notes])),
+    )
+
+
+# ---------------------------------------------------------------- a folder of pages
+RANKING, REPORT = "index.html", "report.html"
+SHARED = {
+    "Ranking": RANKING,
+    "Report": REPORT,
+    "Regimes": "regimes.html",
+    "Accuracy": "accuracy.html",
+    "Studies": "studies.html",
+    "Method": "method.html",
+}
+
+
+def gallery_of(report: ReportPage, material: Material, ranking: Ranking) -> dict[str, ReportPage]:
+    """Return the pages by their files; each leads to all others."""
+    results = material.results
+    own = {result.scenario: f"{result.scenario}.html" for result in results}
+    twice = next((file for file in own.values() if file in SHARED.values()), None)
+    if twice is not None:
+        raise UsageError(f"{twice} is a page of the folder: call the scenario something else")
+    bare = report._replace(what_if=None, notes=[], links=SHARED | own)
+
+    def page(
+        headline: str, sections: Sequence[Section], premises: Sequence[str] = report.premises
+    ) -> ReportPage:
+        return bare._replace(
+            title=headline, verdict=[headline], premises=premises, sections=sections
+        )
+
+    every = ranking_table(ranking)
+    rows = [(result.scenario, result.title, result.standing.text) for result in results]
+    pages = {
+        RANKING: bare._replace(
+            sections=[
+                *made.frontier_sections(material),
+                Section(
+                    "ranking",
+                    "Every system",
+                    [every.title, *every.above],
+                    tables=[every._replace(title="", above=())],
+                ),
+                Section(
+                    "scenarios",
+                    "In detail",
+                    tables=[Table(("page", "system", "how sure its speed is"), rows, align="lll")],
+                ),
+            ]
+        ),
+        REPORT: report._replace(links=bare.links),
+        SHARED["Regimes"]: page(
+            "Who is best where",
+            [
+                *made.regimes(material),
+                *made.order_change_section(material),
+                *made.winners(material),
+            ],
+        ),
+        SHARED["Accuracy"]: page(
+            "How accurate it is", [*made.validation(material), *made.sources(material)]
+        ),
+        SHARED["Studies"]: page("What was asked, and what came out", list(studies()), premises=[]),
+        SHARED["Method"]: page("How a figure is made", list(method(results)), premises=[]),
+    }
+    return pages | {
+        own[one.scenario]: page(
+            one.title, made.sections_of(scenario_material(material, one.scenario))
+        )
+        for one in results
+    }
+
+
+def scenario_material(material: Material, name: str) -> Material:
+    """Return what is told of one scenario."""
+    places = [at for at, one in enumerate(material.asked) if one.result.scenario == name]
+    sure = [material.sure[at] for at in places] if material.sure else []
+    curve = [one for one in material.confidence.curve if one.scenario == name]
+    asked = [material.asked[at] for at in places]
+    return material._replace(
+        asked=asked,
+        baseline=name,
+        confidence=material.confidence._replace(sure=sure, curve=curve, regimes=[]),
+        tornados=[one for one in material.tornados if one.sides[0].result.scenario == name],
+        frontiers=[one for one in material.frontiers if one.decode.result.scenario == name],
+        fabrics=[
+            one
+            for one in material.fabrics
+            if any(one.system.id == each.result.system for each in asked)
+        ],
+        field=None,
+    )
+
+
+def studies() -> Iterator[Section]:
+    """Yield the studies that are shipped, each with its question and the answer of today's data,
+    which the tests hold it to.
+    """
+    for name in shipped_studies():
+        said: Mapping[str, object] = read_study(name).document
+        words = [str(said[word]) for word in ("question", "answer") if word in said]
+        yield Section(name, str(said.get("title", name)), [*words, f"tco sweep {name} -o {name}"])
+
+
+def method(results: Sequence[Result]) -> Iterator[Section]:
+    """Yield the formulas that the costs of the scenarios rest on, as they are computed, by the room
+    they are of.
+    """
+    used = {
+        node.formula.name: node.formula
+        for one in results
+        for node in walk(*one.nodes.values())
+        if node.formula
+    }
+    rooms: dict[str, list[Formula]] = {}
+    for formula in sorted(used.values(), key=lambda one: one.name):
+        rooms.setdefault(formula.function.__module__.split(".")[1], []).append(formula)
+    for room, formulas in sorted(rooms.items()):
+        rows = [(one.name, equation(one), one.unit, one.source) for one in formulas]
+        yield Section(
+            f"formulas-{room}",
+            room.capitalize(),
+            tables=[Table(("formula", "equation", "unit", "source"), rows, align="llll")],
+        )

@@ -1,0 +1,476 @@
+"""The sections of the page, in the order they are read: each says one thing with words, figures and
+the numbers behind them.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+
+from tco.catalog.accuracy import accuracy_rows as accuracies
+from tco.catalog.labels import short_name
+from tco.comparison.report_data import Material, variant_of
+from tco.core.provenance import Input
+from tco.report.comparison import comparison_table
+from tco.report.cost import cost_table
+from tco.report.curve import cost_rows, sure_rows
+from tco.report.figures import NARROW, WIDE
+from tco.report.figures.bom import bom_figure
+from tco.report.figures.cost import by_asset, cost_figure
+from tco.report.figures.errors import errors_figure, measurement_kind_label
+from tco.report.figures.fabric import fabric_figure
+from tco.report.figures.frontier import COST, frontier_figure
+from tco.report.figures.maps import map_figure
+from tco.report.figures.performance import dots_of, roofline_figure, roofs_of
+from tco.report.figures.tornado import tornado_figure
+from tco.report.frontier import frontier_table
+from tco.report.hardware import fabric_table
+from tco.report.page.page import Picture, Section
+from tco.report.performance import OPERATOR, operators_of
+from tco.report.ranges import drawn_words, range_rows
+from tco.report.sensitivity import sensitivity_table
+from tco.report.table import Table, significant
+from tco.report.verdict import verdict_words
+
+LARGEST = 12  # lines of a bill that are shown
+COST_DIGITS = 3  # of a cost of the curve
+HALF = 540  # pixels of a figure that stands beside another
+
+
+def both(draw: Callable[..., str], wide: float = WIDE) -> Picture:
+    """Return a figure drawn for a wide window, and for a narrow one."""
+    return Picture(draw(width=wide), draw(width=NARROW))
+
+
+def paired_pictures(drawings: Sequence[Callable[..., str]]) -> list[Picture]:
+    """Return figures of one kind: alone over the whole width, several in pairs."""
+    return [both(draw, WIDE if len(drawings) == 1 else HALF) for draw in drawings]
+
+
+def sections_of(material: Material) -> list[Section]:
+    """Return every section that has something to say."""
+    made = (
+        frontier_sections,
+        summary_sections,
+        order_change_section,
+        cost_section,
+        tornado_sections,
+        winners,
+        roofline_section,
+        fabric_sections,
+        bill,
+        sources,
+        validation,
+    )
+    return [section for make in made for section in make(material)]
+
+
+def summary_sections(material: Material) -> Iterator[Section]:
+    """Yield the comparison."""
+    results = material.results
+    sure = material.sure if any(one.draws for one in material.sure) else ()
+    table = comparison_table(results, material.baseline, (), range_rows(sure))
+    yield Section(
+        "summary",
+        "Side by side" if len(results) > 1 else "In figures",
+        tables=[table._replace(title="", above=())],
+    )
+
+
+def curve_table(material: Material) -> Table:
+    """Return what the work costs at each speed, and how each system stands to the baseline there."""
+    results = material.results
+    names = [result.scenario for result in results]
+    costs = cost_rows(results, material.confidence, COST_DIGITS)
+    below = [
+        *(
+            ["* the pick at this speed, or all of a tie; none: no plan is as quick."]
+            if len(names) > 1
+            else []
+        ),
+        *drawn_words(material.sure),
+    ]
+    return Table(
+        ("USD a million output tokens", *names),
+        [*costs, *sure_rows(names, material.confidence)],
+        "",
+        (),
+        below,
+    )
+
+
+def regimes(material: Material) -> Iterator[Section]:
+    """Yield the verdict by regime, and the curve it rests on."""
+    words = verdict_words(material.confidence, material.results)
+    yield Section(
+        "regimes",
+        "By speed",
+        words,
+        tables=[curve_table(material)] if material.confidence.curve else [],
+    )
+
+
+def points_table(material: Material) -> Table:
+    """Return every point of the curve: with every input at its value, and in the middle of the
+    draws.
+    """
+    rows = []
+    for one in material.confidence.curve:
+        costs = (one.usd_per_million_output_tokens, one.median_usd_per_million_output_tokens)
+        rows.append(
+            (
+                one.scenario,
+                f"{one.tokens_per_s_per_user:g}",
+                *(significant(cost, COST_DIGITS) or "none" for cost in costs),
+            )
+        )
+    columns = (
+        "scenario",
+        "tokens/s a user",
+        "USD a million output tokens, every input at its value",
+        "in the middle of the draws",
+    )
+    return Table(columns, rows, "Every point of the curve", align="lrrr")
+
+
+def order_change_section(material: Material) -> Iterator[Section]:
+    """Yield what would turn the order: inputs by what they move, and where the ratio passes one."""
+    rows = []
+    for result, one in zip(material.results, material.sure, strict=True):
+        for driver in one.drivers:
+            value, unit = (
+                driver.shown if driver.shown and driver.shown[0] else (driver.value, driver.unit)
+            )
+            scale = value / driver.value if driver.value else 1.0
+            flip = (
+                "-"
+                if driver.flips_at is None
+                else f"~{significant(driver.flips_at * scale, 2)} {unit}".rstrip()
+            )
+            rows.append(
+                (
+                    result.scenario,
+                    short_name(driver.path),
+                    f"{significant(value, 3)} {unit}".rstrip(),
+                    f"{driver.swing:+.2f}",
+                    flip,
+                )
+            )
+    if rows:
+        columns = ("scenario", "input", "today", "moves the ratio by", "order turns at")
+        words = [
+            f"The three inputs that move each ratio to {material.baseline} most, each alone from "
+            "its P5 to its P95, "
+            "and the value at which the order turns; "
+            "a dash where it does not turn within that range.",
+        ]
+        below = [result.order for result in material.results[:1] if result.order]
+        yield Section(
+            "order",
+            "What would change the order",
+            words,
+            tables=[Table(columns, rows, align="llrrr")],
+            below=below,
+        )
+
+
+def cost_section(material: Material) -> Iterator[Section]:
+    """Yield where the money goes: the cost of a chip-hour by class of asset."""
+    results = [result for result in material.results if result.lines]
+    if not results:
+        return
+    sums = [by_asset(result) for result in results]
+    assets = dict.fromkeys(asset for one in sums for asset in one)
+    rows = [
+        (asset, *(f"~{significant(value)}" if (value := one.get(asset)) else "-" for one in sums))
+        for asset in assets
+    ]
+    rows.append(
+        (
+            "cost a chip-hour, net",
+            *(f"~{significant(result.metrics['tco_usd_per_chip_hour'])}" for result in results),
+        )
+    )
+    stack = Table(
+        ("USD a chip-hour", *(result.scenario for result in results)), rows, "The stack in numbers"
+    )
+    words = ["What an installed chip costs each hour, all year, by what is paid for."]
+    folded = [stack, *(cost_table(result)._replace(above=()) for result in results)]
+    yield Section(
+        "cost", "Where the money goes", words, [both(partial(cost_figure, results))], folded=folded
+    )
+
+
+def roofline_section(material: Material) -> Iterator[Section]:
+    """Yield where the time goes, operator by operator."""
+    shown = OPERATOR.only("name", "phase", "time_us", "share", "bound", "of_bound")
+    timed = [(result, operators_of(result)) for result in material.results]
+    tables = [
+        shown.table(operators, f"{result.title}: time by operator")
+        for result, operators in timed
+        if operators
+    ]
+    if tables:
+        words = ["Every operator of the best plan: the time it takes and the bound that binds it."]
+        roofed = [
+            partial(roofline_figure, result)
+            for result in material.results
+            if any(dots_of(result)) and roofs_of(result)
+        ]
+        yield Section(
+            "roofline",
+            "Where the time goes",
+            words,
+            paired_pictures(roofed),
+            folded=tables,
+            paper=False,
+        )
+
+
+def frontier_sections(material: Material) -> Iterator[Section]:
+    """Yield what interactivity costs on each system, with the range of what the workload's plan may
+    come to.
+    """
+    found = [one for one in material.frontiers if one.points]
+    if found:
+        sure = {one.scenario: its for one, its in zip(material.results, material.sure, strict=True)}
+        ranges = [sure[one.decode.result.scenario].range(COST) for one in found]
+        figures = [both(partial(frontier_figure, found, ranges=ranges))]
+        yield Section(
+            "frontier",
+            "What speed costs",
+            (),
+            figures,
+            [curve_table(material)],
+            [points_table(material), *map(frontier_table, found)],
+        )
+
+
+def tornado_sections(material: Material) -> Iterator[Section]:
+    """Yield what drives each answer."""
+    tables = [sensitivity_table(one) for one in material.tornados]
+    if tables:
+        words = [
+            "Every input alone at its P5 and at its P95, the plan held: those that move the answer "
+            "most."
+        ]
+        figures = paired_pictures([partial(tornado_figure, one) for one in material.tornados])
+        yield Section(
+            "tornado", "What drives the answer", words, figures, folded=tables, paper=False
+        )
+
+
+def winners(material: Material) -> Iterator[Section]:
+    """Yield who wins where: the two inputs that decide the closest contest, moved together."""
+    field = material.field
+    if field is None:
+        return
+    names = [result.scenario for result in field.results]
+    tables = []
+    for name, rows in zip(names, field.values, strict=True):
+        costs = [
+            ["-" if value is None else f"~{significant(value, 3)}" for value in row] for row in rows
+        ]
+        cells = [
+            (f"{significant(y, 3)} {field.y.unit}".rstrip(), *some)
+            for y, some in zip(field.y.values, costs, strict=True)
+        ]
+        heads = (
+            short_name(field.y.path),
+            *(f"{significant(x, 3)} {field.x.unit}".rstrip() for x in field.x.values),
+        )
+        tables.append(
+            Table(
+                heads,
+                cells,
+                f"{name}: USD a million output tokens; across: {short_name(field.x.path)}",
+                align="r",
+            )
+        )
+    words = [
+        "The two inputs that decide the closest contest, moved together within their ranges, the "
+        "plan re-optimised in every cell."
+    ]
+    yield Section(
+        "map",
+        "Who wins where",
+        words,
+        [both(partial(map_figure, field))],
+        folded=tables,
+        paper=False,
+    )
+
+
+def fabric_sections(material: Material) -> Iterator[Section]:
+    """Yield hops and bandwidth of each scale-up fabric."""
+    tables = [fabric_table(one.system, one.scopes) for one in material.fabrics]
+    if tables:
+        words = [
+            "How far two chips of one scale-up domain lie apart, and what passes between them."
+        ]
+        figures = [
+            both(
+                partial(fabric_figure, [(one.system.name, one.scopes) for one in material.fabrics])
+            )
+        ]
+        yield Section("fabric", "Hops and bandwidth", words, figures, folded=tables, paper=False)
+
+
+def bill(material: Material) -> Iterator[Section]:
+    """Yield what a world is made of: its dearest lines."""
+    tables, drawn = [], []
+    systems = {(one.system.id, str(one.system.variant)): one.system for one in material.fabrics}
+    for one, result in zip(material.asked, material.results, strict=True):
+        if result.bill is None:
+            continue
+        if system := systems.get((result.system, str(variant_of(one)))):
+            drawn.append(partial(bom_figure, system, result.bill, result.texts["terms.date"]))
+        whole = float(result.bill.price)
+        lines = sorted(
+            (line for line in result.bill.lines if line.extended),
+            key=lambda line: -float(line.extended),
+        )
+        shown = [
+            (
+                line.part,
+                significant(line.quantity, 6),
+                significant(line.unit_price),
+                significant(line.extended),
+                f"{float(line.extended) / whole * 100:.1f} %",
+                line.kind + (" (own)" if line.overlay else ""),
+            )
+            for line in lines[:LARGEST]
+        ]
+        rest = sum(float(line.extended) for line in lines[LARGEST:])
+        if rest:
+            shown.append(
+                (
+                    f"{len(lines) - LARGEST} more",
+                    "",
+                    "",
+                    significant(rest),
+                    f"{rest / whole * 100:.1f} %",
+                    "",
+                )
+            )
+        shown.append(("whole scale-up domain", "", "", significant(result.bill.price), "100 %", ""))
+        tables.append(
+            Table(
+                ("part", "quantity", "unit USD", "USD", "share", "kind"),
+                shown,
+                f"{result.title}: bill of materials",
+                align="lrrrrl",
+            )
+        )
+    if tables:
+        words = ["Every part of one whole scale-up domain, as large as its price."]
+        yield Section(
+            "bom", "What it is made of", words, paired_pictures(drawn), folded=tables, paper=False
+        )
+
+
+def sources(material: Material) -> Iterator[Section]:
+    """Yield what the numbers rest on, and how old that is."""
+    known: dict[tuple[str, str], Input] = {}  # by kind and path
+    for given in (given for result in material.results for given in result.inputs.values()):
+        known.setdefault((given.kind, given.path), given)
+    dates: dict[str, list[str]] = {}
+    for given in known.values():
+        dates.setdefault(given.source, []).append(given.as_of)
+    ages = []
+    for result in material.results:
+        shares = result.shares.get("hardware", {})
+        kinds = (
+            f"{shares[name] * 100:.0f} %" if name in shares else "-"
+            for name in ("sourced", "estimate", "assumed")
+        )
+        ages.append(
+            (
+                result.scenario,
+                f"{result.ages.later * 100:.1f} %",
+                f"{result.ages.older * 100:.1f} %",
+                *kinds,
+            )
+        )
+    columns = (
+        "scenario",
+        "of the bill later than its date",
+        "older than it may be",
+        "hardware sourced",
+        "estimated",
+        "assumed",
+    )
+    rows = []
+    for source, some in sorted(dates.items(), key=lambda item: (-len(item[1]), item[0])):
+        when = sorted(filter(None, some)) or [""]
+        as_of = when[0] if when[0] == when[-1] else f"{when[0]} to {when[-1]}"
+        known_as = material.catalogue.sources.get(source)
+        rows.append(
+            (
+                material.catalogue.source_title(source),
+                str(len(some)),
+                as_of,
+                known_as.url if known_as else "",
+            )
+        )
+    listed = Table(("source", "inputs", "as of", "address"), rows, "Every source", align="lrll")
+    words = [
+        "Inputs by kind: "
+        f"{', '.join(f'{count} {kind}' for kind, count in Counter(kind for kind, _ in known).most_common())}."
+    ]
+    yield Section(
+        "sources",
+        "Sources and their age",
+        words,
+        tables=[Table(columns, ages, align="lrrrrr")],
+        folded=[listed],
+        paper=False,
+    )
+
+
+def validation(material: Material) -> Iterator[Section]:
+    """Yield how well the model does on published measurements, chip by chip; those of this report
+    first.
+    """
+    rows = accuracies(material.catalogue, "chips")
+    ours = {one.system.chip for one in material.fabrics} | {
+        anchor for result in material.results for anchor in result.standing.anchors
+    }
+    shown = []
+    for row in sorted(rows, key=lambda row: (row["part"] not in ours, row["part"], row["kind"])):
+        errors = (
+            f"{float(row[name]) * 100:.0f} %" if row[name] else "-"
+            for name in ("median_ape", "p90_ape", "left_out")
+        )
+        shown.append(
+            (
+                row["part"],
+                measurement_kind_label(row["kind"]),
+                f"{int(row['n']):,}",
+                *errors,
+                "yes" if row["part"] in ours else "",
+            )
+        )
+    table = Table(
+        (
+            "chip",
+            "measured",
+            "rows",
+            "median error",
+            "P90 error",
+            "leave-one-chip-out",
+            "anchors this report",
+        ),
+        shown,
+        "Errors by chip",
+        align="llrrrrl",
+    )
+    words = [f"{result.scenario}: {result.standing.text}." for result in material.results]
+    yield Section(
+        "validation",
+        "How accurate it is",
+        list(dict.fromkeys(words)),
+        [both(partial(errors_figure, rows))] if rows else [],
+        folded=[table],
+    )

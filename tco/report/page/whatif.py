@@ -1,0 +1,225 @@
+"""The what-if of the page: what its script is given, what may be moved and how far, and what
+scenarios are ranked by.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Mapping, Sequence
+from itertools import chain, zip_longest
+from typing import Any
+
+from tco.catalog import Catalogue
+from tco.catalog.rows import input_attributes
+from tco.comparison.report_data import COSTS, Material
+from tco.performance.software_maturity import REACH
+from tco.report.assumptions import SEVERAL, SHOWN, workload_line
+from tco.report.cells import GROSS, RATIOS, cost_behind, input_sort_key, own_unit
+from tco.report.counterfactual import TITLES
+from tco.report.figures.style import vendor_colours
+from tco.report.page.page import WhatIf
+from tco.report.page.program import WHO, PageProgram, program_of, shortest
+from tco.report.table import headed, sentence
+from tco.scenario.metrics import (
+    MORE_IS_BETTER,
+    NEITHER,
+    PRICED,
+    perf_per_tco,
+    training_perf_per_tco,
+)
+from tco.scenario.resolve import bounds
+from tco.scenario.result import Result
+from tco.system.chip_price import chip_of
+
+OPEN = 13  # sliders that stand open
+# Those of the first line, and what readers ask first
+PREMISES = (
+    *("workload.interactivity", "workload.input_tokens", "workload.output_tokens"),
+    *("terms.life", "terms.rate", "terms.utilisation", "site.electricity_price"),
+)
+PRICES = (
+    "price",
+    "wafer_price",
+)  # of a chip: what is paid for it, or else most of what it is made of
+FACTOR = 2.0  # a slider goes at least to this many times the value, and to one over it
+GEOMETRIC = 8.0  # a slider whose ends are so many times apart moves in steps of a factor
+
+
+def controls_of(
+    program: PageProgram,
+    results: Sequence[Result],
+    catalogue: Catalogue,
+    swings: Sequence[Sequence[str]],
+) -> list[dict[str, Any]]:
+    """Return every input of a program; those that stand open first, then by place. `swings` are
+    paths, the strongest first, of each scenario.
+    """
+    chips: dict[str, str] = {}  # each with the systems it stands in
+    for result in results:
+        chip = chip_of(catalogue, result)
+        chips[chip] = f"{chips.get(chip, 'chip')} {result.title}"
+    priced = (
+        next((path for name in PRICES if (path := f"parts.{chip}.{name}") in program.inputs), "")
+        for chip in chips
+    )
+    strongest = chain.from_iterable(zip_longest(*swings))
+    first = list(
+        dict.fromkeys(
+            path for path in chain(PREMISES, priced, (REACH,), strongest) if path in program.inputs
+        )
+    )[:OPEN]
+    rest = sorted((path for path in program.inputs if path not in first), key=input_sort_key)
+    return [
+        control(program, path, catalogue, chips) | {"open": path in first}
+        for path in (*first, *rest)
+    ]
+
+
+def control(
+    program: PageProgram, path: str, catalogue: Catalogue, chips: Mapping[str, str]
+) -> dict[str, Any]:
+    """Return one input, its numbers in the unit its file writes; several cells are values of
+    several scenarios, which a setting makes alike.
+    """
+    given, cells = program.given[path], program.inputs[path]
+    value, unit, factor = own_unit(given)
+    least, most = (end / factor for end in bounds(path))
+    low, high = (
+        None if end is None else float(f"{end / factor:.12g}") for end in (given.low, given.high)
+    )
+    begin, end = slider_bounds(value, low, high, least, most)
+    group, _, rest = path.partition(".")
+    part, _, name = rest.rpartition(".")
+    known = input_attributes().get((group, name))
+    said = (
+        "price of the chip"
+        if part in chips and name == "price"
+        else known.description.partition(":")[0]
+        if known
+        else ""
+    )
+    return {
+        "path": path,
+        "cells": cells,
+        "values": [float(f"{program.document['leaves'][cell] / factor:.12g}") for cell in cells],
+        "unit": unit,
+        "factor": factor,
+        "low": low,
+        "high": high,
+        "least": least,
+        "most": most,
+        "begin": begin,
+        "end": end,
+        "geometric": begin > 0 and end / begin > GEOMETRIC,
+        "what": ": ".join(filter(None, (part, said))),
+        "also": f"{known.also if known else ''} {chips.get(part, '')}".strip(),
+        "from": ", ".join(
+            filter(None, (given.kind, given.as_of, catalogue.source_title(given.source)))
+        ),
+        "own": given.overlay,
+    }
+
+
+def slider_bounds(
+    value: float, low: float | None, high: float | None, least: float, most: float
+) -> tuple[float, float]:
+    """Return where a slider begins and ends: at what is believed or further, within what the input
+    may be.
+    """
+    one, other = sorted((value / FACTOR, value * FACTOR))
+    begin = max(min(one, value if low is None else low), least)
+    end = min(max(other, value if high is None else high), most)
+    if begin == end:  # a value of nothing, of which nothing is believed
+        end = min(begin + 1.0, most)
+    return float(f"{begin:.6g}"), float(f"{end:.6g}")
+
+
+WATCHED = (
+    *(
+        "capex_usd_per_chip",
+        "tco_usd_per_chip_hour",
+        "output_tokens_per_s_per_chip",
+        "tokens_per_s_per_user",
+        COSTS[0],
+    ),
+    *("perf_per_tco_gross_vs_baseline", "perf_per_tco_vs_baseline", "step_s", "mfu", COSTS[1]),
+)
+COSTLY = {
+    PRICED[1]: training_perf_per_tco
+}  # what a ratio of a cost to the baseline's is, where it is not `perf_per_tco`
+
+
+def what_if_of(material: Material, command: Sequence[str]) -> WhatIf | None:
+    """Return the what-if of some scenarios; none where there is nothing to compute. `command` is
+    what gives their figures unmoved.
+    """
+    results = material.results
+    base = next(at for at, result in enumerate(results) if result.scenario == material.baseline)
+    known = {
+        name for result in results for name, value in result.metrics.items() if value is not None
+    }
+    ratios = {
+        ratio: behind
+        for ratio in RATIOS
+        if ratio in known and (behind := cost_behind(ratio, known | {GROSS}))
+    }
+    formulas = {
+        ratio: COSTLY.get(behind, perf_per_tco).__name__ for ratio, behind in ratios.items()
+    }
+    program = program_of(material.asked, {*WATCHED, *ratios.values()}, formulas.values())
+    if not program.inputs:
+        return None
+    cost = next(
+        (name for name in COSTS if any(result.metrics[name] is not None for result in results)),
+        COSTS[-1],
+    )
+    words, unit, size = TITLES[cost]
+    swings = [
+        [one.given.path for one in tornado.swings if one.swing != 0]
+        for tornado in material.tornados
+    ]
+    read = material.catalogue.document
+    perspectives = list(dict.fromkeys(who for own in program.document["ways"] for who in own))
+    controls = controls_of(program, results, material.catalogue, swings)
+    document = {
+        "program": program.document,
+        "scenarios": [result.scenario for result in results],
+        "asked": [result.texts[WHO] for result in results],
+        "who": {
+            "path": WHO,
+            "options": [
+                (who, str(read("perspectives", who, "who pays")[1]["name"])) for who in perspectives
+            ],
+        },
+        "priced": [f"parts.{chip_of(material.catalogue, result)}.price" for result in results],
+        "baseline": base,
+        "colours": vendor_colours(results),
+        "controls": {
+            key: [shortest(one[key]) for one in controls] for key in controls[0]
+        },  # the name of each attribute once
+        "rows": whatif_metric_rows(known),
+        "ratios": [
+            {"metric": ratio, "formula": program.functions.index(formulas[ratio]), "of": of}
+            for ratio, of in ratios.items()
+        ],
+        "rank": {
+            "metric": cost,
+            "words": sentence(words),
+            "fair": workload_line(results) != SEVERAL,
+            "unit": unit,
+            "size": size,
+        },
+        "command": list(command),
+    }
+    return WhatIf(document, program.functions)
+
+
+def whatif_metric_rows(known: Container[str]) -> list[dict[str, object]]:
+    """Return the metrics that the what-if shows, as the comparison labels them."""
+    found = []
+    for metric, label, unit, size in SHOWN:
+        if metric in WATCHED and metric in known:
+            better = 0 if metric in NEITHER else 1 if metric in MORE_IS_BETTER else -1
+            found.append(
+                {"metric": metric, "label": headed(label, unit), "size": size, "better": better}
+            )
+    return found

@@ -1,0 +1,104 @@
+"""Writing the page: one file that holds its style, its script and its numbers, and asks nobody for
+anything.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Mapping
+from functools import cache
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from tco.core.streams import printable_line
+from tco.report.figures.style import properties, style_sheet
+from tco.report.page.page import ReportPage
+from tco.report.page.program import script as script_of
+
+HERE = Path(__file__).resolve().parent
+# Whatever somebody's names and notes may hold, the page runs its own script alone and loads nothing
+# from anywhere.
+POLICY = (
+    "default-src 'none'; base-uri 'none'; form-action 'none'; img-src data:; style-src "
+    "'unsafe-inline'; script-src {scripts}"
+)
+
+
+@cache
+def environment() -> Any:
+    """Return what fills the templates; every text is escaped."""
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+    from markupsafe import Markup, escape
+
+    made = Environment(
+        loader=FileSystemLoader(HERE),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.filters["plain"] = lambda text: printable_line(str(text))
+    made.filters["breakable"] = lambda text: Markup("/<wbr>").join(
+        map(escape, printable_line(str(text)).split("/"))
+    )
+    made.filters["hyphened"] = lambda text: Markup("-<wbr>").join(
+        map(escape, printable_line(str(text)).split("-"))
+    )
+    return made
+
+
+def render_page(page: ReportPage) -> str:
+    """Return the file."""
+    from markupsafe import Markup
+
+    program = page.what_if and "\n".join(
+        [
+            '"use strict";',
+            script_of(page.what_if.functions),
+            read_page_asset("engine.js"),
+            read_page_asset("whatif.js"),
+        ]
+    )
+    script = Markup(program or "")
+    found: str = (
+        environment()
+        .get_template("page.html")
+        .render(
+            page=page,
+            policy=POLICY.format(scripts=f"'sha256-{digest(script)}'" if script else "'none'"),
+            style=Markup(colours() + style_sheet() + read_page_asset("style.css")),
+            script=script,
+            data=Markup("" if page.what_if is None else embedded(page.what_if.document)),
+            markup=Markup,
+        )
+    )
+    return found
+
+
+def colours() -> str:
+    """Return the colours that page and figures share: light, and where a screen is asked to be
+    dark, dark; paper is light.
+    """
+    return (
+        f":root{{{properties(dark=False)}}}\n@media screen and (prefers-color-scheme: "
+        f"dark){{:root{{{properties(dark=True)}}}}}\n"
+    )
+
+
+def read_page_asset(name: str) -> str:
+    """Return a file that stands beside this one."""
+    return (HERE / name).read_text(encoding="utf-8")
+
+
+def digest(script: str) -> str:
+    """Return the mark by which a browser knows the script as ours."""
+    return base64.b64encode(sha256(script.encode("utf-8")).digest()).decode("ascii")
+
+
+def embedded(document: Mapping[str, Any]) -> str:
+    """Return a document as JSON in which nothing ends the element it stands in."""
+    return json.dumps(document, ensure_ascii=True, allow_nan=False, separators=(",", ":")).replace(
+        "<", "\\u003c"
+    )

@@ -1,0 +1,71 @@
+"""How far a long task is, on stderr: one line that moves on a terminal, elsewhere a line from time
+to time.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+from tco.core.streams import tell
+
+if TYPE_CHECKING:
+    from tco.evaluation.workers import Progress
+
+EVERY = 10.0  # seconds between two lines
+ANEW = "\r\x1b[K"  # what begins a line of a terminal again
+
+
+class Bar:
+    """Tells how many cases are done, how many a second, and how long the rest takes at that rate."""
+
+    def __init__(self, quiet: bool) -> None:
+        self.quiet, self.told = quiet, time.monotonic()
+        self.first: tuple[float, int] | None = (
+            None  # when the first cases were done, and how many: before that workers were starting
+        )
+        self.moves = (
+            not quiet
+            and sys.stderr is not None
+            and sys.stderr.isatty()
+            and os.environ.get("TERM") != "dumb"
+        )
+
+    def __enter__(self) -> Bar:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self.moves:
+            sys.stderr.write(ANEW)
+
+    def tell(self, progress: Progress) -> None:
+        """Tell how far it is; what was done before it began counts for no rate."""
+        now, done = time.monotonic(), progress.found + progress.made
+        text = f"{done:,} of {progress.cases:,} cases"
+        if progress.made and self.first is None:
+            self.first = now, progress.made
+        elif self.first is not None and now > self.first[0]:
+            rate = (progress.made - self.first[1]) / (now - self.first[0])
+            text += f", {rate:,.0f} a second, {lasting((progress.cases - done) / rate)} left"
+        if self.moves:
+            sys.stderr.write(f"{ANEW}{done / max(progress.cases, 1):.0%} {text}")
+            sys.stderr.flush()
+        elif not self.quiet and now - self.told >= EVERY:
+            self.told = now
+            tell(text)
+
+
+def lasting(seconds: float) -> str:
+    """Return a time as people say it."""
+    for size, name in ((86400.0, "days"), (3600.0, "h"), (60.0, "min")):
+        if seconds >= 2 * size:
+            return f"{seconds / size:.0f} {name}"
+    return f"{seconds:.0f} s"

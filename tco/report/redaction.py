@@ -1,0 +1,146 @@
+"""An answer that keeps a person's own values back: made several times with others in their place,
+and only what stands alike in all is shown.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from tco.core.redaction_values import WITHHELD
+
+SENTENCE = "What was said here rests on your own values, and is withheld."
+NOTE = "what rests on your own values is withheld"
+NAMES = (
+    "id",
+    "path",
+    "scenario",
+    "metric",
+    "part",
+    "name",
+    "ref",
+    "month",
+)  # what tells the entries of a list apart
+FIGURE = re.compile(
+    rf"([(~<>+\-$]*)(?:\d[^\s]*?|{WITHHELD})([),.;:%]*)"
+)  # a word that is a number, with what stands around it
+
+
+def redact_differences(one: Any, other: Any) -> Any:
+    """Return a document without what differs from its other making: null for a number, a word for a
+    text, and the same in all that is within.
+    """
+    if isinstance(one, dict) and isinstance(other, dict):
+        return {key: redact_differences(value, other.get(key)) for key, value in one.items()}
+    if hasattr(one, "_fields"):
+        return one._replace(
+            **{
+                name: MEMBERS[name](getattr(one, name), getattr(other, name, ()))
+                for name in one._fields
+                if name in MEMBERS
+            }
+        )
+    if isinstance(one, (list, tuple)) and isinstance(other, (list, tuple)):
+        return [
+            redact_differences(*pair) for pair in paired(list(one), list(other), entry_identity)
+        ]
+    if type(one) is type(other) and one == other:
+        return one
+    return alike_text(one, other) if isinstance(one, str) else blank(one)
+
+
+def blank(value: Any) -> Any:
+    """Return what is shown of something that the other making has no like of: its shape alone."""
+    if isinstance(value, dict):
+        return {key: blank(inner) for key, inner in value.items()}
+    if isinstance(value, (list, tuple)):
+        return []
+    return WITHHELD if isinstance(value, str) else None
+
+
+def alike_text(one: str, other: Any) -> str:
+    """Return a text without the numbers that differ; one that differs in more is withheld as a
+    whole, as what is left would not read.
+    """
+    words, others = one.split(" "), other.split(" ") if isinstance(other, str) else []
+    if len(words) != len(others) or len(words) < 2:
+        return WITHHELD
+    found = []
+    for word, its in zip(words, others, strict=True):
+        figure = FIGURE.fullmatch(word)
+        if word != its and not (figure and FIGURE.fullmatch(its)):
+            return WITHHELD
+        found.append(word if word == its or not figure else WITHHELD + figure[2].replace("%", ""))
+    return " ".join(found)
+
+
+def lines_alike(one: Sequence[str], other: Sequence[str]) -> list[str]:
+    """Return lines without what differs; of those that are withheld as a whole one stands for all."""
+    lines = redact_differences(list(one), list(other))
+    return list(dict.fromkeys(SENTENCE if line == WITHHELD else line for line in lines))
+
+
+def entry_identity(entry: Any) -> Any:
+    """Return what tells an entry of a list apart from the others."""
+    if isinstance(entry, dict):
+        return tuple((key, entry[key]) for key in NAMES if isinstance(entry.get(key), (str, int)))
+    if hasattr(entry, "_fields"):
+        return getattr(entry, "id", ())
+    return entry if isinstance(entry, str) else ()
+
+
+def paired(one: list[Any], other: list[Any], name: Any) -> list[tuple[Any, Any]]:
+    """Return each entry with its like of the other making: by name, and by order among those of one
+    name.
+    """
+    if len(one) == len(other) and all(isinstance(entry, str) for entry in (*one, *other)):
+        return list(zip(one, other, strict=True))
+    likes = dict(zip(numbered(map(name, other)), other, strict=True))
+    return [
+        (entry, likes.get(key)) for key, entry in zip(numbered(map(name, one)), one, strict=True)
+    ]
+
+
+def numbered(names: Iterable[Any]) -> list[tuple[str, int]]:
+    """Return names made distinct: each with how many of its like came before."""
+    met: Counter[str] = Counter()
+    found = []
+    for name in map(str, names):
+        found.append((name, met[name]))
+        met[name] += 1
+    return found
+
+
+def alike_rows(one: Sequence[Sequence[Any]], other: Sequence[Sequence[Any]]) -> list[list[Any]]:
+    """Return the rows of a table or a CSV without the cells that differ; the first cell names a
+    row.
+    """
+    pairs = paired(list(one), list(other), lambda row: row[0] if row else "")
+    return [
+        [
+            redact_differences(cell, its)
+            for cell, its in zip(row, like or [None] * len(row), strict=False)
+        ]
+        for row, like in pairs
+    ]
+
+
+MEMBERS: dict[
+    str, Callable[[Any, Any], Any]
+] = {  # of a table, or a page: how it stands alike; figures and the what-if whole or not at all
+    **dict.fromkeys(
+        ("columns", "title", "tables", "folded", "sections"),
+        lambda one, other: redact_differences(one, other or type(one)()),
+    ),
+    **dict.fromkeys(("above", "below", "words", "verdict", "premises"), lines_alike),
+    "rows": alike_rows,
+    "figures": lambda one, other: [
+        figure for figure, its in zip(one, other, strict=False) if figure == its
+    ],
+    "what_if": lambda one, other: one if one == other else None,
+    "notes": lambda one, other: [
+        note for note in redact_differences(list(one), list(other)) if note != WITHHELD
+    ],
+}

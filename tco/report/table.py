@@ -1,0 +1,119 @@
+"""Tables: one neutral form, as Markdown, or as CSV with raw numbers."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from tco.core.provenance import SOURCED
+from tco.core.streams import printable_line
+
+FORMULA_STARTS = ("=", "+", "-", "@")  # a spreadsheet would run a text that begins like this
+
+
+class Table(NamedTuple):
+    """Rows of ready texts under a title, with lines above and below."""
+
+    columns: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    title: str = ""
+    above: Sequence[str] = ()
+    below: Sequence[str] = ()
+    # a letter for each column, l or r; columns beyond the letters are numbers, aligned to the right
+    align: str = "l"
+
+    def side(self, column: int) -> str:
+        """Return the side a column is aligned to."""
+        return "left" if self.align[column : column + 1] == "l" else "right"
+
+
+def is_heading(row: Sequence[str]) -> bool:
+    """Say whether a row is the heading of those below it: it has a name and nothing else, and may
+    be wider than its column.
+    """
+    return len(row) > 1 and bool(row[0]) and not any(row[1:])
+
+
+def significant(value: Any, digits: int = 4) -> str:
+    """Return a number with some significant digits and thousands separators; nothing for None, a
+    dash for what is no finite number.
+    """
+    if value is None:
+        return ""
+    number = float(value)
+    if not math.isfinite(number):
+        return "-"
+    if number == 0:
+        return "0"
+    rounded = float(f"{number:.{digits - 1}e}")
+    if abs(rounded) >= 1e15 or abs(rounded) < 1e-4:
+        return f"{rounded:.{digits - 1}e}"
+    if abs(rounded) >= 1000:
+        return f"{rounded:,.6f}".rstrip("0").rstrip(".")
+    return f"{rounded:.12f}".rstrip("0").rstrip(".")
+
+
+def weak(kind: str | None) -> str:
+    """Return the mark of a number that rests on an estimate or an assumption."""
+    return "" if kind is None or kind in SOURCED else "~"
+
+
+def sentence(text: str) -> str:
+    """Return words as a sentence begins: with a capital letter."""
+    return text[0].upper() + text[1:]
+
+
+def headed(label: str, unit: str) -> str:
+    """Return a label with the unit of what stands under it; a ratio, x, needs none."""
+    return f"{label}, {unit}" if unit and unit != "x" else label
+
+
+def unmarked(text: str) -> str:
+    """Return a text on one line of Markdown in which no tag opens and no link leads anywhere."""
+    return printable_line(text).replace("<", "&lt;").replace("](", "]\\(")
+
+
+def to_markdown(table: Table) -> str:
+    """Return the table as Markdown."""
+
+    def line(cells: Sequence[str]) -> str:
+        return "| " + " | ".join(unmarked(cell).replace("|", "\\|") for cell in cells) + " |"
+
+    rule = [
+        "---" if table.side(position) == "left" else "---:"
+        for position in range(len(table.columns))
+    ]
+    grid = (
+        [line(table.columns), line(rule), *(line(row) for row in table.rows)]
+        if table.columns
+        else []
+    )
+    above, below = (
+        "  \n".join(unmarked(line) for line in lines) for lines in (table.above, table.below)
+    )
+    blocks = [f"### {unmarked(table.title)}" if table.title else "", above, "\n".join(grid), below]
+    return "\n\n".join(block for block in blocks if block) + "\n"
+
+
+def to_csv(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
+    """Return CSV with LF line ends, numbers at full precision, and texts that no spreadsheet runs."""
+    stream = io.StringIO()
+    writer = csv.writer(stream, lineterminator="\n")
+    writer.writerow(header)
+    writer.writerows([csv_cell(cell) for cell in row] for row in rows)
+    return stream.getvalue()
+
+
+def csv_cell(cell: Any) -> str:
+    """Return one cell: an empty one for what cannot be computed."""
+    if cell is None:
+        return ""
+    if isinstance(cell, (int, float)) and not isinstance(cell, bool):
+        if not math.isfinite(cell):
+            return ""
+        return repr(int(cell) if float(cell).is_integer() and abs(cell) < 2**53 else float(cell))
+    text = printable_line(str(cell))
+    return "'" + text if text.lstrip().startswith(FORMULA_STARTS) else text

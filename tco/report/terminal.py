@@ -1,0 +1,171 @@
+"""Tables as text: unbroken for a pipe, for a terminal folded to its width.
+
+Lines are folded between words, never cut; columns that find no room beside the others stand below
+them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from tco.core.streams import printable_line
+from tco.report.table import Table, is_heading
+
+GAP, PIPED = 2, 3  # blanks between columns on a terminal and in a pipe
+ENDLESS = 1 << 30  # the width of a pipe
+WHOLE = 13  # characters up to which a number or a range stays on one line
+LONG = 12  # characters from which a word is a path or an id, and may end a line inside
+WORDS = re.compile(r" +|[^ ]+")
+INSIDE = re.compile(r"(?<=[^\W\d_][/-])(?=.)|(?<=\w[/-])(?=[^\W\d_])|(?<=,)(?=[^\W\d])")
+
+
+def to_text(table: Table, width: int | None) -> str:
+    """Return the table for a terminal of some width, or unbroken where `width` is None (a pipe)."""
+    room, gap = (ENDLESS, PIPED) if width is None else (width, GAP)
+    lines = [
+        line
+        for text in (*([table.title] if table.title else []), *table.above)
+        for line in folded(printable_line(text), room)
+    ]
+    lines += grid(table, room, gap) if table.columns else []
+    lines += [line for text in table.below for line in folded(printable_line(text), room)]
+    return "".join(f"{line.rstrip()}\n" for line in lines)
+
+
+def grid(table: Table, width: int, gap: int) -> list[str]:
+    """Return the rows of a table, in as many blocks of columns as the width asks for, the first
+    column before each.
+    """
+    cells = [[printable_line(cell) for cell in row] for row in (table.columns, *table.rows)]
+    columns = list(zip(*(row for row in cells if not is_heading(row)), strict=True))
+    least = [
+        max(
+            narrowest(column[0]),
+            *(minimum_cell_width(cell, table.side(at)) for cell in column[1:]),
+            0,
+        )
+        for at, column in enumerate(columns)
+    ]
+    lines: list[str] = []
+    for block in column_blocks(least, width, gap):
+        sides = [table.side(at) for at in block]
+        rooms = fit_column_widths(
+            [max(map(len, columns[at])) for at in block],
+            [least[at] for at in block],
+            sides,
+            width - gap * (len(block) - 1),
+        )
+        rows = [
+            list(
+                folded(row[0], width)
+                if is_heading(row)
+                else row_lines([row[at] for at in block], rooms, sides, gap)
+            )
+            for row in cells
+        ]
+        rows.insert(1, ["─" * (sum(rooms) + gap * (len(rooms) - 1))])
+        lines += [*([""] if lines else []), *(line for row in rows for line in row)]
+    return lines
+
+
+def minimum_cell_width(cell: str, side: str) -> int:
+    """Return the least room of a cell: a short number stays whole, a text may be folded between its
+    words.
+    """
+    return (
+        len(cell)
+        if side == "right"
+        and len(cell) <= WHOLE
+        and cell[:1] not in ("", " ")
+        and any(map(str.isdigit, cell))
+        else narrowest(cell)
+    )
+
+
+def narrowest(text: str) -> int:
+    """Return the length of the longest piece of a text that no line breaks, with what it is
+    indented by.
+    """
+    return indent_of(text) + max((len(piece) for _, piece in line_break_pieces(text)), default=0)
+
+
+def indent_of(text: str) -> int:
+    """Return how many blanks a text begins with."""
+    return len(text) - len(text.lstrip(" "))
+
+
+def line_break_pieces(text: str) -> Iterator[tuple[str, str]]:
+    """Yield what a line may end after, each with the blanks before it."""
+    gap = ""
+    for word in WORDS.findall(text.strip(" ")):
+        if word.startswith(" "):
+            gap = word
+            continue
+        for piece in INSIDE.split(word) if len(word) > LONG else [word]:
+            yield gap, piece
+            gap = ""
+
+
+def folded(text: str, width: int) -> list[str]:
+    """Return the lines of a text that keep to some width, its own indent before each; a piece
+    longer than the width is broken.
+    """
+    indent = min(indent_of(text), max(width - 1, 0))
+    lines, line = [], " " * indent
+    for gap, piece in line_break_pieces(text):
+        whole = line + (gap if line.strip() else "") + piece
+        if len(whole) > width and line.strip():
+            lines.append(line)
+            whole = " " * indent + piece
+        while len(whole) > width:
+            lines.append(whole[:width])
+            whole = " " * indent + whole[width:]
+        line = whole
+    return [*lines, line]
+
+
+def column_blocks(least: Sequence[int], width: int, gap: int) -> list[list[int]]:
+    """Return which columns stand beside each other: as many as have the least room they need."""
+    found: list[list[int]] = [[0]]
+    for at in range(1, len(least)):
+        together = [*found[-1], at]
+        if len(found[-1]) > 1 and sum(least[one] + gap for one in together) - gap > width:
+            found.append([0, at])
+        else:
+            found[-1] = together
+    return found
+
+
+def fit_column_widths(
+    rooms: list[int], least: list[int], sides: Sequence[str], space: int
+) -> list[int]:
+    """Return the rooms of columns that fill no more than a space.
+
+    The widest gives way first: of numbers, then of texts, and below what they need only where
+    nothing else helps.
+    """
+    while sum(rooms) > space:
+        wide = [at for at, room in enumerate(rooms) if room > least[at]]
+        wide = (
+            [at for at in wide if sides[at] == "right"]
+            or wide
+            or [at for at, room in enumerate(rooms) if room > 1]
+        )
+        if not wide:
+            break
+        rooms[max(wide, key=lambda at: rooms[at])] -= 1
+    return rooms
+
+
+def row_lines(
+    cells: Sequence[str], rooms: Sequence[int], sides: Sequence[str], gap: int
+) -> Iterator[str]:
+    """Yield the lines of a row, its cells folded and beside each other."""
+    columns = [folded(cell, room) for cell, room in zip(cells, rooms, strict=True)]
+    for at in range(max(map(len, columns))):
+        parts = [column[at] if at < len(column) else "" for column in columns]
+        yield (" " * gap).join(
+            part.ljust(room) if side == "left" else part.rjust(room)
+            for part, room, side in zip(parts, rooms, sides, strict=True)
+        )

@@ -1,0 +1,519 @@
+"""Predictions beside measurements: the answers of `tco validate`, and the account of one validation
+that is kept in files.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping, Sequence
+from os.path import isdir  # unlike a path's method it says no to a name that no file can have
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tco.catalog import Catalogue
+from tco.catalog.accuracy import FILES
+from tco.catalog.accuracy import accuracy_rows as accuracy
+from tco.core.errors import DataError, UsageError
+from tco.core.files import read_csv, write_atomically
+from tco.report.record import Answer, Document, Member, Record
+from tco.report.table import Table, to_csv, to_markdown
+from tco.validation import back_test
+from tco.validation.envelopes import Envelope, against_runs
+from tco.validation.measured import read_measured
+from tco.validation.run import Validation
+
+if TYPE_CHECKING:
+    from tco.core.inputs import Values
+    from tco.validation.calibrate import Calibration
+
+MOST_GROUPS = 12
+ERRORS = ("median_ape", "mean_ape", "p90_ape", "bias", "spearman")
+SCORE = Record(Member("n", int), *(Member(name, float | None) for name in ERRORS))
+CURVES = Record(
+    Member("n", int),
+    *(Member(name, float | None) for name in ("p90_ape", "spearman", "spearman_p10")),
+)
+UNSTATED = Record(Member("n", int), Member("inside", int), Member("median_width", float | None))
+CARD = Record(
+    SCORE,
+    Member("scored", int),
+    Member("skipped", {str: int}),
+    Member("curves", CURVES),
+    Member("offline", SCORE),
+    Member("ranges", UNSTATED),
+    Member("by", {str: {str: SCORE}}),
+    Member("left_out", {str: SCORE.only("n", "median_ape", "p90_ape", "spearman")}),
+)
+VALIDATION = Document(
+    "validate",
+    "file",
+    "kind",
+    CARD.read_via("card"),
+    Member("rows", [dict], optional=True),
+)
+ROW = Record(Member("group", read="0"), Member("member", read="1"), SCORE.read_via("2"))
+
+
+def validation_answer(
+    catalogue: Catalogue, path: Path, found: Validation, with_rows: bool
+) -> Answer:
+    """Return how far predictions lie from the measurements of a file; with every row, or with the
+    scores of all groups.
+    """
+    asked: dict[str, Any] = {"file": str(path), "kind": found.kind, "card": found.card}
+    rows: tuple[Record, Sequence[Any]] = (ROW, score_rows(found.card))
+    if with_rows:
+        plain = found.rows.astype(object).where(
+            found.rows.notna(), None
+        )  # nothing where nothing was predicted
+        rows = (
+            Record(*(Member(str(name), float | str | None) for name in found.rows.columns)),
+            plain.to_dict("records"),
+        )
+        asked["rows"] = [
+            row | {"unstated": row["unstated"].split()} if "unstated" in row else row
+            for row in rows[1]
+        ]  # by names
+    return VALIDATION.answer(
+        catalogue, asked, lambda: validation_tables(path.name, found.kind, found.card), rows
+    )
+
+
+def score_rows(card: dict[str, Any]) -> list[tuple[str, str, Any]]:
+    """Return every score of a file: over all, on what was left out of the fit, inside one curve,
+    and by group.
+    """
+    groups = {
+        "all": {"": {**card, "n": card["scored"]}},
+        "left_out": card["left_out"],
+        "inside": {"curve": card["curves"]},
+        **card["by"],
+    }
+    return [
+        (group, member, one) for group, members in groups.items() for member, one in members.items()
+    ]
+
+
+def one_decimal_percent(value: float | None) -> str:
+    """Return a fraction as a percentage."""
+    return "-" if value is None else f"{value * 100:.1f}"
+
+
+def score_cells(label: str, found: dict[str, Any], count: str = "n") -> list[str]:
+    """Return one line of scores."""
+    rank = found.get("spearman")
+    return [
+        label,
+        f"{int(found[count]):,}",
+        *(one_decimal_percent(found.get(name)) for name in ERRORS[:4]),
+        "-" if rank is None else f"{rank:.3f}",
+    ]
+
+
+def validation_tables(name: str, kind: str, card: dict[str, Any]) -> list[Table]:
+    """Return the overall score, what was skipped and why, and the errors by group, the largest
+    groups first.
+    """
+    columns = ("", "rows", "median %", "mean %", "P90 %", "bias %", "rank corr.")
+    rows = [score_cells("all scored rows", card, "scored")]
+    rows += [
+        score_cells(f"leave-one-{what}-out", found)
+        for what, found in card["left_out"].items()
+        if what != "nothing"
+    ]
+    for label, some in (
+        ("inside one curve (curves)", card["curves"]),
+        ("offline", card["offline"]),
+    ):
+        rows += [score_cells(label, some)] if some["n"] else []
+    skipped = [
+        f"skipped {count:,}: {reason}"
+        for reason, count in sorted(card["skipped"].items(), key=lambda item: -item[1])
+    ]
+    ranges = card["ranges"]
+    unstated = (
+        [
+            f"something is unstated in {ranges['n']:,}, of which {ranges['inside']:,} were "
+            "measured inside the range of what it may have been, "
+            f"a factor {ranges['median_width']:.2f} at the median (--rows: low, high, unstated)"
+        ]
+        if ranges["n"]
+        else []
+    )
+    tables = [
+        Table(
+            columns,
+            rows,
+            f"{name}: {card['scored']:,} of {card['n']:,} {kind} scored",
+            [],
+            [*unstated, *skipped],
+        )
+    ]
+    for group, parts in card["by"].items():
+        largest = sorted(parts.items(), key=lambda item: -item[1]["n"])[:MOST_GROUPS]
+        if len(parts) > 1:
+            more = (
+                [f"and {len(parts) - MOST_GROUPS} more; --format json has all"]
+                if len(parts) > MOST_GROUPS
+                else []
+            )
+            tables.append(
+                Table(
+                    (group, *columns[1:]),
+                    [score_cells(key, found) for key, found in largest],
+                    "",
+                    [],
+                    more,
+                )
+            )
+    return tables
+
+
+# ---------------------------------------------------------------- best plans against published runs
+SHOWN = (
+    ("alike", "same runs", "median"),
+    ("alike", "error", "median_error"),
+    ("alike_speed", "of their speed", "median_error"),
+    ("", "best plan", "median"),
+    ("", "below 0.9", "below_0.9"),
+    ("", "least", "least"),
+)
+
+
+NAMED = Record(
+    "chip",
+    "model",
+    "formats",
+    Member("input_tokens", float, lambda one: float(f"{one.prompt:.12g}")),
+    Member("output_tokens", float, lambda one: float(f"{one.answer:.12g}")),
+    Member("configurations", int, lambda one: len(one.speed)),
+)
+RUN = Record(
+    Member("tokens_per_s_per_user", float, "speed"),
+    Member("measured_tokens_per_s_per_chip", float, "measured"),
+    Member("alike_tokens_per_s_per_chip", float, "alike"),
+    Member("ratio_alike", float),
+    Member("speed_ratio_alike", float, "speed_ratio"),
+    Member("best_tokens_per_s_per_chip", float | None, "best"),
+    Member("ratio", float),
+)
+MEMBERS = Record(  # a run in the document
+    *(Member(name, float) for name in ("speed", "measured", "alike", "speed_alike")),
+    Member("best", float | None),
+    *(Member(name, float) for name in ("ratio", "ratio_alike", "speed_ratio")),
+)
+RUN_ROW = Record(NAMED.read_via("0"), RUN.read_via("1"))
+ENVELOPES = Document("validate", "file", Member("summary", dict), Member("envelopes", [dict]))
+
+
+def envelopes_answer(
+    catalogue: Catalogue, path: Path, values: Values, settings: Mapping[str, str]
+) -> Answer:
+    """Return how the best plans stand to the published runs of each chip, model, formats and
+    lengths.
+    """
+    kind, table = read_measured(path)
+    if kind != "inference":
+        raise UsageError(f"--envelopes: {path} holds {kind}, expected serving runs")
+    envelopes, whole = against_runs(table, catalogue, values, settings)
+    made = [
+        NAMED.json(one) | found | {"runs": list(map(MEMBERS.json, one.runs))}
+        for one, found in envelopes
+    ]
+    asked = {"file": str(path), "summary": whole, "envelopes": made}
+    rows = [(one, run) for one, _ in envelopes for run in one.runs]
+    return ENVELOPES.answer(
+        catalogue, asked, lambda: [envelope_table(envelopes, whole)], (RUN_ROW, rows)
+    )
+
+
+def envelope_table(
+    envelopes: Sequence[tuple[Envelope, dict[str, Any]]], whole: dict[str, Any]
+) -> Table:
+    """Return a line for each envelope, and one for all."""
+
+    def figures(found: dict[str, Any]) -> list[str]:
+        shown = [(found[part] if part else found)[name] for part, _, name in SHOWN]
+        return [str(found["n"]), *("-" if value is None else f"{value:.2f}" for value in shown)]
+
+    rows = [
+        [
+            f"{one.chip}, {one.model}",
+            one.formats,
+            f"{one.prompt:,.0f}/{one.answer:,.0f}",
+            *figures(found),
+        ]
+        for one, found in envelopes
+    ]
+    columns = (
+        "predicted over published runs",
+        "formats",
+        "tokens in/out",
+        "runs",
+        *(title for _, title, _ in SHOWN),
+    )
+    return Table(columns, [*rows, ["all", "", "", *figures(whole)]], "", [], envelope_notes(whole))
+
+
+def envelope_notes(whole: dict[str, Any]) -> list[str]:
+    """Say what the figures are, and how two chips stand to each other."""
+    notes = [
+        "Runs that no other run of their envelope beats, each configuration by its newest run, at "
+        "the speed each gives users.",
+        "Same runs: as they were configured and loaded, predicted by refits that never saw the "
+        "chip; zero: none has that speed.",
+        "Best plan: of the search, also of plans nobody has run; zero: no plan gives users that "
+        "speed.",
+    ]
+    two = whole["ratio_of_two"]
+    if two["pairs"]:
+        notes.append(
+            f"Two chips at one speed, by the same runs: order right in {two['right'] * 100:.0f} % "
+            f"of {two['pairs']} pairs, "
+            f"ratio off by {two['ratio_error'] * 100:.0f} % at the median. Runs off at random by "
+            + "; ".join(
+                f"{by['error'] * 100:.0f} %: {by['right'] * 100:.0f} %, "
+                f"{by['ratio_error'] * 100:.0f} %"
+                for by in two["off_at_random"]
+            )
+            + "."
+        )
+    return notes
+
+
+# ---------------------------------------------------------------- rows against the ranges that
+# other chips would have given them
+EXPECTED = 0.8  # the share between P10 and P90 were belief and measurement of one distribution
+
+
+def share_member(key: str, name: str, label: str) -> Member:
+    """Return the member of a share, shown in whole per cent."""
+    return Member(key, float, name, label, lambda one: f"{getattr(one, name) * 100:.0f} %")
+
+
+WIDTH = Member("median_width", float, "width", "P90/P10", "{:.2f}")
+INSIDE = share_member("inside", "inside", "inside P10-P90")
+TESTED = Record(
+    Member("chip", read="0", label="chip taken as unmeasured"),
+    Record(
+        Member("rows", int, label="rows", show="{:,}"),
+        INSIDE,
+        share_member("below", "below", "below"),
+        share_member("above", "above", "above"),
+        WIDTH,
+        share_member("inside_by_parameters_alone", "alone", "by parameters alone"),
+    ).read_via("1"),
+)
+BACK_TEST = Document(
+    "validate",
+    "file",
+    "kind",
+    Member("draws", int),
+    Member("expected_inside", float),
+    Member("chips", [TESTED]),
+    Member("summary", TESTED),
+)
+
+
+def back_test_answer(catalogue: Catalogue, path: Path, settings: dict[str, str]) -> Answer:
+    """Return for each chip, and for all, how many of its rows lie inside the ranges it would have
+    been given had nobody measured it.
+    """
+    found, draws = back_test.back_test(path, catalogue, settings), back_test.DRAWS
+    chips, summary = list(found.chips.items()), ("all", found.every)
+    asked = {
+        "file": str(path),
+        "kind": found.kind,
+        "draws": draws,
+        "expected_inside": EXPECTED,
+        "chips": chips,
+        "summary": summary,
+    }
+    below = [
+        "Parameters of practice from refits without the chip, within their ranges, and how far "
+        f"single rows of other chips lie off; {draws} draws.",
+        f"{EXPECTED * 100:.0f} % inside would be exact. By parameters alone: had single rows no "
+        "causes of their own.",
+    ]
+    rows = [*chips, summary]
+    return BACK_TEST.answer(
+        catalogue,
+        asked,
+        lambda: [TESTED.table(rows, f"{path.name}: are the ranges right?", (), below)],
+        (TESTED, rows),
+    )
+
+
+# ---------------------------------------------------------------- pairs of chips against the ranges
+# of their ratio
+PAIRS = Record(Member("n", int, "rows", "pairs", "{:,}"), INSIDE, WIDTH)
+OF_CHIP = Record(Member("chip", read="0", label="one of them"), PAIRS.read_via("1"))
+RATIOS = Document(
+    "validate",
+    "file",
+    "kind",
+    Member("draws", int),
+    Member("expected_inside", float),
+    Member("left_out", str),
+    Member("ratios", dict),
+)
+
+
+def ratios_answer(catalogue: Catalogue, path: Path, settings: dict[str, str]) -> Answer:
+    """Return how the predicted ratios of two chips, and their ranges, lie to the measured ones:
+    over all pairs, and by chip.
+    """
+    found, draws = back_test.back_test_ratios(path, catalogue, settings), back_test.DRAWS
+    by = {chip: PAIRS.json(one) for chip, one in found.chips.items()}
+    whole = PAIRS.json(found.every) | {
+        "median_off": found.median_off,
+        "order": found.order,
+        "by": {"accelerator": by},
+    }
+    whole |= {
+        "of_the_fit": next(
+            {name: float(row[name]) for name in ("pairs", "right", "ratio_error")}
+            for row in accuracy(catalogue, "orders")
+        )
+    }
+    asked = {
+        "file": str(path),
+        "kind": "inference",
+        "draws": draws,
+        "expected_inside": EXPECTED,
+        "left_out": "accelerator",
+        "ratios": whole,
+    }
+    rows = [*found.chips.items(), ("all", found.every)]
+    below = [
+        f"Ratio off by {found.median_off * 100:.0f} % at the median; order right in "
+        f"{found.order * 100:.1f} % of pairs a tenth apart or more.",
+        "Two chips with one model, formats and lengths at one speed, each predicted by a refit "
+        f"without its own rows; {draws} draws.",
+    ]
+    return RATIOS.answer(
+        catalogue,
+        asked,
+        lambda: [OF_CHIP.table(rows, f"{path.name}: are the ratios right?", (), below)],
+        (OF_CHIP, rows),
+    )
+
+
+# ---------------------------------------------------------------- the account of one validation
+SIZE, DPI = (5.2, 5.2), 110
+
+
+def scatter(found: Validation) -> bytes:
+    """Return predicted against measured of every scored row as a PNG, with the line of equality and
+    a factor of two to both sides.
+    """
+    try:
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise DataError(
+            "the picture of a report needs matplotlib: pip install '.[report]'"
+        ) from None
+
+    rows = found.rows[found.rows.skipped == ""]
+    figure = Figure(figsize=SIZE, dpi=DPI, layout="constrained")
+    FigureCanvasAgg(figure)
+    axes = figure.add_subplot()
+    for name, part in rows.groupby("target"):
+        axes.scatter(
+            part.measured,
+            part.predicted,
+            s=6,
+            alpha=0.35,
+            linewidths=0,
+            label=f"{name} ({len(part):,})",
+            rasterized=True,
+        )
+    values = np.concatenate([rows.measured, rows.predicted])
+    low, high = float(values.min()), float(values.max())
+    axes.plot([low, high], [low, high], color="black", linewidth=0.8)
+    for factor in (0.5, 2.0):
+        axes.plot(
+            [low, high], [low * factor, high * factor], color="grey", linewidth=0.6, linestyle="--"
+        )
+    axes.set(
+        xscale="log",
+        yscale="log",
+        xlabel="measured",
+        ylabel="predicted",
+        title=f"{found.kind}: {len(rows):,} rows",
+    )
+    axes.legend(fontsize=7, loc="upper left", markerscale=2)
+    stream = io.BytesIO()
+    figure.savefig(stream, format="png", metadata={"Software": None})
+    return stream.getvalue()
+
+
+def write_report(found: Validation, name: str, folder: Path) -> None:
+    """Write `KIND.csv`, `KIND.md` and `KIND.png` into a folder."""
+    picture = scatter(found)
+    page = "\n".join(
+        to_markdown(table) for table in validation_tables(name, found.kind, found.card)
+    )
+    if not isdir(folder):
+        raise UsageError(f"{folder}: no such folder to write the report to")
+    write_atomically(
+        folder / f"{found.kind}.csv",
+        to_csv(ROW.header, list(map(ROW.cells, score_rows(found.card)))),
+    )
+    write_atomically(
+        folder / f"{found.kind}.md",
+        f"{page.rstrip()}\n\n![Predicted against measured]({found.kind}.png)\n",
+    )
+    write_atomically(folder / f"{found.kind}.png", picture)
+
+
+# ---------------------------------------------------------------- the files of data/accuracy, kind
+# by kind
+def write_accuracy(folder: Path, found: Mapping[str, Calibration], date: str) -> None:
+    """Write the errors of some calibrations; what the folder holds of other kinds stays."""
+    if not isdir(folder):
+        raise UsageError(f"{folder}: no such folder")
+    made: dict[str, list[Sequence[Any]]] = {
+        name: [
+            [kind, key, *round_figures(one, figures), date]
+            for kind, fit in found.items()
+            for key, one in getattr(fit, of).items()
+        ]
+        for name, of, figures in (
+            ("kinds", "accuracy", ("n", "median_ape", "p90_ape", "spearman")),
+            ("chips", "chips", ("n", "median_ape", "p90_ape", "left_out")),
+        )
+    } | {
+        "orders": [
+            [kind, *round_figures(fit.order, ("pairs", "right", "ratio_error")), date]
+            for kind, fit in found.items()
+            if fit.order
+        ],
+        # the parameters of every refit, so that each left-out figure can be computed again
+        # without a fit
+        "left_out": [
+            [kind, one.left_out, one.member, path, float(f"{value:.9g}")]
+            for kind, fit in found.items()
+            for one in fit.refits
+            for path, value in one.values.items()
+        ],
+    }
+    for name, rows in made.items():
+        path, columns = folder / f"{name}.csv", FILES[name]
+        kept = (
+            [list(row.values()) for _, row in read_csv(path, columns) if row["kind"] not in found]
+            if path.is_file()
+            else []
+        )
+        ordered: list[Sequence[Any]] = sorted([*kept, *rows], key=lambda row: str(row[0]))
+        write_atomically(path, to_csv(columns, ordered))
+
+
+def round_figures(found: Mapping[str, Any], names: Sequence[str]) -> tuple[Any, ...]:
+    """Return some figures at four decimals; None where there is none."""
+    return tuple(
+        round(found[name], 4) if isinstance(found[name], float) else found[name] for name in names
+    )

@@ -1,0 +1,300 @@
+"""The verdict of a comparison in words: picks and ties, dates of delivery, prices that turn the
+pick, and whose cost it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from tco.catalog.labels import short_name
+from tco.comparison.records import Confidence, Later, PriceTurn, Regime, speed_of, why_unrated
+from tco.comparison.regimes import otherwise
+from tco.cost.ledger import RENTS
+from tco.evaluation.renters import BreakEvenRent
+from tco.report.ranges import TRAINING_COST, rounded_percent
+from tco.report.table import significant
+from tco.scenario.result import OWN_COST, Result
+
+DIGITS = 3
+WORK = {
+    "usd_per_million_output_tokens": "a million output tokens",
+    TRAINING_COST: "a trillion training tokens",
+}
+ENDS = ("public", "best")
+SOFTWARE_WORDS = {"public": "public software", "best": "the best software"}
+
+
+# ---------------------------------------------------------------- picks
+def format_speed_range(regime: Regime) -> str:
+    """Return the speeds of a regime."""
+    first, *rest = (f"{speed:g}" for speed in regime.speeds)
+    return f"{first} to {rest[-1]}" if rest else first
+
+
+def format_regime(regime: Regime) -> str:
+    """Return a regime as a sentence."""
+    where = f"{format_speed_range(regime)} tokens/s" if regime.speeds else "at this workload"
+    return f"{where}: {regime_sentence(regime)}"
+
+
+def listed_names(names: Iterable[str]) -> str:
+    """Return names as a list in words."""
+    *first, last = names
+    return f"{', '.join(first)} and {last}" if first else last
+
+
+def tie_words(names: Sequence[str], late: Mapping[str, str] | None = None) -> str:
+    """Return a pick, or several as a tie, with when those come that come late."""
+    dated = [f"{name} (from {late[name]})" if late and name in late else name for name in names]
+    return f"tie of {listed_names(dated)}" if len(dated) > 1 else dated[0]
+
+
+def regime_sentence(regime: Regime) -> str:
+    """Return what is said of a regime: the picks, their regret, and when to pick otherwise."""
+    if regime.kind == "nobody":
+        return (
+            "no system serves it in half of the draws"
+            if regime.probability is not None
+            else "no system serves it"
+        )
+    if regime.probability is None:
+        verb = "is the cheapest" if len(regime.picks) == 1 else "cost the same"
+        return f"{listed_names(regime.picks)} {verb}, no range was drawn"
+    parts = [f"{tie_words(regime.picks, regime.late)}, regret {regret_words(regime)}"]
+    if regime.late and regime.available:
+        parts.append(f"until then {tie_words(regime.available)}")
+    for end in ENDS:
+        if names := otherwise(regime).get(end):
+            lost = rounded_percent(1 - regime.by_software_keeps[end])
+            parts.append(f"with {SOFTWARE_WORDS[end]} {tie_words(names)} (regret {lost})")
+    return "; ".join(parts)
+
+
+def regret_words(regime: Regime) -> str:
+    """Return the mean regret of a regime's picks, and that in the worst tenth of the draws."""
+    least, most = (
+        rounded_percent(1 - kept).removesuffix(" %")
+        for kept in (regime.most or 0.0, regime.keeps or 0.0)
+    )
+    mean = least if least == most else f"{least}-{most}"
+    worst = (
+        ""
+        if regime.worst is None
+        else f", {rounded_percent(1 - regime.worst)} in the worst 1 of 10 draws"
+    )
+    return f"{mean} % on average{worst}"
+
+
+def speed_lines(found: Confidence) -> list[str]:
+    """Return the picks at each speed, a line for each speed."""
+    regrets = {
+        (point.scenario, point.tokens_per_s_per_user): (point.share_of_best or {}).get("mean")
+        for point in found.curve
+    }
+    lines = []
+    for regime in found.regimes:
+        for speed in regime.speeds:
+            if regime.foremost is None:
+                lines.append(f"{speed:g} tokens/s: {regime_sentence(regime)}")
+                continue
+            kept = max(regrets.get((name, speed)) or 0.0 for name in regime.picks)
+            lines.append(
+                f"{speed:g} tokens/s: {tie_words(regime.picks, regime.late)}, regret "
+                f"{rounded_percent(1 - kept)}"
+            )
+    return lines
+
+
+def by_speed(regimes: Sequence[Regime], names: Mapping[int, Sequence[str]]) -> str:
+    """Return picks with the speeds of their regimes, by the place of a regime."""
+    spans: dict[str, list[str]] = {}
+    for place, regime in enumerate(regimes):
+        if picks := names.get(place):
+            spans.setdefault(tie_words(picks), []).append(
+                format_speed_range(regime) if regime.speeds else ""
+            )
+    return ", ".join(
+        f"{picks} at {listed_names(speeds)}" if all(speeds) else picks
+        for picks, speeds in spans.items()
+    )
+
+
+def software_bound_picks(regimes: Sequence[Regime]) -> list[str]:
+    """Return the picks with software at an end of its reach, where they are others."""
+    lines = []
+    for end in ENDS:
+        names = {
+            place: picks
+            for place, regime in enumerate(regimes)
+            if (picks := otherwise(regime).get(end))
+        }
+        if names:
+            lines.append(f"With {SOFTWARE_WORDS[end]}: {by_speed(regimes, names)} tokens/s.")
+    return lines
+
+
+# ---------------------------------------------------------------- dates
+def late_words(regimes: Sequence[Regime]) -> list[str]:
+    """Return the best racks that can be had within three months, where a pick cannot."""
+    names = {
+        place: regime.available
+        for place, regime in enumerate(regimes)
+        if regime.late and regime.available
+    }
+    unit = " tokens/s" if any(regime.speeds for regime in regimes) else ""
+    none = [
+        format_speed_range(regime)
+        for regime in regimes
+        if regime.late and not regime.available and regime.speeds
+    ]
+    lines = [f"Best within three months: {by_speed(regimes, names)}{unit}."] if names else []
+    return [
+        *lines,
+        *(
+            [f"None that serves {', '.join(none)} tokens/s can be had within three months."]
+            if none
+            else []
+        ),
+    ]
+
+
+def later_words(later: Later | None) -> list[str]:
+    """Return the picks at the date when all compared can be had, where they differ."""
+    if later is None or not later.differs:
+        return []
+    names = {place: regime.picks for place, regime in enumerate(later.regimes)}
+    return [
+        f"At prices and software of {later.date} (all there): {by_speed(later.regimes, names)}."
+    ]
+
+
+# ---------------------------------------------------------------- prices
+def price_words(turns: Sequence[PriceTurn], found: Confidence, speed: float | None) -> list[str]:
+    """Return the prices most likely to change the pick, in a sentence."""
+    if not turns:
+        return []
+    regime = next((regime for regime in found.regimes if speed in (regime.speeds or (None,))), None)
+    where = f" at {speed:g} tokens/s" if speed is not None else ""
+    tie = regime is not None and len(regime.picks) > 1
+    subject = f"The tie{where} tips from {turns[0].pick}" if tie else f"The pick{where} turns"
+    *first, last = map(turn_condition, turns)
+    conditions = f"{', '.join(first)} or {last}" if first else last
+    return [f"{subject} if {conditions}."]
+
+
+def turn_condition(turn: PriceTurn) -> str:
+    """Return on which side of which price the pick is another."""
+    value, unit = turn.shown if turn.shown and turn.shown[0] else (turn.value, turn.unit)
+    scale = value / turn.value
+    side = "below" if turn.turns_at < turn.value else "above"
+    return (
+        f"{short_name(turn.path)} is {side} {significant(turn.turns_at * scale, DIGITS)} "
+        f"{unit} "
+        f"(now {significant(value, DIGITS)})"
+    )
+
+
+# ---------------------------------------------------------------- whose cost
+def basis_words(results: Sequence[Result]) -> list[str]:
+    """Return on what basis each rack is priced, and who can buy it at that price."""
+    groups: dict[str, list[str]] = {}
+    for result in results:
+        if (text := basis_of(result)) is not None:
+            groups.setdefault(text, []).append(result.scenario)
+    parts = [f"{', '.join(names)} {text}" for text, names in groups.items()]
+    return [f"Basis: {'; '.join(parts)}."] if parts else []
+
+
+def basis_of(result: Result) -> str | None:
+    """Return on what basis a rack is priced, in words."""
+    if result.basis is None:
+        return None
+    if result.basis == OWN_COST:
+        owner = result.texts.get("terms.owner") or "its owner"
+        return f"built at {owner}'s own cost, for {owner} alone"
+    if result.rent is None:
+        return "at vendor's price, for any buyer"
+    kind, publisher = result.rent
+    return f"rented by {RENTS[kind]} ({publisher})"
+
+
+def rent_words(rents: Sequence[BreakEvenRent]) -> list[str]:
+    """Return the rent below which each rack without one costs less than the cheapest."""
+    lines = []
+    for rent in rents:
+        where = (
+            ""
+            if rent.tokens_per_s_per_user is None
+            else f"At {rent.tokens_per_s_per_user:g} tokens/s "
+        )
+        most = rent.upper_bound_usd_per_chip_hour
+        bound = "" if most is None else f" (known upper bound: {most:.2f})"
+        beaten = f"to beat {rent.against} at {rent.against_usd_per_chip_hour:.2f}"
+        lines.append(
+            f"{where}{rent.scenario} must rent for less than {rent.usd_per_chip_hour:.2f} USD per "
+            f"chip-hour{bound} {beaten}."
+        )
+    return lines
+
+
+# ---------------------------------------------------------------- what is not rated
+def verdict_words(found: Confidence, results: Sequence[Result]) -> list[str]:
+    """Return the verdict, a sentence for each regime; or why there is none."""
+    costs = [
+        (result.scenario, result.metrics[metric], amount)
+        for result in results
+        for metric, amount in WORK.items()
+    ]
+    if len(results) == 1 and (rated := [cost for cost in costs if cost[1] is not None]):
+        ((name, cost, amount),) = rated
+        return [f"{name} does this work at ~{significant(cost, DIGITS)} USD {amount}"]
+    if found.regimes:
+        return [*map(format_regime, found.regimes), *unrated_words(found, results)]
+    rated_names = [
+        name for name, cost, _ in costs if cost is not None and name not in found.unrated
+    ]
+    if len(rated_names) == 1:
+        return [*only_words(rated_names[0], results), *unrated_words(found, results)]
+    return [
+        "No verdict: "
+        + "; ".join(f"{result.scenario} {why_unrated(result)}" for result in results)
+        + "."
+    ]
+
+
+def only_words(name: str, results: Sequence[Result]) -> list[str]:
+    """Return that there is nothing to compare, as only one rack is rated."""
+    unpriced = all(result.costless for result in results if result.scenario != name)
+    verb = "can be priced" if unpriced else "is rated"
+    buyers = {result.perspective for result in results}
+    whose = f" for this perspective ({buyers.pop()})" if len(buyers) == 1 and unpriced else ""
+    return [f"Only {name} {verb}{whose}; nothing to compare."]
+
+
+def unrated_words(found: Confidence, results: Sequence[Result]) -> list[str]:
+    """Return which racks are not rated and why, those of one reason together."""
+    groups: dict[str, list[str]] = {}
+    for result in results:
+        if (why := found.unrated.get(result.scenario)) is not None:
+            groups.setdefault(costless_reason(result) or why, []).append(result.scenario)
+    lines = []
+    for why, names in groups.items():
+        verb = (
+            "" if why.startswith(COSTLESS) else f"{'is' if len(names) == 1 else 'are'} not rated: "
+        )
+        lines.append(f"{', '.join(names)} {verb}{why}")
+    return lines
+
+
+COSTLESS = ("cannot be priced", "does not fit")  # how notes begin that say why a rack has no cost
+
+
+def costless_reason(result: Result) -> str:
+    """Return why a rack has no cost, as its notes say it; empty where it has one."""
+    return next((note for note in result.notes if note.startswith(COSTLESS)), result.costless)
+
+
+def target_speed(results: Sequence[Result]) -> float | None:
+    """Return the speed that the workload asks for, where all ask for the same."""
+    speeds = {speed_of(result) for result in results}
+    return speeds.pop() if len(speeds) == 1 else None

@@ -1,0 +1,124 @@
+"""The workbook as a whole: its sheets in their order, and those about it: its sources, and how it
+is read and made again.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+
+from tco import __version__
+from tco.catalog import Catalogue
+from tco.report.workbook import bill, grids, inputs, summary
+from tco.report.workbook.cells import content_of
+from tco.report.workbook.sheets import Workbook
+from tco.scenario.result import Result
+
+MADE = datetime(2000, 1, 1)  # of every workbook, so that equal inputs give equal bytes
+
+
+def workbook_of(
+    results: Sequence[Result], catalogue: Catalogue, baseline: str, command: str
+) -> bytes:
+    """Return the workbook of some traced results, side by side."""
+    import xlsxwriter
+
+    stream = io.BytesIO()
+    workbook = xlsxwriter.Workbook(
+        stream, {"in_memory": True, "strings_to_formulas": False, "strings_to_urls": False}
+    )
+    workbook.set_properties(
+        {"title": "Total cost of ownership", "comments": command, "created": MADE}
+    )
+    workbook.set_calc_mode("auto")
+    book = Workbook(workbook, content_of(results), catalogue, baseline, command)
+    below = grids.write_choices(book)
+    grids.assign_grid_cells(book, "Structure", below, book.content.fixed)
+    bill.assign_bill_cells(book)
+    grids.place_derived(book)
+    inputs.write_inputs_sheet(book)
+    bill.write_bill_sheet(book)
+    grids.write_grid_sheets(book)
+    # without a password: against slips, not against anybody
+    book.sheets["Structure"].protect(
+        "", {"format_columns": True, "format_rows": True, "select_locked_cells": True}
+    )
+    summary.write_summary_sheet(book)
+    write_sources(book)
+    write_read_me(book)
+    book.sheets["Summary"].activate()
+    workbook.close()
+    return stream.getvalue()
+
+
+SOURCES, READ_ME = "Sources", "Read me"
+
+
+def used(book: Workbook) -> Iterator[str]:
+    """Yield the id of every source that an input or an equation of the workbook rests on."""
+    for leaf in book.content.inputs:
+        yield leaf.given.source
+    for row in book.content.derived:
+        yield row.node.source
+    for result in book.results:
+        for line in result.bill.lines if result.bill else ():
+            yield from line.sources
+
+
+def write_sources(book: Workbook) -> None:
+    """Write the sources that are used, by id."""
+    book.title(SOURCES, SOURCES)
+    book.head(SOURCES, 2, ("id", "title", "address", "date"), widths=(34, 80, 80, 12))
+    ids = sorted({source for source in used(book) if source in book.catalogue.sources})
+    for row, name in enumerate(ids, 3):
+        source = book.catalogue.sources[name]
+        for column, text in enumerate((name, source.title, source.url, source.date)):
+            if text:
+                book.text(SOURCES, row, column, text, "text" if column < 2 else "weak")
+    book.page(SOURCES, 2 + len(ids), 3, 3, 1)
+
+
+HELD_BY = {  # sheet -> what it holds
+    "Summary": "Scenarios side by side, the stack of costs, and every metric under its name.",
+    "Inputs": "Every number a figure depends on: change a coloured cell. Yellow is shipped, orange "
+    "your own. "
+    "Formulas use the name of its base value.",
+    "BOM": "The parts of one scale-up domain: quantity, unit price, price, power.",
+    "Cost": "Every step from parts to dollars a chip-hour. One row is one equation; a column is a "
+    "scenario.",
+    "Performance": "Every step from operators to tokens a second, on the plan that is held.",
+    "Structure": "What is decided before anything is computed: plan, choices, counts. "
+    "Locked, since changing it needs the program, which searches again.",
+    "Sources": "Where the numbers come from.",
+}
+MEANT = {  # what is written in sheets -> what it means
+    "held": "A change of inputs keeps the plan and all choices, as evaluating on a fixed structure "
+    "does. Another plan may then be better.",
+    "decides": "Inputs marked 'decides structure' also decided what exists; changing them here "
+    "moves what is computed, not what was decided.",
+    "no value": "An empty cell cannot be computed for that scenario; it is never zero.",
+}
+
+
+def write_read_me(book: Workbook) -> None:
+    """Write what the workbook is, how it is used, and what made it."""
+    made = {
+        "made by": f"tco {__version__}",
+        "data": f"hash {book.catalogue.hash()}",
+        "command": book.command,
+    }
+    lines = [*made.items(), ("", ""), *HELD_BY.items(), ("", ""), *MEANT.items()]
+    notes = [
+        (result.scenario, note)
+        for result in book.results
+        for note in (*result.notes, *result.ages.notes, result.standing.text)
+        if note
+    ]
+    book.title(READ_ME, READ_ME)
+    book.head(READ_ME, 0, (), widths=(22, 120))
+    for row, (name, text) in enumerate([*lines, ("", ""), *notes], 2):
+        if name:
+            book.text(READ_ME, row, 0, name, "strong")
+            book.text(READ_ME, row, 1, text, "wrapped")
+    book.page(READ_ME, 2 + len(lines) + len(notes), 1, 0, 0)

@@ -1,0 +1,160 @@
+"""What goes into the workbook: the nodes of all scenarios as rows, in each of which a scenario has
+its column.
+
+A row is a cell of the trace by its id, so the same quantity of two scenarios stands side by side.
+Inputs that two scenarios read alike are one cell, which moves both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from tco.core.provenance import Input
+from tco.core.trace import Node
+from tco.report.cells import ordered
+from tco.report.workbook.excel import LONGEST, MOST
+from tco.scenario.result import Result
+
+SPLIT = (
+    min(MOST, LONGEST // 64) // 2
+)  # terms of one sum: no reference to a cell is as long as 64 characters
+
+
+class InputCell(NamedTuple):
+    """An input as a row of its sheet, and the scenarios that read it."""
+
+    name: str  # the defined name of its cell in base units
+    node: Node
+    given: Input
+    scenarios: list[int]
+
+
+@dataclass(slots=True)
+class SheetRow:
+    """One quantity: its node in every scenario that has it."""
+
+    node: Node
+    nodes: dict[int, Node] = field(default_factory=dict)
+
+    @property
+    def scope_path(self) -> str:
+        """Where the quantity is made."""
+        return self.node.id.rpartition("/")[0]
+
+    @property
+    def name(self) -> str:
+        """What it is called there."""
+        return self.node.id.rpartition("/")[2]
+
+
+@dataclass(slots=True)
+class Content:
+    """All rows of a workbook."""
+
+    results: Sequence[Result]
+    inputs: list[InputCell] = field(default_factory=list)
+    fixed: list[SheetRow] = field(
+        default_factory=list
+    )  # counts of the structure and constants of the equations
+    derived: list[SheetRow] = field(default_factory=list)
+    named: dict[tuple[int, str], str] = field(
+        default_factory=dict
+    )  # scenario and id of an input -> its name
+    computed: dict[tuple[int, str], Node] = field(
+        default_factory=dict
+    )  # scenario and id of what is computed -> its node
+
+
+def content_of(results: Sequence[Result]) -> Content:
+    """Return the rows of some traced results, what is needed first before what needs it, and rows
+    of one place together.
+    """
+    found = Content(results)
+    leaves: dict[tuple[Any, ...], InputCell] = {}
+    rows: dict[tuple[str, str, str], SheetRow] = {}
+    names: set[str] = set()
+    for at, result in enumerate(results):
+        valued = [
+            node for name, node in result.nodes.items() if result.metrics.get(name) is not None
+        ]
+        for node in split_long_formulas(ordered(valued)):
+            if (given := node.given) is not None:
+                key = (
+                    node.id,
+                    node.value,
+                    node.unit,
+                    node.shown,
+                    node.source,
+                    given.low,
+                    given.high,
+                    given.where,
+                )  # alike where read alike
+                if key not in leaves:
+                    leaves[key] = InputCell(excel_name(node.id, names), node, given, [])
+                leaves[key].scenarios.append(at)
+                found.named[at, node.id] = leaves[key].name
+            else:
+                kind = node.formula.name if node.formula else node.operation or ""
+                rows.setdefault((node.id, node.unit, kind), SheetRow(node)).nodes[at] = node
+    found.inputs = sorted(leaves.values(), key=lambda leaf: (leaf.node.id, leaf.scenarios))
+    places = {
+        place: position
+        for position, place in enumerate(dict.fromkeys(row.scope_path for row in rows.values()))
+    }
+    together = sorted(rows.values(), key=lambda row: places[row.scope_path])
+    found.fixed = [row for row in together if row.node.is_leaf]
+    found.derived = [row for row in together if not row.node.is_leaf]
+    found.computed = {
+        (at, row.node.id): node for row in found.derived for at, node in row.nodes.items()
+    }
+    return found
+
+
+def excel_name(text: str, taken: set[str]) -> str:
+    """Return a defined name for an id that no other has, whatever the case of its letters:
+    `site_electricity_price`.
+    """
+    wanted = "".join(mark if mark.isascii() and mark.isalnum() else "_" for mark in text)
+    if (
+        "_" not in wanted or not wanted[0].isalpha()
+    ):  # without a line it could be the name of a cell
+        wanted = f"input_{wanted}"
+    name, number = wanted, 1
+    while name.lower() in taken:
+        number += 1
+        name = f"{wanted}_{number}"
+    taken.add(name.lower())
+    return name
+
+
+def split_long_formulas(nodes: Iterable[Node]) -> Iterator[Node]:
+    """Yield nodes with a gathering of more terms than a formula may have as one of parts, each a
+    node of its own before it.
+    """
+    for node in nodes:
+        if node.operation is None or len(node.inputs) <= SPLIT:
+            yield node
+            continue
+        whole = aggregate_node(node, node.id, node.inputs)
+        while len(whole.inputs) > SPLIT:
+            level = f"{whole.id}-part-{len(whole.inputs)}"
+            parts = [
+                aggregate_node(node, f"{level}-{at // SPLIT + 1}", whole.inputs[at : at + SPLIT])
+                for at in range(0, len(whole.inputs), SPLIT)
+            ]
+            yield from parts
+            whole.inputs = [(part.name, part) for part in parts]
+        yield whole
+
+
+def aggregate_node(node: Node, name: str, inputs: list[tuple[str, Node]]) -> Node:
+    """Return the gathering of a node over some of its terms."""
+    from tco.core.formula import greatest, least, total
+
+    made = Node(name.rpartition("/")[2], None, node.unit, node.source)
+    made.id, made.operation, made.path, made.inputs = name, node.operation, node.path, list(inputs)
+    gather = {"total": total, "least": least, "greatest": greatest}[str(node.operation)]
+    made.value = gather(name, [inner.value for _, inner in inputs])
+    return made

@@ -1,0 +1,80 @@
+"""The sheet of inputs: every number somebody may change, in its own unit, and beside it in the unit
+the formulas take, under its name.
+"""
+
+from __future__ import annotations
+
+from tco.core.units import convert
+from tco.report.cells import input_sort_key, own_unit
+from tco.report.workbook.cells import InputCell
+from tco.report.workbook.sheets import Workbook, number_format
+
+SHEET = "Inputs"
+HEADS = (
+    *("input", "value", "unit", "in base units", "base unit", "low", "high", "kind"),
+    *("as of", "source", "own", "decides structure", "read by", "note"),
+)
+WIDTHS = (44, 14, 12, 16, 12, 12, 12, 11, 11, 46, 7, 11, 30, 60)
+TOP = 2  # rows above the head
+VALUE, BASE, LOW, HIGH = 1, 3, 5, 6  # columns
+
+
+def write_inputs_sheet(book: Workbook) -> None:
+    """Write the inputs, those of the site and the terms first."""
+    sheet = book.sheets[SHEET]
+    said = (
+        "Change a coloured value: everything else follows. Orange values are your own. low and "
+        "high are the P5 and P95 of belief."
+    )
+    book.title(SHEET, "Inputs", said)
+    book.head(SHEET, TOP, HEADS, (VALUE, BASE, LOW, HIGH), WIDTHS)
+    leaves = sorted(book.content.inputs, key=lambda leaf: input_sort_key(leaf.node.id))
+    for row, leaf in enumerate(leaves, TOP + 1):
+        write_row(book, row, leaf)
+    last = TOP + len(leaves)
+    sheet.autofilter(TOP, 0, last, len(HEADS) - 1)
+    sheet.set_row(TOP, 30)
+    book.page(SHEET, last, len(HEADS) - 2, TOP + 1, 1)
+
+
+def write_row(book: Workbook, row: int, leaf: InputCell) -> None:
+    """Write one input."""
+    node, given = leaf.node, leaf.given
+    value, name, factor = own_unit(node)
+    book.text(SHEET, row, 0, node.id)
+    book.number(
+        SHEET,
+        row,
+        VALUE,
+        value,
+        "own" if given.overlay else "input",
+        number_format(name, value) if value else "0",
+    )
+    book.text(SHEET, row, 2, name, "weak")
+    formula = f"=B{row + 1}" + ("" if factor == 1 else f"*{factor!r}".upper())
+    book.live(SHEET, row, BASE, formula, node.value, "number", number_format(node.unit, node.value))
+    book.workbook.define_name(leaf.name, f"={SHEET}!$D${row + 1}")
+    book.text(SHEET, row, 4, node.unit, "weak")
+    for column, bound in ((LOW, given.low), (HIGH, given.high)):
+        if bound is not None:
+            own = convert(bound, node.unit, name)
+            book.number(SHEET, row, column, own, "weak-number", number_format(name, own))
+    read_by = [book.results[at].scenario for at in leaf.scenarios]
+    held = any(
+        node.id in structure.readings
+        for at in leaf.scenarios
+        if (structure := book.results[at].structure)
+    )  # decided what exists, too
+    texts = (
+        given.kind,
+        given.as_of,
+        book.catalogue.source_title(given.source),
+        "own" if given.overlay else "",
+        "yes" if held else "",
+    )
+    everybody = len(read_by) == len(book.results)
+    for column, text in enumerate(
+        (*texts, "all" if everybody else ", ".join(read_by), given.note), 7
+    ):
+        if text:
+            book.text(SHEET, row, column, text, "weak")

@@ -1,0 +1,219 @@
+"""The sheets of a workbook while it is written: where every cell of the trace lies in them, and how
+they look.
+
+Colours have a meaning, number formats follow the unit, and pages print.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable, Sequence
+from functools import cache
+from typing import Any
+
+from tco import __version__
+from tco.catalog import Catalogue
+from tco.core.streams import printable_line
+from tco.core.trace import Node
+from tco.report.workbook import excel
+from tco.report.workbook.cells import Content, SheetRow
+from tco.scenario.result import Result
+
+SHEETS = ("Summary", "Inputs", "BOM", "Cost", "Performance", "Structure", "Sources", "Read me")
+INK, PAPER, LINE, GREY = "#1F2A44", "#FFFFFF", "#C9CED8", "#6B7280"
+INPUT, OWN, FIXED = "#FFF9DB", "#FFD9B3", "#EEF0F4"
+LOOKS: dict[str, dict[str, Any]] = {
+    "title": {"bold": True, "font_size": 16, "font_color": INK},
+    "subtitle": {"font_color": GREY, "italic": True},
+    "section": {"bold": True, "font_size": 12, "font_color": INK, "bottom": 2, "bottom_color": INK},
+    "head": {
+        "bold": True,
+        "font_color": PAPER,
+        "bg_color": INK,
+        "text_wrap": True,
+        "valign": "vcenter",
+        "align": "right",
+    },
+    "head-text": {
+        "bold": True,
+        "font_color": PAPER,
+        "bg_color": INK,
+        "text_wrap": True,
+        "valign": "vcenter",
+        "align": "left",
+    },
+    "text": {},
+    "wrapped": {"text_wrap": True, "valign": "top"},
+    "strong": {"bold": True},
+    "weak": {"font_color": GREY, "indent": 1},
+    "number": {},
+    "weak-number": {"font_color": GREY},
+    "total": {"bold": True, "top": 1},
+    "input": {
+        "font_color": "#0000C0",
+        "bg_color": INPUT,
+        "border": 1,
+        "border_color": LINE,
+        "locked": False,
+    },
+    "own": {
+        "font_color": "#0000C0",
+        "bg_color": OWN,
+        "bold": True,
+        "border": 1,
+        "border_color": LINE,
+        "locked": False,
+    },
+    "fixed": {"bg_color": FIXED},
+    "fixed-text": {"bg_color": FIXED, "align": "right", "valign": "top", "text_wrap": True},
+}
+
+
+def number_format(unit: str, *values: float) -> str:
+    """Return how some numbers of a unit are written together: money with cents or whole dollars,
+    counts whole, the rest by size of the largest.
+    """
+    size = max((abs(float(value)) for value in values), default=0.0)
+    money = unit.startswith("USD")
+    if size and (size < 1e-3 or (size >= 1e7 and not money)):
+        return "0.000E+00"
+    if money:
+        return "#,##0" if size >= 1000 else "#,##0.00" if size >= 10 else "0.0000"
+    if all(float(value).is_integer() for value in values):
+        return "#,##0"
+    return "#,##0.0" if size >= 100 else "0.00" if size >= 10 else "0.0000"
+
+
+@cache
+def sheet_class() -> Any:
+    """Return the class of sheets: one that takes formulas as they are, since a search of each for
+    newer functions is a third of the time.
+    """
+    from xlsxwriter.worksheet import Worksheet
+
+    class Sheet(Worksheet):  # type: ignore[misc]
+        def _prepare_formula(self, formula: str, *_: Any, **__: Any) -> str:
+            return formula.removeprefix("=")
+
+    return Sheet
+
+
+class Workbook:
+    """A workbook while it is written."""
+
+    def __init__(
+        self, workbook: Any, content: Content, catalogue: Catalogue, baseline: str, command: str
+    ) -> None:
+        self.workbook, self.content, self.catalogue = workbook, content, catalogue
+        self.baseline, self.command = baseline, command
+        self.looks = cache(
+            lambda look, numbers="": workbook.add_format(
+                LOOKS[look] | ({"num_format": numbers} if numbers else {})
+            )
+        )  # each made once
+        self.sheets = {name: workbook.add_worksheet(name, sheet_class()) for name in SHEETS}
+        self.where: dict[
+            tuple[int, str], tuple[str, int, int]
+        ] = {}  # scenario and cell -> sheet, row, column
+        self.grids: dict[
+            str, tuple[int, Sequence[SheetRow]]
+        ] = {}  # sheet -> the row of its head, and what stands below
+        self.footer = f"tco {__version__}, data {self.catalogue.hash()}"
+
+    @property
+    def results(self) -> Sequence[Result]:
+        """The scenarios, in the order of their columns."""
+        return self.content.results
+
+    def reference(self, scenario: int, name: str, sheet: str) -> str:
+        """Return what a formula on some sheet calls a cell of a scenario: a defined name for an
+        input, else its address.
+        """
+        from xlsxwriter.utility import xl_rowcol_to_cell
+
+        if (scenario, name) in self.content.named:
+            return self.content.named[scenario, name]
+        there, row, column = self.where[scenario, name]
+        address: str = xl_rowcol_to_cell(row, column)
+        return address if there == sheet else f"{there}!{address}"
+
+    def has(self, scenario: int, name: str) -> bool:
+        """Say whether a cell of a scenario stands somewhere."""
+        return (scenario, name) in self.content.named or (scenario, name) in self.where
+
+    def formula(self, scenario: int, node: Node, sheet: str) -> str:
+        """Return the formula of a node: one call of a formula, or one gathering."""
+        cells = [(name, self.reference(scenario, inner.id, sheet)) for name, inner in node.inputs]
+        if node.formula is not None:
+            return excel.formula_call(node.formula, dict(cells))
+        return excel.aggregate_formula(str(node.operation), [cell for _, cell in cells])
+
+    def text(self, sheet: str, row: int, column: int, text: Any, look: str = "text") -> None:
+        """Write a text, which no spreadsheet takes for a formula."""
+        self.sheets[sheet].write_string(row, column, printable_line(str(text)), self.looks(look))
+
+    def number(
+        self, sheet: str, row: int, column: int, value: Any, look: str = "number", numbers: str = ""
+    ) -> None:
+        """Write a number as it is."""
+        self.sheets[sheet].write_number(row, column, float(value), self.looks(look, numbers))
+
+    def live(
+        self,
+        sheet: str,
+        row: int,
+        column: int,
+        formula: str,
+        value: Any,
+        look: str = "number",
+        numbers: str = "",
+    ) -> None:
+        """Write a formula, and beside it what it comes to now."""
+        self.sheets[sheet].write_formula(
+            row, column, formula, self.looks(look, numbers), float(value)
+        )
+
+    def title(self, sheet: str, *lines: str) -> None:
+        """Write the title of a sheet, and what is said below it."""
+        for row, line in enumerate(lines):
+            self.text(sheet, row, 0, line, "subtitle" if row else "title")
+
+    def head(
+        self,
+        sheet: str,
+        row: int,
+        names: Iterable[str],
+        numbers: Container[int] = (),
+        widths: Sequence[int] = (),
+    ) -> None:
+        """Write the head of a table, that of numbers to the right, and set how wide its columns
+        are.
+        """
+        for column, name in enumerate(names):
+            self.text(sheet, row, column, name, "head" if column in numbers else "head-text")
+        for column, width in enumerate(widths):
+            self.sheets[sheet].set_column(column, column, width)
+
+    def page(
+        self,
+        name: str,
+        last_row: int,
+        last_column: int,
+        head: int,
+        left: int,
+        upright: bool = False,
+    ) -> None:
+        """Set a sheet up for reading and for paper: its head and first columns stay, it is one page
+        wide, and the head is on every page.
+        """
+        sheet = self.sheets[name]
+        sheet.hide_gridlines(2)
+        sheet.freeze_panes(head, left)
+        if not upright:
+            sheet.set_landscape()
+        sheet.set_paper(9)
+        sheet.fit_to_pages(1, 0)
+        sheet.set_margins(left=0.4, right=0.4, top=0.5, bottom=0.6)
+        sheet.print_area(0, 0, last_row, last_column)
+        if head:
+            sheet.repeat_rows(0, head - 1)
+        sheet.set_footer(f"&L{self.footer}&C&A&R&P / &N")

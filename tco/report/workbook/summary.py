@@ -1,0 +1,240 @@
+"""The first sheet: scenarios side by side, where the money goes, and every metric under its name."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tco.core.formula import REGISTRY
+from tco.report.assumptions import SHOWN, premise_lines, workload_title
+from tco.report.cells import GROSS, GROSS_HOUR, HOUR, RATIOS, TOKENS, cost_behind
+from tco.report.workbook import excel
+from tco.report.workbook.cells import SPLIT
+from tco.report.workbook.sheets import Workbook, number_format
+from tco.scenario.metrics import METRICS, gross_token_cost, perf_per_tco
+
+SHEET = "Summary"
+VALUES = 2  # first column of values, after label and unit
+CHART_ROWS = 18
+COLOURS = (
+    "#1F2A44",
+    "#2F6DB5",
+    "#5BA3CF",
+    "#9CC9E0",
+    "#E0A458",
+    "#C8553D",
+    "#6B9080",
+    "#8E7DBE",
+    "#4D4D4D",
+)  # told apart without red and green
+
+
+class SummaryTable:
+    """Where the metrics stand: the name of each and its row."""
+
+    def __init__(self, book: Workbook, top: int) -> None:
+        have = [
+            name
+            for name in METRICS
+            if any(result.metrics.get(name) is not None for result in book.results)
+        ]
+        if TOKENS in have:
+            have.insert(have.index(TOKENS) + 1, GROSS)
+        self.top = top
+        self.rows = {name: row for row, name in enumerate(have, top + 1)}
+
+    def cell(self, name: str, scenario: int) -> str:
+        """Return the address of a metric of a scenario."""
+        from xlsxwriter.utility import xl_rowcol_to_cell
+
+        address: str = xl_rowcol_to_cell(self.rows[name], VALUES + scenario)
+        return address
+
+
+def write_summary_sheet(book: Workbook) -> None:
+    """Write the comparison on top, the stack of costs with its chart, and all metrics below."""
+    results = book.results
+    names = [result.scenario for result in results]
+    last = VALUES + len(names) - 1
+    held = (
+        f"Baseline: {book.baseline}. Every figure follows the sheet Inputs; plan and choices "
+        "are held."
+    )
+    above = [
+        workload_title(results),
+        *premise_lines([result for result in results if result.bill]),
+        held,
+    ]
+    book.title(SHEET, "Total cost of ownership", *above)
+    top = len(above) + 1
+    shown = [
+        one for one in SHOWN if any(result.metrics.get(one[0]) is not None for result in results)
+    ]
+    stack = classes_of(book)
+    stack_top = top + len(shown) + 3
+    table = SummaryTable(book, stack_top + (len(stack) + CHART_ROWS + 4 if stack else 0))
+    book.head(SHEET, top, ("", "unit", *names), range(VALUES, VALUES + len(book.results)))
+    for row, (metric, label, unit, size) in enumerate(shown, top + 1):
+        book.text(SHEET, row, 0, label, "strong" if metric in RATIOS else "text")
+        book.text(SHEET, row, 1, unit, "weak")
+        numbers = number_format(
+            unit or METRICS[metric].unit,
+            *(value / size for result in results if (value := result.metrics[metric]) is not None),
+        )
+        for scenario, result in enumerate(results):
+            value = result.metrics[metric]
+            if value is not None:
+                formula = f"={table.cell(metric, scenario)}" + (
+                    f"/{size!r}".upper() if size != 1 else ""
+                )
+                look = "strong" if metric in RATIOS else "number"
+                book.live(SHEET, row, VALUES + scenario, formula, value / size, look, numbers)
+    if stack:
+        write_stack(book, stack_top, stack, table)
+    write_metrics(book, table)
+    book.head(SHEET, top, (), widths=(50, 18, *(20 for _ in names)))
+    book.page(
+        SHEET, table.top + len(table.rows), max(last, VALUES + 3), top + 1, VALUES, upright=True
+    )
+
+
+def classes_of(book: Workbook) -> dict[str, dict[int, list[Any]]]:
+    """Return the lines of the cost a chip-hour of every scenario by class of asset: servers,
+    network, site and so on.
+    """
+    found: dict[str, dict[int, list[Any]]] = {}
+    for scenario, result in enumerate(book.results):
+        for line in result.lines:
+            node = book.content.computed.get((scenario, f"cost/{line.path}/per_chip_hour"))
+            if node is not None:
+                found.setdefault(line.asset, {}).setdefault(scenario, []).append(node)
+    return found
+
+
+def write_stack(
+    book: Workbook, top: int, stack: dict[str, dict[int, list[Any]]], table: SummaryTable
+) -> None:
+    """Write what each class of cost adds to the chip-hour, live, and the chart of it."""
+    names = [result.scenario for result in book.results]
+    book.text(SHEET, top - 1, 0, "Where a chip-hour's cost goes", "section")
+    book.head(
+        SHEET, top, ("class of cost", "unit", *names), range(VALUES, VALUES + len(book.results))
+    )
+    chart = book.workbook.add_chart({"type": "column", "subtype": "stacked"})
+    last = VALUES + len(names) - 1
+    for at, (asset, lines) in enumerate(stack.items()):
+        row = top + 1 + at
+        book.text(SHEET, row, 0, asset)
+        book.text(SHEET, row, 1, "USD/chip/h", "weak")
+        for scenario in range(len(names)):
+            nodes = lines.get(scenario, [])
+            cells = [book.reference(scenario, node.id, SHEET) for node in nodes]
+            sums = [
+                f"SUM({','.join(cells[first : first + SPLIT])})"
+                for first in range(0, len(cells), SPLIT)
+            ]
+            book.live(
+                SHEET,
+                row,
+                VALUES + scenario,
+                f"={'+'.join(sums) or 0}",
+                sum(node.value for node in nodes),
+                "number",
+                "0.0000",
+            )
+        chart.add_series(
+            {
+                "name": [SHEET, row, 0],
+                "categories": [SHEET, top, VALUES, top, last],
+                "values": [SHEET, row, VALUES, row, last],
+                "fill": {"color": COLOURS[at % len(COLOURS)]},
+                "gap": 60,
+            }
+        )
+    total = top + 1 + len(stack)
+    book.text(SHEET, total, 0, "cost a chip-hour, net", "total")
+    book.text(SHEET, total, 1, "USD/chip/h", "total")
+    for scenario, result in enumerate(book.results):
+        if result.metrics[HOUR] is not None:
+            letter = table.cell(HOUR, scenario).rstrip("0123456789")
+            book.live(
+                SHEET,
+                total,
+                VALUES + scenario,
+                f"=SUM({letter}{top + 2}:{letter}{total})",
+                result.metrics[HOUR],
+                "total",
+                "0.0000",
+            )
+    chart.set_title({"name": "Cost a chip-hour by class", "name_font": {"size": 12}})
+    chart.set_y_axis(
+        {
+            "name": "USD/chip/h",
+            "num_format": "0.00",
+            "major_gridlines": {"visible": True, "line": {"color": "#DDDDDD"}},
+        }
+    )
+    chart.set_x_axis({"label_position": "low"})  # rebates lie below the line
+    chart.set_legend({"position": "right"})
+    chart.set_size({"width": 760, "height": 20 * (CHART_ROWS - 1)})
+    book.sheets[SHEET].insert_chart(
+        total + 2,
+        0,
+        chart,
+        {"description": "Stacked columns: cost a chip-hour of every scenario by class of cost"},
+    )
+
+
+def write_metrics(book: Workbook, table: SummaryTable) -> None:
+    """Write every metric under its name, in its own unit."""
+    book.text(SHEET, table.top - 1, 0, "Every metric", "section")
+    book.head(
+        SHEET,
+        table.top,
+        ("metric", "unit", *(result.scenario for result in book.results)),
+        range(VALUES, VALUES + len(book.results)),
+    )
+    base = next(at for at, result in enumerate(book.results) if result.scenario == book.baseline)
+    for name, row in table.rows.items():
+        unit = METRICS[TOKENS if name == GROSS else name].unit
+        book.text(SHEET, row, 0, name)
+        book.text(SHEET, row, 1, unit, "weak")
+        values = [result.metrics.get(name) for result in book.results]
+        if name == GROSS:
+            parts = [
+                [result.metrics[one] for one in (TOKENS, GROSS_HOUR, HOUR)]
+                for result in book.results
+            ]
+            values = [None if None in one else gross_token_cost(*one) for one in parts]
+        numbers = number_format(unit, *(value for value in values if value is not None))
+        for scenario, (result, value) in enumerate(zip(book.results, values, strict=True)):
+            if value is None:
+                continue
+            known = [
+                one
+                for one in table.rows
+                if result.metrics.get(TOKENS if one == GROSS else one) is not None
+            ]
+            if name in RATIOS and (cost := cost_behind(name, known)):
+                formula = registered_formula_call(
+                    perf_per_tco, baseline=table.cell(cost, base), own=table.cell(cost, scenario)
+                )
+            elif name == GROSS:
+                cells = {"net": TOKENS, "gross_hour": GROSS_HOUR, "net_hour": HOUR}
+                formula = registered_formula_call(
+                    gross_token_cost,
+                    **{
+                        parameter: table.cell(metric, scenario)
+                        for parameter, metric in cells.items()
+                    },
+                )
+            elif name in result.nodes:
+                formula = f"={book.reference(scenario, result.nodes[name].id, SHEET)}"
+            else:  # a count of the system
+                book.number(SHEET, row, VALUES + scenario, value, "fixed", numbers)
+                continue
+            book.live(SHEET, row, VALUES + scenario, formula, value, "number", numbers)
+
+
+def registered_formula_call(formula: Any, **cells: str) -> str:
+    """Return one call of a registered formula on cells."""
+    return excel.formula_call(REGISTRY[formula.__name__], cells)

@@ -1,0 +1,292 @@
+"""What moves a metric: how much of its variance each input is for, and which inputs flip the order
+of two scenarios, alone or in pairs.
+
+Sobol indices are those of a function of independent inputs, by Saltelli's design: two samples A and
+B of all inputs, and for each input i the sample A with its column taken from B. First order: S_i =
+mean(f(B) (f(AB_i) - f(A))) / V, with f centred; total: T_i = mean((f(A) - f(AB_i))^2) / 2V, by
+Jansen (Saltelli et al. 2010, doi:10.1016/j.cpc.2009.09.018).
+
+The expected value of finding an input out follows from draws of all inputs: the metric's logarithm
+is fitted by a polynomial in the place of one input; what the fit explains is the first-order share
+of its variance, var(E[log y | x]) / var(log y). Once x is known the expected variance is what is
+left of it (law of total variance), so that the standard deviation narrows by 1 - sqrt(1 - share).
+Inputs that share a cause tell of each other, as they do in the draws.
+
+Of some hundred inputs there are ten thousands of pairs. Were the logarithm of a ratio a sum over
+inputs, a pair would flip the order if what both do alone comes to enough; those near enough are
+looked at, the strongest first, and only what the chain says of them is reported.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tco.comparison.records import Driver
+from tco.sampling.response import CENTRE, three_point_deviates
+from tco.scenario.beliefs import STEPS, Array, Range
+
+DEGREE = 3  # of the polynomial
+FEW = 100  # draws that have the metric; of fewer nothing is said
+
+
+class Indices(NamedTuple):
+    """The indices of an input, or of every one, and the standard error of each."""
+
+    first: Any
+    total: Any
+    first_error: Any
+    total_error: Any
+
+
+def design(count: int, inputs: int, seed: int) -> tuple[Array, Array]:
+    """Return the two samples of the unit cube, rows by inputs, from one scrambled Sobol sequence;
+    `count` is a power of two.
+    """
+    from scipy.stats import qmc  # takes longer to read in than the whole of an answer without it
+
+    both = qmc.Sobol(2 * inputs, seed=seed).random(count)
+    return both[:, :inputs], both[:, inputs:]
+
+
+def indices(function: Callable[[Array], Array], a: Array, b: Array) -> Indices:
+    """Return the indices of a function of rows of inputs, from two samples of them; one that is
+    constant has none.
+    """
+    at_a, at_b = function(a), function(b)
+    both = np.concatenate((at_a, at_b))
+    middle, variance = both.mean(), both.var()
+    first, total = np.empty((2, a.shape[1], len(a)))
+    mixed = a.copy()
+    for column in range(a.shape[1]):
+        mixed[:, column] = b[:, column]
+        at_mixed = function(mixed)
+        mixed[:, column] = a[:, column]
+        first[column] = (at_b - middle) * (at_mixed - at_a)
+        total[column] = (at_a - at_mixed) ** 2 / 2
+    scale = variance or 1.0
+    first, total = first / scale, total / scale
+    return Indices(
+        *(terms.mean(axis=1) for terms in (first, total)),
+        *(terms.std(axis=1) / len(a) ** 0.5 for terms in (first, total)),
+    )
+
+
+# ---------------------------------------------------------------- knowing an input
+def r_squared_adjusted(y: Array, places: Sequence[Array]) -> float:
+    """Return the share of the variance of some numbers that polynomials in the places of some
+    inputs explain together.
+
+    They explain some of what is but chance: what they are expected to is taken off (adjusted R
+    squared).
+    """
+    y = y - y.mean()
+    x = np.stack([place**power for place in places for power in range(1, DEGREE + 1)], axis=1)
+    x -= x.mean(axis=0)
+    left = y - x @ np.linalg.lstsq(x, y, rcond=None)[0]
+    share = 1 - float(left @ left) / float(y @ y) * (len(y) - 1) / (len(y) - 1 - x.shape[1])
+    return float(np.clip(share, 0, 1))
+
+
+def first_order(values: Array, places: Mapping[str, Array]) -> dict[str, float]:
+    """Return the share of each input in the variance of the logarithm of some values, of those
+    there are; nothing where they are too few.
+    """
+    kept = np.isfinite(values)
+    if kept.sum() < FEW or (values[kept] <= 0).any() or np.ptp(values[kept]) == 0:
+        return {}
+    y = np.log(values[kept])
+    return {path: r_squared_adjusted(y, [place[kept]]) for path, place in places.items()}
+
+
+def narrowing(share: float) -> float:
+    """Return by which share the standard deviation narrows once an input of some share of the
+    variance is known.
+    """
+    return float(1 - (1 - share) ** 0.5)
+
+
+def rank_share(values: Array, places: Sequence[Array]) -> float | None:
+    """Return the share of the variance of some values' ranks that goes away once all of some inputs
+    are known; values of no end have a rank too.
+
+    Equal values have the rank in the middle of their places; none where too few have one.
+    """
+    kept = ~np.isnan(values)
+    _, which, many = np.unique(values[kept], return_inverse=True, return_counts=True)
+    if kept.sum() < FEW or len(many) < 2:
+        return None
+    return r_squared_adjusted(
+        (np.cumsum(many) - many / 2)[which.ravel()], [place[kept] for place in places]
+    )
+
+
+NAMED = 3  # inputs an answer names
+FINE = 17  # places from the value to an end, once the order is known to turn between them
+NEAR = 0.5  # of what is needed, that both of a pair do alone: together they may do twice as much
+STILL = 1e-9  # relative change that is none
+MOST = 384  # pairs that are looked at
+Together = Callable[
+    [Mapping[str, Array]], Array
+]  # places of some inputs, moved together -> the ratio there
+
+
+def leading_drivers(
+    ranges: Mapping[str, Range], ratios: Mapping[str, Array], together: Together, count: int = NAMED
+) -> list[Driver]:
+    """Return the inputs that move the performance per cost most, those first at an end of which
+    only one of the two meets the target.
+    """
+    swings = {path: ratio_swing(many) for path, many in ratios.items()}
+    most = sorted(
+        (path for path, swing in swings.items() if swing),
+        key=lambda path: (-abs(swings[path]), path),
+    )[:count]
+    flips = flips_of(ranges, {path: ratios[path] for path in most}, together)
+    return [
+        Driver(
+            path,
+            swings[path] if np.isfinite(swings[path]) else None,
+            flips.get(path),
+            ranges[path].unit,
+            ranges[path].value,
+            ranges[path].shown,
+        )
+        for path in most
+    ]
+
+
+def ratio_swing(ratios: Array) -> float:
+    """Return how far a ratio moves from the low of an input to its high: without end where it is
+    without, or where it is a tie at one of them.
+    """
+    low, high = ratios[[0, -1]]
+    if low == high or (np.isnan(low) and np.isnan(high)):
+        return 0.0
+    return float(high - low) if np.isfinite(high) and np.isfinite(low) else np.inf
+
+
+def flips_of(
+    ranges: Mapping[str, Range], ratios: Mapping[str, Array], together: Together
+) -> dict[str, float]:
+    """Return where the order turns, nearest to its value, of the inputs at whose low or high it is
+    not what it is at their values.
+
+    Between value and end all are looked at closely, in one pass; of an input that decides how many
+    of something there are it turns at the end.
+    """
+    turned = [
+        (path, far)
+        for path, many in ratios.items()
+        for far in (0, -1)
+        if (many[far] > 1) != (many[CENTRE] > 1)
+    ]
+    smooth = [(path, far) for path, far in turned if ranges[path].shape != STEPS]
+    found = [
+        (path, float(three_point_deviates(ranges[path])[far]))
+        for path, far in turned
+        if ranges[path].shape == STEPS
+    ]
+    if smooth:
+        moved = {path: np.full((len(smooth), FINE), ranges[path].home) for path, _ in smooth}
+        for row, (path, far) in enumerate(smooth):
+            moved[path][row] = np.linspace(
+                ranges[path].home, three_point_deviates(ranges[path])[far], FINE
+            )
+        looked = together({path: many.ravel() for path, many in moved.items()}).reshape(
+            len(smooth), FINE
+        )
+        found += [
+            (path, crossing_deviate(moved[path][row], looked[row]))
+            for row, (path, _) in enumerate(smooth)
+        ]
+    nearest = sorted(found, key=lambda one: -abs(one[1] - ranges[one[0]].home))
+    return {path: float(ranges[path].quantile(np.array(place))) for path, place in nearest}
+
+
+def crossing_deviate(places: Array, ratios: Array) -> float:
+    """Return the first place at which a ratio passes one; between two of them its logarithm is
+    taken to be a line.
+    """
+    crossed = (ratios > 1) != (ratios[0] > 1)
+    if not crossed.any():
+        return float(places[-1])
+    first = int(np.argmax(crossed))
+    (low, high), here = places[[first - 1, first]], ratios[[first - 1, first]]
+    if not (np.isfinite(here) & (here > 0)).all():
+        return float((low + high) / 2)
+    above, below = np.log(here)
+    return float(low + above / (above - below) * (high - low))
+
+
+# ---------------------------------------------------------------- pairs
+class Pair(NamedTuple):
+    """Two inputs that flip the order together."""
+
+    paths: tuple[str, str]
+    values: tuple[float, float]  # of both, in their units
+    ratio: float  # there
+
+
+def pairs_that_flip(
+    ranges: Mapping[str, Range], ratios: Mapping[str, Array], together: Together
+) -> list[Pair]:
+    """Return the pairs that flip the order, the farthest across first; `ratios` are those of every
+    input alone at P5, its value and P95.
+
+    An input that decides how many of something there are is left out, since it changes what is
+    held; so are pairs of inputs whose draws are the same, which cannot move apart.
+    """
+    centre = next(iter(ratios.values()))[CENTRE]
+    if not np.isfinite(centre) or centre in (0, 1):
+        return []
+    side = 1.0 if centre > 1 else -1.0
+    gains, far = {}, {}
+    for path, many in ratios.items():
+        known = np.isfinite(many) & (many > 0)
+        if ranges[path].steps or ((many[[0, -1]] > 1) != (centre > 1)).any():
+            continue
+        gain = np.where(known, side * np.log(centre / np.where(known, many, centre)), -np.inf)
+        if gain.max() > STILL:
+            far[path] = float(three_point_deviates(ranges[path])[gain.argmax()])
+            gains[path] = float(gain.max())
+    names = sorted(gains, key=lambda path: (-gains[path], path))
+    pairs = near_enough(
+        ranges, names, np.array([gains[path] for path in names]), side * float(np.log(centre))
+    )
+    if not pairs:
+        return []
+    moved = {
+        path: np.full(len(pairs), ranges[path].home)
+        for path in dict.fromkeys(path for pair in pairs for path in pair)
+    }
+    for at, pair in enumerate(pairs):
+        for path in pair:
+            moved[path][at] = far[path]
+    found = [
+        Pair(
+            pair,
+            (
+                float(ranges[pair[0]].quantile(np.array(far[pair[0]]))),
+                float(ranges[pair[1]].quantile(np.array(far[pair[1]]))),
+            ),
+            float(ratio),
+        )
+        for pair, ratio in zip(pairs, together(moved), strict=True)
+        if np.isfinite(ratio) and (ratio > 1) != (centre > 1)
+    ]
+    return sorted(found, key=lambda one: (side * one.ratio, one.paths))
+
+
+def near_enough(
+    ranges: Mapping[str, Range], names: list[str], gains: Array, needed: float
+) -> list[tuple[str, str]]:
+    """Return the pairs whose gains come near to what is needed, those that gain most first."""
+    one, other = np.triu_indices(len(names), 1)
+    both = gains[one] + gains[other]
+    order = np.argsort(-both, kind="stable")
+    order = order[both[order] >= NEAR * needed]
+    pairs = ((names[one[at]], names[other[at]]) for at in order)
+    return [pair for pair in pairs if ranges[pair[0]].leader != ranges[pair[1]].leader][:MOST]

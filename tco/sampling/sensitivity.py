@@ -1,0 +1,319 @@
+"""What drives a metric: every input at both ends of its range (a tornado), what knowing it is
+worth, what flips the order, and Sobol indices.
+
+Every point chooses its plan anew, as the draws of `uncertainty` and `compare` do; where none meets
+the target the metric has no value there. Or the plan and all else that was decided are held, and
+the batch is solved for the target. Sobol indices are of one plan with its batch, so that every row
+of their samples has a value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tco.core.errors import DataError, UsageError
+from tco.core.formula import finite
+from tco.core.notebook_display import Shown
+from tco.core.provenance import SOURCED, Input
+from tco.evaluation.evaluation import Evaluation, own_and_baseline
+from tco.sampling.drivers import (
+    Indices,
+    Pair,
+    design,
+    first_order,
+    flips_of,
+    indices,
+    narrowing,
+    pairs_that_flip,
+)
+from tco.sampling.response import Quantity, decides, ended, response_of
+from tco.scenario.beliefs import Array, Dice, belief_of, beliefs_of
+from tco.scenario.evaluate_samples import CELLS
+from tco.scenario.metrics import AGAINST_BASELINE
+
+DRAWS = 2048  # from which the worth of knowing an input is told
+ROUNDING = 1e-12  # a relative change that is none
+WORTH = 3  # inputs that are named as worth finding out
+
+
+class Swing(NamedTuple):
+    """An input, and the metric at both ends of its range; none where it has no value or no end
+    there.
+    """
+
+    given: Input
+    at_low: float | None
+    at_high: float | None
+    meets_low: bool  # the target
+    meets_high: bool
+    swing: (
+        float | None
+    )  # from the low end to the high one; none where there is a value at one of them only
+    flips_at: float | None = None  # where a ratio passes one, nearest to the input's value
+
+
+@dataclass(repr=False)
+class Sensitivity(Shown):
+    """What drives a metric of a scenario: what every input does to it, the strongest first."""
+
+    metric: str
+    sides: Sequence[Evaluation]
+    hold: bool
+    centre: float | None  # none where it misses the target
+    swings: list[Swing]
+    drivers: dict[str, Indices]  # by path; empty where indices were not asked for
+    known: dict[
+        str, float
+    ]  # by path, the share of the variance over draws that knowing an input takes away; empty where nothing is drawn
+    pairs: (
+        list[Pair] | None
+    )  # that flip the order though neither does alone; none where there is no order
+
+    @property
+    def line(self) -> str:
+        """The metric, and what moves it most."""
+        return (
+            f"{self.metric} of {self.sides[0].name}: "
+            f"{', '.join(one.given.path for one in self.swings[:3])} move it most"
+        )
+
+    def to_frame(self) -> Any:
+        """Return a row for each input, with the metric at both ends of its range."""
+        import pandas as pd
+
+        rows = [
+            (
+                one.given.path,
+                one.given.low,
+                one.given.high,
+                one.given.unit,
+                one.at_low,
+                one.at_high,
+                one.swing,
+                one.flips_at,
+            )
+            for one in self.swings
+        ]
+        frame = pd.DataFrame(
+            rows,
+            columns=[
+                "path",
+                "low",
+                "high",
+                "unit",
+                "metric_low",
+                "metric_high",
+                "swing",
+                "flips_at",
+            ],
+        )
+        return frame.assign(**self.sides[0].result.context, metric=self.metric)
+
+    def table(self) -> Any:
+        """Return the inputs without what all of them are of."""
+        return self.to_frame().iloc[:, :8]
+
+    @property
+    def variance(self) -> float:
+        """The squares of all swings together: were the metric a sum, a measure of its variance."""
+        return sum((one.swing or 0.0) ** 2 for one in self.swings)
+
+    def share(self, one: Swing) -> float | None:
+        """Return how much of the variance an input is for: over draws of all, or what the squares
+        of the swings make of it.
+        """
+        if self.known:
+            return self.known.get(one.given.path, 0.0)
+        return None if one.swing is None else one.swing**2 / (self.variance or 1.0)
+
+    @property
+    def worth(self) -> list[Swing]:
+        """The inputs that nobody states and that narrow the range most once they are known: what is
+        worth finding out.
+        """
+        guessed = [one for one in self.swings if one.given.kind not in SOURCED and one.swing != 0]
+        return sorted(
+            guessed, key=lambda one: -(1.0 if (share := self.share(one)) is None else share)
+        )[:WORTH]
+
+    def narrows(self, one: Swing) -> float | None:
+        """Return by which share the range of the metric narrows once an input is known."""
+        share = self.share(one)
+        return None if share is None else narrowing(min(max(share, 0.0), 1.0))
+
+    @property
+    def flips(self) -> list[Swing]:
+        """The inputs that flip the order alone, the strongest first."""
+        return [one for one in self.swings if one.flips_at is not None]
+
+    def groups(self, name: Callable[[Input], str]) -> dict[str, float]:
+        """Return the share of the squares of all swings by some name of an input, the largest
+        first.
+        """
+        found: dict[str, float] = {}
+        for one in self.swings:
+            if one.swing:
+                found[name(one.given)] = (
+                    found.get(name(one.given), 0.0) + one.swing**2 / self.variance
+                )
+        return dict(sorted(found.items(), key=lambda item: -item[1]))
+
+
+@finite
+def sensitivity(
+    scenario: str,
+    metric: str,
+    data: Path | None = None,
+    set: Mapping[str, str] | None = None,  # noqa: A002 - as in `evaluate`
+    variant: Mapping[str, str] | None = None,
+    *,
+    baseline: str | None = None,
+    hold: bool = False,
+    sobol: int | None = None,
+    seed: int = 0,
+) -> Sensitivity:
+    """Return what drives a metric of a scenario; `sobol` is the size of a sample, a power of two,
+    from which Sobol indices are taken.
+
+    >>> found = sensitivity("gb200-nvl72", "tco_usd_per_chip_hour")
+    >>> found.swings[0].given.path
+    'terms.life'
+    """
+    if sobol is not None and not hold:
+        raise UsageError(
+            "Sobol indices are those of one plan, and a sample of them chooses none: ask for them "
+            "with the plan held (--hold)"
+        )
+    read, sides = own_and_baseline(scenario, metric, data, set or {}, variant or {}, baseline)
+    if hold:
+        for side in sides:
+            side.metric(read)  # says why there is no plan to hold
+    ranged = {
+        path: side.result.inputs[path]
+        for side in reversed(sides)
+        for path in beliefs_of(side.result)
+    }
+    if not ranged:
+        raise DataError(f"{scenario}: none of its inputs has a range")
+    own, *other = (response_of(side, hold) for side in sides)
+    quantity = Quantity(
+        read, own, other[0] if other else None, Dice(sides[0].catalogue, seed, 0, DRAWS)
+    )
+    ways = quantity.one_at_a_time_values()
+    if not any(np.isfinite(way).any() for way in ways.values()):
+        sides[0].metric(read)  # says why
+    flips, pairs, ratio = {}, None, metric in AGAINST_BASELINE
+    if ratio:
+        flips, pairs = (
+            flips_of(quantity.ranges, ways, quantity.together),
+            pairs_that_flip(quantity.ranges, ways, quantity.together),
+        )
+    swings = sorted(
+        (input_swing(ranged[path], way, ratio, flips.get(path)) for path, way in ways.items()),
+        key=rank,
+    )
+    drivers = sobol_indices_by_input(quantity, sides, swings, sobol, seed) if sobol else {}
+    centre = quantity.over(
+        [
+            np.array([np.nan if (value := side.result.metrics[read]) is None else value])
+            for side in sides
+        ]
+    )
+    return Sensitivity(
+        metric,
+        sides,
+        hold,
+        ended(float(centre[0])),
+        swings,
+        drivers,
+        variance_shares(quantity),
+        pairs,
+    )
+
+
+def variance_shares(quantity: Quantity) -> dict[str, float]:
+    """Return the share of the metric's variance over the draws that have it which knowing each
+    input takes away.
+    """
+    found = quantity.drawn()
+    known = found if quantity.baseline is None else np.where(found > 0, found, np.nan)
+    return first_order(
+        known,
+        {path: quantity.dice.correlated_deviates(one) for path, one in quantity.ranges.items()},
+    )
+
+
+def rank(one: Swing) -> tuple[float, str]:
+    """Return what swings are ordered by: the largest first, before them those with an end that has
+    no value.
+    """
+    return -np.inf if one.swing is None else -abs(one.swing), one.given.path
+
+
+def input_swing(given: Input, way: Array, ratio: bool, flips_at: float | None) -> Swing:
+    """Return the swing of an input from what the metric is at its low, its value and its high; one
+    that is but rounding is none.
+    """
+    low, centre, high = map(float, way)
+    if low == high or abs(high - low) <= ROUNDING * abs(centre):
+        high = low
+    still = low == high or bool(np.isnan(way).all())
+    swing = 0.0 if still else ended(high - low)
+    meets = [not np.isnan(end) and not (ratio and end == 0) for end in (low, high)]
+    return Swing(given, ended(low), ended(high), meets[0], meets[1], swing, flips_at)
+
+
+# ---------------------------------------------------------------- all together
+def sobol_indices_by_input(
+    quantity: Quantity, sides: Sequence[Evaluation], swings: Sequence[Swing], count: int, seed: int
+) -> dict[str, Indices]:
+    """Return the Sobol indices of the inputs that move a metric, all others at their values, on
+    plans that are held with their batches.
+    """
+    if count & (count - 1) or not 2 <= count <= CELLS:
+        raise UsageError(f"{count} samples: expected a power of two up to {CELLS}")
+    moving = [
+        one.given
+        for one in swings
+        if one.swing != 0 and not any(decides(side, one.given.path) for side in sides)
+    ]
+    if not moving:
+        return {}
+    a, b = (
+        np.column_stack([input_quantiles(one, part[:, at]) for at, one in enumerate(moving)])
+        for part in design(count, len(moving), seed)
+    )
+
+    def function(rows: Array) -> Array:
+        found = []
+        for side, response in zip(sides, quantity.sides, strict=True):
+            known = {
+                one.path: (rows[:, at], one.unit)
+                for at, one in enumerate(moving)
+                if one.path in side.result.inputs
+            }
+            found.append(
+                np.asarray(response.evaluate_at(known, solve=False).metrics[quantity.metric])
+                if known
+                else np.full(count, side.metric(quantity.metric))
+            )
+        return quantity.over(found)
+
+    found = indices(function, a, b)
+    return {
+        one.path: Indices(*(float(part[at]) for part in found)) for at, one in enumerate(moving)
+    }
+
+
+def input_quantiles(given: Input, places: Array) -> Array:
+    """Return an input at quantiles: its value at one half, low and high at 5 % and 95 %, normal in
+    its logarithm where all are above zero.
+    """
+    from scipy.special import ndtri
+
+    return belief_of(given).quantile(ndtri(places))

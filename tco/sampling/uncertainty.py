@@ -1,0 +1,379 @@
+"""How sure the metrics of a scenario are: every input with a range is drawn, all together, and each
+draw chooses its plan anew.
+
+Scenarios share the draws of what they share, so that what moves both alike cancels in their ratio.
+A draw in which no plan meets the target serves nobody. It lies beyond the worse end of every metric
+of the work: a percentile among such draws has no value. Performance per cost is zero there, without
+end where only the baseline misses, and a tie where both do, which is counted apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from tco.comparison.records import compare_results
+from tco.compile.execute import fork_map
+from tco.core.errors import DataError
+from tco.core.formula import finite
+from tco.core.notebook_display import Shown
+from tco.core.numeric_environment import arithmetic
+from tco.evaluation.evaluation import Evaluation, evaluate_each
+from tco.sampling.response import Response, drawable, ratios
+from tco.scenario.beliefs import Array, Dice, Range, beliefs_of
+from tco.scenario.evaluate import costs_of_work
+from tco.scenario.evaluate_samples import CELLS, Draws
+from tco.scenario.metrics import METRICS, MORE_IS_BETTER, PERFORMANCE, RATIOS, priced_by
+from tco.scenario.result import why_incomparable
+
+if TYPE_CHECKING:
+    from tco.evaluation.workers import Figures, Piece, Progress
+
+PERCENTILES = {"p5": 5.0, "p10": 10.0, "p50": 50.0, "p90": 90.0, "p95": 95.0}
+COST = "usd_per_million_output_tokens"
+SAMPLES, MOST = 10_000, 10_000_000
+FEW = 4  # draws by which one arithmetic is held against another
+BLOCK = CELLS  # draws that are evaluated together, however many there are and whoever makes them
+
+
+class Sample(NamedTuple):
+    """The draws of a scenario, and of the baseline it is held against."""
+
+    metrics: dict[
+        str, Array
+    ]  # those it has; nan where a draw does not meet the target, of a ratio where neither does
+    meets: Array
+    both: Array | None = (
+        None  # whether the baseline does too; none where there is none, or nothing to compare
+    )
+    ties: Array | None = None  # whether neither does
+
+    @property
+    def better(self) -> Array | None:
+        """Whether it costs less a token than the baseline; where neither meets the target it does
+        not.
+        """
+        return None if self.ties is None else self.metrics["perf_per_tco_vs_baseline"] > 1
+
+
+@dataclass(repr=False)
+class Uncertainty(Shown):
+    """What the ranges of a scenario's inputs make of its metrics: what was drawn, and what became
+    of it.
+    """
+
+    asked: Evaluation
+    baseline: Evaluation | None
+    seed: int
+    drawn: dict[str, Range]  # the inputs of either
+    sample: Sample
+    made_with: frozenset[str]  # every arithmetic that has made draws
+    hold: bool
+    held: list[
+        str
+    ]  # inputs with a range that stay as they are, since the structure they decide is held
+
+    @property
+    def line(self) -> str:
+        """The scenario, how many draws there are, and the chance to beat the baseline."""
+        better, against = self.sample.better, self.baseline
+        chance = (
+            ""
+            if better is None or against is None
+            else f", {better.mean():.0%} beat {against.name}"
+        )
+        return (
+            f"{self.asked.name}: {len(self.sample.meets):,} draws of {len(self.drawn)} "
+            f"inputs{chance}"
+        )
+
+    def table(self) -> Any:
+        """Return the percentiles of each metric."""
+        import pandas as pd
+
+        return (
+            pd.DataFrame(self.sample.metrics)
+            .quantile([0.05, 0.1, 0.5, 0.9, 0.95])
+            .T.rename(columns=lambda share: f"p{share * 100:g}")
+        )
+
+    def to_frame(self) -> Any:
+        """Return every draw of every metric as a pandas data frame, and in each row what it is of."""
+        import pandas as pd
+
+        return pd.DataFrame(self.sample.metrics | {"meets_the_target": self.sample.meets}).assign(
+            **self.asked.result.context
+        )
+
+
+@finite
+def uncertainty(
+    scenario: str | Path,
+    baseline: str | Path | None = None,
+    samples: int = SAMPLES,
+    seed: int = 0,
+    hold: bool = False,
+    set: Mapping[str, str] | None = None,  # noqa: A002
+    data: Path | None = None,
+    *,
+    workers: int | None = None,
+    cluster: str | None = None,
+    tell: Callable[[Progress], None] | None = None,
+) -> Uncertainty:
+    """Draw every input with a range, and return what becomes of each metric on the best plan of
+    each draw; with `hold` on that of the point.
+
+    A draw rests on the seed, its number and its block alone: blocks made by so many `workers` of
+    this machine, or by those of a Dask `cluster` (`tcp://host:8786`), are the same to the byte as
+    those made here where numpy and its instructions are, else to 1e-9. `tell` is called after each
+    with how far it is.
+
+    >>> found = uncertainty("gb200-nvl72", samples=200)
+    >>> hour = draw_statistics("tco_usd_per_chip_hour", found.sample.metrics["tco_usd_per_chip_hour"])
+    >>> hour["p10"] < hour["p50"] < hour["p90"]
+    True
+    """
+    if samples < 2:
+        raise DataError(f"{samples} draws tell nothing of a range, expected 2 or more")
+    if samples > MOST:
+        raise DataError(
+            f"{samples:,} draws are more than the {MOST:,} that are kept at once; a study with "
+            "[draw] writes them to files: tco sweep"
+        )
+    if not 0 <= seed < 2**64:
+        raise DataError(f"seed {seed} is none, expected a whole number from 0 to 2^64 - 1")
+    names = [scenario] if baseline in (None, scenario) else [scenario, str(baseline)]
+    asked = evaluate_each(names, data, dict(set or {}))
+    if baseline is not None:
+        results = compare_results([one.result for one in asked], asked[-1].result.scenario).results
+        asked = [one._replace(result=result) for one, result in zip(asked, results, strict=True)]
+    own, other = asked[0], None if baseline is None else asked[-1]
+    sides = {one.name: drawable(one, hold) for one in asked}
+    alike = (
+        None if other is None or why_incomparable(own.result, other.result) else sides[other.name]
+    )
+    parts, kinds = sample_in_blocks(
+        Experiment(sides[own.name], alike, seed, samples), workers, cluster, tell
+    )
+    ranges = {path: found for one in sides.values() for path, found in one.ranges.items()}
+    held = sorted({path for one in asked for path in beliefs_of(one.result)} - ranges.keys())
+    return Uncertainty(
+        own, other, seed, dict(sorted(ranges.items())), joint(parts), kinds, hold, held
+    )
+
+
+# ---------------------------------------------------------------- blocks of draws
+class Experiment(NamedTuple):
+    """All that the draws of a study follow from, beside their number; what is in the same block of
+    them is evaluated together.
+    """
+
+    own: Response
+    baseline: Response | None
+    seed: int
+    samples: int
+
+    def figures(self) -> Figures:
+        """Return the metrics of the first few draws."""
+        few = self._replace(samples=FEW).block(0)
+        return tuple(
+            float(value) for many in few.metrics.values() for value in np.broadcast_to(many, FEW)
+        )
+
+    def block(self, number: int) -> Sample:
+        """Draw the scenario and its baseline with the same dice."""
+        start = number * BLOCK
+        dice = Dice(self.own.catalogue, self.seed, start, min(start + BLOCK, self.samples))
+        sides = (
+            [self.own]
+            if self.baseline is None or self.baseline is self.own
+            else [self.own, self.baseline]
+        )
+        found = dict(fork_map(lambda one: one.drawn(dice), sides))
+        return sample_of(found[0], None if self.baseline is None else found[len(sides) - 1])
+
+
+def sample_in_blocks(
+    asked: Experiment,
+    workers: int | None,
+    cluster: str | None,
+    tell: Callable[[Progress], None] | None,
+) -> tuple[list[Sample], frozenset[str]]:
+    """Return the draws of a study block by block, whoever makes them, and every arithmetic that
+    did.
+    """
+    from tco.evaluation.workers import Piece, Progress, done_by, folders_of, ground_on
+
+    count = -(-asked.samples // BLOCK)
+    catalogues = [one.catalogue for one in (asked.own, asked.baseline) if one is not None]
+    found: dict[int, Sample] = {}
+    kinds = set()
+    progress = Progress(asked.samples, 0, 0, count, 0)
+    folders = tuple(map(folders_of, catalogues))
+    pieces: Iterator[Piece]
+    if workers is None and cluster is None:
+        pieces = (
+            Piece(number, sample, arithmetic())
+            for number, sample in fork_map(asked.block, range(count))
+        )
+    else:
+        pieces = done_by(
+            workers, cluster, lambda: ground_on(folders), asked.figures, asked.block, range(count)
+        )
+    for number, sample, by in pieces:
+        found[number] = sample
+        kinds.add(by)
+        progress = progress._replace(
+            made=progress.made + len(sample.meets), finished=progress.finished + 1
+        )
+        if tell is not None:
+            tell(progress)
+    return [found[number] for number in range(count)], frozenset(kinds)
+
+
+def sample_of(own: Draws, baseline: Draws | None) -> Sample:
+    """Return the draws of a scenario, held against those of a baseline."""
+    found = {
+        name: np.where(own.meets, many, np.nan) if name in PERFORMANCE else many
+        for name in METRICS
+        if (many := own.metrics[name]) is not None and name not in RATIOS
+    }
+    if baseline is None or priced_by(own.metrics) is None or priced_by(baseline.metrics) is None:
+        return Sample(found, own.meets)
+    mine, theirs = (
+        [np.where(one.meets, cost, np.nan) for cost in costs_of_work(one.metrics)]
+        for one in (own, baseline)
+    )
+    for name, reference, cost in zip(
+        ("perf_per_tco_vs_baseline", "perf_per_tco_gross_vs_baseline"), theirs, mine, strict=True
+    ):
+        found[name] = ratios(reference, cost)
+    ties = np.isnan(found["perf_per_tco_vs_baseline"])
+    return Sample(found, own.meets, own.meets & baseline.meets, ties)
+
+
+def joint(parts: list[Sample]) -> Sample:
+    """Return pieces as one, and leave none of their metrics, whose memory serves again."""
+    if len(parts) == 1:
+        return parts[0]
+    names = dict.fromkeys(name for part in parts for name in part.metrics)
+    empty = [np.full(len(part.meets), np.nan) for part in parts]
+    found = {
+        name: np.concatenate(
+            [part.metrics.pop(name, nan) for part, nan in zip(parts, empty, strict=True)]
+        )
+        for name in names
+    }
+    both, ties = (
+        [many for part in parts if (many := getattr(part, name)) is not None]
+        for name in ("both", "ties")
+    )
+    return Sample(
+        found,
+        np.concatenate([part.meets for part in parts]),
+        *(np.concatenate(some) if some else None for some in (both, ties)),
+    )
+
+
+# ---------------------------------------------------------------- figures of draws
+def rankable_draws(metric: str, many: Array) -> Array:
+    """Return the draws of a metric in which it counts: those of a ratio that are no tie; of all
+    else a draw without it is beyond the worse end.
+    """
+    if metric in RATIOS:
+        return many[~np.isnan(many)]
+    known = np.isfinite(many)
+    return (
+        many
+        if known.all()
+        else np.where(known, many, -np.inf if metric in MORE_IS_BETTER else np.inf)
+    )
+
+
+def draw_statistics(metric: str, many: Array) -> dict[str, float | None] | None:
+    """Return percentiles, mean and standard deviation of a metric's draws, none of those without an
+    end; None where fewer than two draws have it.
+    """
+    known = rankable_draws(metric, many)
+    if np.count_nonzero(np.isfinite(known)) < 2:
+        return None
+    at = quantiles(known, np.array(list(PERCENTILES.values())) / 100)
+    whole = bool(np.isfinite(known).all())
+    every = [
+        *at.tolist(),
+        *([float(known.mean()), float(known.std(ddof=1))] if whole else [np.nan, np.nan]),
+    ]
+    return {
+        name: one if np.isfinite(one) else None
+        for name, one in zip((*PERCENTILES, "mean", "sd"), every, strict=True)
+    }
+
+
+def why_endless(metric: str, many: Array) -> str:
+    """Say why a percentile, or the mean, of a metric's draws has no value."""
+    known = rankable_draws(metric, many)
+    missed = f"{float((~np.isfinite(known)).mean()) * 100:.2g} %"
+    if metric in RATIOS:
+        return (
+            f"only the baseline misses the target in {missed} of the draws, where the ratio "
+            "has "
+            "no end"
+        )
+    return f"in {missed} of the draws it has no value, and they lie beyond its worse end" + (
+        ": no plan meets the target" if metric in PERFORMANCE else ""
+    )
+
+
+def quantiles(many: Array, at: Array) -> Array:
+    """Return quantiles, between two ranks in proportion; those of numpy read in a library of their
+    own first.
+    """
+    ranked, place = np.sort(many), at * (len(many) - 1)
+    low, high = (ranked[rank(place).astype(int)] for rank in (np.floor, np.ceil))
+    with np.errstate(invalid="ignore"):
+        between = low + (high - low) * (place - np.floor(place))
+    found: Array = np.where(
+        np.isfinite(low) & np.isfinite(high), between, np.where(np.isfinite(low), high, low)
+    )
+    return found
+
+
+def share(which: Array | None) -> float | None:
+    """Return the share of draws of which something is true."""
+    return None if which is None else float(which.mean())
+
+
+def error_of_share(which: Array | None) -> float | None:
+    """Return the standard error of a share: sqrt(p (1 - p) / n), with half a draw on either side so
+    that none and all have one too.
+    """
+    if which is None:
+        return None
+    count = len(which)
+    chance = (float(which.sum()) + 0.5) / (count + 1)
+    return float(np.sqrt(chance * (1 - chance) / count))
+
+
+def error_of_spread(metric: str, many: Array) -> dict[str, float | None] | None:
+    """Return the standard errors of the percentiles, and of the mean; none of those without an end.
+
+    Of a percentile: half the distance between those of the draws whose rank lies one standard
+    deviation, sqrt(q (1 - q) / n), on either side.
+    """
+    known = rankable_draws(metric, many)
+    if np.count_nonzero(np.isfinite(known)) < 2:
+        return None
+    at = np.array(list(PERCENTILES.values())) / 100
+    wide = np.sqrt(at * (1 - at) / len(known))
+    low, high = quantiles(known, np.array([at - wide, at + wide]).clip(0, 1))
+    ended = np.isfinite(low) & np.isfinite(high)
+    half = np.where(ended, np.where(ended, high, 0.0) - np.where(ended, low, 0.0), np.nan) / 2
+    mean = float(known.std(ddof=1) / np.sqrt(len(known))) if np.isfinite(known).all() else np.nan
+    return {
+        name: one if np.isfinite(one) else None
+        for name, one in zip((*PERCENTILES, "mean"), [*half.tolist(), mean], strict=True)
+    }

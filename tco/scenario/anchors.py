@@ -1,0 +1,269 @@
+"""Measured runs of one's own: what they tell of how far a system lies from what the model says of
+it.
+
+A run took y = ln(t / t_model) as it was configured. What lies behind it is shared by level: a
+family of chips, a chip, an engine, a model, a configuration, and what one run has alone:
+
+    y = sum_k u_k + e,   u_k ~ N(0, v_k),   e ~ N(0, v)
+
+With H the effects that each run has, W their variances and u all of them, normal,
+
+    K = W H' (H W H' + v)^-1,   E[u | y] = K y,   Var[u | y] = W - K H W
+
+so that a configuration that was run oneself is moved most of the way, another one on its chip less,
+another chip least. A plan or a load that is stated moves by its unexplained time. A plan that the
+program chose moves by its deployment efficiency, whose levels are family, chip and system.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from tco.catalog.catalogue import CONFIGURATION, RUN, Catalogue
+from tco.core.errors import DataError
+from tco.core.provenance import P95, Input
+from tco.core.trace import untraced_value
+from tco.models.architecture import load_model
+from tco.performance.chip.formats import family_of
+from tco.performance.deployment import EFFICIENCY, SYSTEM_OWNER, efficiency_path, system_path
+from tco.performance.software_maturity import SERVING, unexplained_time_paths
+
+if TYPE_CHECKING:
+    from tco.scenario.resolve import Inputs
+
+Array = np.ndarray[Any, Any]
+Effect = tuple[Any, ...]  # what names an effect that runs share
+OWN_SHARE = (
+    0.5  # share of the variance of single deployments that runs of one configuration have in common
+)
+MOVED = "moved by anchors"  # of a catalogue: how far the rates of each system are
+
+
+class Anchor(NamedTuple):
+    """A measured run: where it stands, what was run, and how much longer than predicted it took, as
+    a logarithm.
+    """
+
+    where: str
+    chip: str
+    engine: str
+    model: str
+    formats: tuple[str, ...]  # of attention, experts and dense parts
+    beyond: float
+
+    @property
+    def configuration(self) -> Effect:
+        """What runs of one configuration have in common."""
+        return self.chip, self.engine, self.model, self.formats
+
+
+class RandomEffect(NamedTuple):
+    """An effect that a run has: its name, its standard deviation, and the input that carries it, if
+    any does.
+    """
+
+    effect: Effect
+    deviation: float
+    given: Input | None = None
+
+
+class Moved(NamedTuple):
+    """What runs tell of the effects of a system: means, variances, and the variance of their sum."""
+
+    means: Array
+    variances: Array
+    variance_of_sum: float
+
+
+def half_width(given: Input) -> float:
+    """Return the standard deviation of a share of time, or of the logarithm of an efficiency."""
+    if given.low is None or given.high is None:
+        return 0.0
+    if given.path.endswith(EFFICIENCY):
+        return math.log(given.high / given.low) / (2 * P95)
+    return math.log((1 + given.high) / (1 + given.low)) / (2 * P95)
+
+
+def practice_at(catalogue: Catalogue, path: str) -> Input:
+    """Return the catalogue's parameter of practice at an input path."""
+    owner, _, name = path.removeprefix("performance.").rpartition(".")
+    return catalogue.practice(owner, name)._replace(path=path)
+
+
+def stated_levels(
+    catalogue: Catalogue, run: Anchor, system: str
+) -> tuple[list[RandomEffect], float]:
+    """Return the levels of unexplained time of a run as it is configured, and the deviation of
+    single runs.
+    """
+    paths = unexplained_time_paths(
+        catalogue, SERVING, family_of(catalogue, run.chip), run.chip, run.engine, run.model, system
+    )
+    levels = []
+    for level, path in paths.items():
+        given = practice_at(catalogue, path)
+        owner: Effect = run.configuration if level == CONFIGURATION else (path,)
+        if level != RUN:
+            levels.append(RandomEffect((level, *owner), half_width(given), given))
+    return levels, half_width(practice_at(catalogue, paths[RUN]))
+
+
+def deployed_levels(
+    catalogue: Catalogue, run: Anchor, system: str
+) -> tuple[list[RandomEffect], float]:
+    """Return the levels of deployment efficiency of a chosen plan, and the deviation of single
+    runs.
+    """
+    owners = {"family": family_of(catalogue, run.chip), "chip": run.chip}
+    levels = []
+    for level, owner in owners.items():
+        given = practice_at(catalogue, efficiency_path(owner))
+        levels.append(RandomEffect((level, owner), half_width(given), given))
+    alone = practice_at(catalogue, system_path(system) if system else efficiency_path(SYSTEM_OWNER))
+    deviation = half_width(alone)
+    levels.append(
+        RandomEffect(("configuration", *run.configuration), deviation * math.sqrt(OWN_SHARE), alone)
+    )
+    return levels, deviation * math.sqrt(1 - OWN_SHARE)
+
+
+def posterior(
+    levels: Sequence[RandomEffect],
+    rows: Sequence[Sequence[RandomEffect]],
+    beyond: Array,
+    scatter: float,
+) -> Moved:
+    """Return what rows tell of the effects of a system, each row off by the scatter of single runs."""
+    effects = list(dict.fromkeys(level.effect for row in (levels, *rows) for level in row))
+    has = np.zeros((len(rows), len(effects)))
+    for number, row in enumerate(rows):
+        for level in row:
+            has[number, effects.index(level.effect)] = level.deviation
+    gain = has.T @ np.linalg.inv(has @ has.T + scatter**2 * np.eye(len(rows)))
+    mean, covariance = gain @ beyond, np.eye(len(effects)) - gain @ has
+    wanted = np.zeros((len(levels), len(effects)))
+    for number, level in enumerate(levels):
+        wanted[number, effects.index(level.effect)] = level.deviation
+    after = wanted @ covariance @ wanted.T
+    return Moved(wanted @ mean, np.maximum(np.diag(after), 0.0), float(max(after.sum(), 0.0)))
+
+
+def anchored(
+    inputs: Inputs, engine: str, model: str, formats: tuple[str, ...], stated: bool, gap: Any
+) -> tuple[dict[str, Input], str]:
+    """Return the inputs of a system that the catalogue's anchors move, median, P5 and P95, and a
+    note on it.
+
+    Args:
+        inputs: what is asked for, with the catalogue that holds the anchors.
+        engine: serving engine of the system.
+        model: model that it serves.
+        formats: of attention, experts and dense parts.
+        stated: whether the plan or its load is stated, and not chosen.
+        gap: share of the way to the best software that is left, by which chosen plans move; None is
+            all of it.
+
+    Raises:
+        DataError: if no anchor is of the model that is asked for.
+
+    """
+    catalogue, system = inputs.catalogue, inputs.system
+    first, shape = catalogue.anchors[0], model_dimensions(catalogue, model)
+    runs = [
+        run._replace(model=model)
+        for run in catalogue.anchors
+        if model_dimensions(catalogue, run.model) == shape
+    ]
+    if not runs:
+        raise DataError(
+            f"{first.where}: measured on {first.model}, and {model} is asked for: expected runs of "
+            "the same model"
+        )
+    levels_of = stated_levels if stated else deployed_levels
+    asked = Anchor("", system.chip, engine, model, formats, 0.0)
+    levels, scatter = levels_of(catalogue, asked, system.id)
+    rows = [levels_of(catalogue, run, "")[0] for run in runs]
+    moved = posterior(levels, rows, np.array([run.beyond for run in runs]), scatter)
+    spread = sum(moved.variances)
+    joint = (
+        math.sqrt(moved.variance_of_sum / spread) if spread else 0.0
+    )  # effects that runs tell of together are known better
+    file = runs[0].where.rpartition(":")[0]
+    inputs_moved = {}
+    for level, mean, variance in zip(levels, moved.means, moved.variances, strict=True):
+        if level.given is not None:
+            inputs_moved[level.given.path] = moved_input(
+                level.given, float(mean), joint * math.sqrt(variance), file
+            )
+    left = 1.0 if stated or gap is None else float(np.ravel(untraced_value(gap))[0])
+    longer = left * float(sum(moved.means))
+    catalogue.once((MOVED, system.id), lambda: math.expm1(-longer))  # as it was asked for first
+    others = len(catalogue.anchors) - len(runs)
+    counted = "1 run" if len(runs) == 1 else f"{len(runs)} runs"
+    note = (
+        f"anchored on {counted} of {file}: the rate changes by {math.expm1(-longer) * 100:+.1f} %"
+    )
+    return inputs_moved, note + (f"; {others} of another model are not used" if others else "")
+
+
+def moved_input(given: Input, mean: float, deviation: float, file: str) -> Input:
+    """Return an input whose time, as a logarithm, runs have moved: a share of time, or the
+    efficiency that is its inverse.
+    """
+    if given.path.endswith(EFFICIENCY):
+        low, value, high = (
+            given.value * math.exp(-mean + side * P95 * deviation) for side in (-1, 0, 1)
+        )
+    else:
+        low, value, high = (math.expm1(mean + side * P95 * deviation) for side in (-1, 0, 1))
+    return given._replace(
+        value=value,
+        low=low,
+        high=high,
+        kind="measured",
+        source=f"runs in {file}",
+        note="",
+        shown=None,
+        where=file,
+        overlay=True,
+    )
+
+
+def model_dimensions(catalogue: Catalogue, model: str) -> Any:
+    """Return what a model computes, whatever it is called."""
+    architecture = load_model(catalogue, model)
+    return architecture.hidden, architecture.blocks, architecture.vocabulary
+
+
+def account_of(catalogue: Catalogue) -> dict[str, Any]:
+    """Return what answers are anchored on: rows by configuration, and how far each system's rates
+    were moved.
+    """
+    counts: Mapping[Effect, int] = Counter(anchor.configuration for anchor in catalogue.anchors)
+    rests_on = []
+    for (chip, engine, model, formats), count in counts.items():
+        rests_on.append(
+            {
+                "chip": chip,
+                "engine": engine,
+                "model": model,
+                "formats": list(formats),
+                "rows": count,
+            }
+        )
+    systems = {
+        key[1]: shift
+        for key, shift in catalogue.cache.items()
+        if isinstance(key, tuple) and key[0] == MOVED
+    }
+    return {
+        "rows": len(catalogue.anchors),
+        "moved": next(iter(systems.values()), None),
+        "systems": systems,
+        "rests_on": rests_on,
+    }

@@ -1,0 +1,348 @@
+"""What an input may be: the range of its row, the distribution of its attribute, and draws of it.
+
+Low and high are the 5th and 95th percentile of belief, whose distribution `belief` in
+`data/attributes.csv` names. What errs by a factor (prices, times, rates of failure) is log-normal
+on either side of its value, the median; what is signed is normal so. A share or a specification is
+a PERT distribution (Malcolm et al. 1959), and a count or a life a triangular one: judged between
+two ends, with the value as the most likely. A flag, and a size that decides structure, is drawn in
+steps. Places are standard normal deviates: those of inputs that share a cause go together, whatever
+distributions they have. Whatever leaves the bounds of its attribute is moved to them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from fnmatch import fnmatchcase
+from functools import cache
+from typing import TYPE_CHECKING, Any, NamedTuple
+from zlib import crc32
+
+import numpy as np
+
+from tco.catalog.rows import input_attributes
+from tco.compile.execute import keep_memory
+from tco.core.files import data_directory, read_csv
+from tco.core.provenance import LEADER, P95, Input
+from tco.scenario.resolve import bounds
+
+if TYPE_CHECKING:
+    from tco.catalog import Catalogue
+    from tco.scenario.result import Result
+
+Array = np.ndarray[Any, Any]
+LOGNORMAL, NORMAL, PERT, TRIANGULAR, STEPS = BELIEFS = (
+    "lognormal",
+    "normal",
+    "pert",
+    "triangular",
+    "steps",
+)
+# three values for all: 18.5 % of draws beyond it on either side (extended Pearson-Tukey, Keefer and
+# Bodily 1983)
+STEP = 0.8964733640019076
+# columns of a table from the median to the 95th percentile, which are columns of it themselves
+FINE = 64
+REACH = 3  # times as far go its columns: beyond lies less than one draw in a million
+SHAPES = 64  # intervals of the most likely value's place between the ends
+ANGLES = 1024  # intervals of an integral over a density
+
+
+class QuantileTable(NamedTuple):
+    """Quantiles of all distributions of a kind, which differ in where between its ends the most
+    likely value lies.
+
+    A row is one of them, with its 5th percentile at nought and its 95th at one; a column is a
+    place.
+    """
+
+    likely: Array  # the most likely value of each row on the same scale, ascending
+    quantiles: Array
+
+    def row(self, likely: float) -> Array:
+        """Return the quantiles of the distribution with its most likely value at a share of the way
+        from the 5th to the 95th percentile.
+        """
+        place = float(np.interp(likely, self.likely, np.arange(len(self.likely))))
+        first = min(int(place), len(self.likely) - 2)
+        found: Array = self.quantiles[first] + (place - first) * (
+            self.quantiles[first + 1] - self.quantiles[first]
+        )
+        return found
+
+
+PLACES = np.arange(-REACH * FINE, REACH * FINE + 1) * (P95 / FINE)
+
+
+@cache
+def quantile_table(kind: str) -> QuantileTable:
+    """Return the table of a kind of distributions."""
+    modes = np.linspace(0, 1, SHAPES + 1)
+    shares = np.array([math.erfc(-place / math.sqrt(2)) / 2 for place in PLACES])
+    found = (triangular if kind == TRIANGULAR else pert)(modes[:, None], shares)
+    low, high = (found[:, (REACH + side) * FINE] for side in (-1, 1))
+    return QuantileTable(
+        (modes - low) / (high - low), (found - low[:, None]) / (high - low)[:, None]
+    )
+
+
+def triangular(mode: Array, shares: Array) -> Array:
+    """Return quantiles of the triangular distributions from 0 to 1: sqrt(p m) below the mode, 1 -
+    sqrt((1 - p)(1 - m)) above.
+    """
+    found: Array = np.where(
+        shares < mode, np.sqrt(shares * mode), 1 - np.sqrt((1 - shares) * (1 - mode))
+    )
+    return found
+
+
+def pert(mode: Array, shares: Array) -> Array:
+    """Return quantiles of the PERT distributions from 0 to 1, those of Beta(1 + 4 m, 5 - 4 m), from
+    their densities added up.
+
+    The integral is over the angle of x = (1 - cos t) / 2, which looks closely at both ends.
+    """
+    angles = np.linspace(0, np.pi, ANGLES + 1)
+    x = (1 - np.cos(angles)) / 2
+    with np.errstate(divide="ignore", invalid="ignore"):
+        density = np.exp(4 * (xlogy(mode, x) + xlogy(1 - mode, x[::-1]))) * np.sin(angles)
+    below = np.concatenate(
+        [np.zeros((len(mode), 1)), np.cumsum(density[:, 1:] + density[:, :-1], axis=1)], axis=1
+    )
+    return np.array([np.interp(shares * row[-1], row, x) for row in below])
+
+
+def xlogy(share: Array, x: Array) -> Array:
+    """Return s ln x, nought where s is."""
+    return np.where(share > 0, share * np.log(x), 0.0)
+
+
+# ---------------------------------------------------------------- places and values
+def feasible_distribution(belief: str, low: float) -> str:
+    """Return the distribution of a range: a logarithm knows no nought, so what errs by a factor and
+    may be none is triangular.
+    """
+    return TRIANGULAR if belief == LOGNORMAL and low <= 0 else belief
+
+
+def values_at(belief: str, low: float, value: float, high: float, place: Array) -> Array:
+    """Return the values of a range at some places."""
+    shape = feasible_distribution(belief, low)
+    if shape == STEPS:
+        return np.asarray(
+            np.where(place < -STEP, low, np.where(place > STEP, high, value)), dtype=float
+        )
+    if shape == LOGNORMAL:
+        found = bent(math.log(value / low) / P95, math.log(high / value) / P95, place)
+        with np.errstate(over="ignore"):  # what has no end is moved to the bound of its attribute
+            np.exp(found, out=found)
+        found *= value
+        return found
+    if shape == NORMAL:
+        return np.asarray(value + bent((value - low) / P95, (high - value) / P95, place))
+    return interpolate_quantiles(
+        low + (high - low) * quantile_table(shape).row((value - low) / (high - low)), place
+    )
+
+
+def bent(below: float, above: float, place: Array) -> Array:
+    """Return places times one slope below nought and times another above: the greater of both
+    products, or the lesser where it is less steep.
+    """
+    return np.asarray((np.maximum if above >= below else np.minimum)(below * place, above * place))
+
+
+def interpolate_quantiles(row: Array, place: Array) -> Array:
+    """Return the values of a row at some places, in proportion between two columns; the columns are
+    evenly apart, so none is searched.
+    """
+    last, slopes = len(row) - 1, np.append(np.diff(row), 0.0)
+    found = np.asarray(place * (FINE / P95))
+    found += REACH * FINE
+    found.clip(0, last, out=found)
+    first = found.astype(np.intp)
+    found *= slopes.take(first)
+    found += (row - slopes * np.arange(last + 1)).take(first)
+    return found
+
+
+def place_of_value(belief: str, low: float, value: float, high: float) -> float:
+    """Return the place at which the value of a range lies: the median, unless it is the most likely
+    of all.
+    """
+    shape = feasible_distribution(belief, low)
+    if shape not in (PERT, TRIANGULAR):
+        return 0.0
+    likely = (value - low) / (high - low)
+    return float(np.interp(likely, quantile_table(shape).row(likely), PLACES))
+
+
+GOLDEN = np.uint64(0x9E3779B97F4A7C15)  # 2^64 over the golden ratio
+COLUMNS = ("cause", "pattern", "loading", "low", "high", "kind", "note")
+
+
+class Range(NamedTuple):
+    """The range of an input, in its unit."""
+
+    path: str
+    low: float
+    value: float
+    high: float
+    unit: str
+    minimum: float  # of its attribute
+    maximum: float
+    steps: bool  # it decides how many of something there are, and so structure
+    shown: tuple[float, str] | None  # value and unit as the catalogue writes them
+    leader: str  # the input whose draws it shares: its own, unless it is known to follow another
+    belief: str = LOGNORMAL  # its distribution
+
+    @property
+    def shape(self) -> str:
+        """The distribution it is drawn from."""
+        return STEPS if self.steps else self.belief
+
+    @property
+    def home(self) -> float:
+        """The place of its value."""
+        return place_of_value(self.shape, self.low, self.value, self.high)
+
+    def quantile(self, place: Array) -> Array:
+        """Return the values at some places, as standard normal deviates."""
+        many = values_at(self.shape, self.low, self.value, self.high, place)
+        return many.clip(self.minimum, self.maximum, out=many)
+
+
+def beliefs_of(result: Result) -> dict[str, Range]:
+    """Return the range of every input of a result that has one."""
+    held = result.structure.readings if result.structure else {}
+    found = {}
+    for path, given in sorted(result.inputs.items()):
+        if given.low is None or given.high is None or given.low >= given.high:
+            continue
+        steps = path in held and not isinstance(held[path], bool)
+        found[path] = belief_of(given, steps)
+    return found
+
+
+def belief_of(given: Input, steps: bool = False) -> Range:
+    """Return the range of an input that has a low and a high."""
+    leader = (
+        f"performance.{given.note.removeprefix(LEADER)}"
+        if given.note.startswith(LEADER)
+        else given.path
+    )
+    low, high = (float(end) for end in (given.low, given.high))  # type: ignore[arg-type]
+    attribute = input_attributes().get(
+        (given.path.partition(".")[0], given.path.rpartition(".")[2])
+    )
+    belief = attribute.belief if attribute else LOGNORMAL  # what is derived errs by a factor
+    return Range(
+        given.path,
+        low,
+        given.value,
+        high,
+        given.unit,
+        *bounds(given.path),
+        steps,
+        given.shown,
+        leader,
+        belief,
+    )
+
+
+def loadings(catalogue: Catalogue, path: str) -> dict[str, float]:
+    """Return the causes that move an input, with its correlation with each; of several patterns of
+    a cause the first holds.
+    """
+    rows = catalogue.once(
+        "causes", lambda: list(read_csv(data_directory() / "causes.csv", COLUMNS))
+    )
+    found: dict[str, float] = catalogue.once(
+        ("loadings", path),
+        lambda: {
+            row["cause"]: float(row["loading"])
+            for _, row in reversed(rows)
+            if fnmatchcase(path, row["pattern"])
+        },
+    )
+    return found
+
+
+class Dice:
+    """Random places of inputs: those of draw i rest on the seed, the path and i alone, so that
+    scenarios share those of a common input.
+    """
+
+    def __init__(self, catalogue: Catalogue, seed: int, start: int, stop: int) -> None:
+        self.catalogue, self.seed, self.count = (
+            catalogue,
+            np.array([seed], dtype=np.uint64),
+            stop - start,
+        )
+        self.pairs = np.arange(start // 2 * 2, stop + stop % 2, 2, dtype=np.uint64) * GOLDEN
+        self.own = slice(start % 2, start % 2 + stop - start)  # of the draws of these pairs
+        self.thrown: dict[str, Array] = {}
+
+    def throw(self, name: str) -> Array:
+        """Return the standard normal deviates of a name by Box and Muller, each followed by its
+        opposite: antithetic draws.
+        """
+        found = self.thrown.get(name)
+        if found is None:
+            key = splitmix64(splitmix64(self.seed.copy()) + np.uint64(crc32(name.encode())))
+            radius, angle = (
+                uniform(splitmix64(self.pairs + place))
+                for place in (key + GOLDEN, key + GOLDEN + GOLDEN)
+            )
+            drawn = np.sqrt(-2 * np.log(radius)) * np.cos(2 * np.pi * angle)
+            found = self.thrown[name] = np.column_stack((drawn, -drawn)).ravel()[self.own]
+        return found
+
+    def correlated_deviates(self, one: Range) -> Array:
+        """Return the places of an input: its own, or in part those of the causes it shares with
+        others, normal all the same.
+        """
+        shared = loadings(self.catalogue, one.leader)
+        if not shared:
+            return self.throw(one.leader)
+        own: Array = np.sqrt(1 - sum(loading**2 for loading in shared.values())) * self.throw(
+            one.leader
+        )
+        for cause, loading in shared.items():
+            own += loading * self.throw(f"cause {cause}")
+        return own
+
+    def settings(self, ranges: Mapping[str, Range]) -> dict[str, tuple[Array, str]]:
+        """Return inputs where they are drawn, as an evaluation takes them."""
+        keep_memory()
+        return {
+            path: (one.quantile(self.correlated_deviates(one)), one.unit)
+            for path, one in ranges.items()
+        }
+
+
+def splitmix64(many: Array) -> Array:
+    """Mix 64-bit numbers thoroughly: the output of SplitMix64 (Steele, Lea and Flood 2014), which
+    counts in steps of `GOLDEN`.
+    """
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+        many ^= many >> np.uint64(shift)
+        many *= np.uint64(factor)
+    many ^= many >> np.uint64(31)
+    return many
+
+
+def uniform(many: Array) -> Array:
+    """Return 64-bit numbers as numbers above zero and up to one."""
+    many >>= np.uint64(11)
+    many += np.uint64(1)
+    found = many.view(np.int64).astype(float)
+    found *= 2.0**-53
+    return found
+
+
+def settings_of(
+    ranges: Mapping[str, Range], places: Mapping[str, Array]
+) -> dict[str, tuple[Array, str]]:
+    """Return the inputs at some places, as an evaluation takes them."""
+    return {path: (ranges[path].quantile(many), ranges[path].unit) for path, many in places.items()}

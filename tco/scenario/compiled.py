@@ -1,0 +1,528 @@
+"""Scenarios as programs: a structure is traced once with all its plans, then run for any number of
+draws.
+
+Structures that draws of one scenario get share a program: what they have in common stands there
+once, and is computed once for all draws.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache, cached_property, lru_cache
+from threading import Lock
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tco.catalog import Catalogue
+from tco.compile.execute import evaluate_partitions, keep_memory, kernel_outputs, taken
+from tco.compile.lower import BATCH_PATH, ArithmeticKernel
+from tco.compile.program import Program
+from tco.core.errors import DataError
+from tco.core.inputs import Values
+from tco.core.provenance import Input
+from tco.core.trace import recorded_by, scope
+from tco.models.architecture import Architecture
+from tco.performance.deployment import APART, BENCHMARK, FLEET, OPERATED_BY, SERVER
+from tco.performance.layer.chip_model import Machine
+from tco.performance.serving.plans import ServingPlan, ServingRequest
+from tco.scenario.evaluate import evaluate, run
+from tco.scenario.memo import exactly
+from tco.scenario.network_choice import SWITCH
+from tco.scenario.resolve import Inputs, Scenario
+from tco.scenario.result import Result
+from tco.scenario.structure import Structure
+from tco.scenario.workload import job_on, server_of
+
+Array = np.ndarray[Any, Any]
+ALL = "all"  # plans of serving to choose among
+PAIRS = (
+    2**17
+)  # of a plan and a draw that are looked at together: what is known of them fills the memory
+MOST = 2**10  # structures under settings of their own that are kept
+METRIC = "metric "  # before the names of metrics among the results of a program
+RATE = "output_tokens_per_s_per_chip"  # that is asked for at other speeds than the workload's own
+
+
+def recorded(program: Program, inputs: Inputs, plan: Any) -> tuple[dict[str, int], set[str]]:
+    """Record a scenario on a plan, or on plans as columns; return the places of its metrics, and of
+    what tells whether targets are met.
+
+    Beside them stand the paths that would cut off what they rest on now if they were set.
+    """
+    with recorded_by(program):
+        values = inputs.values(program.read)
+        beside: dict[str, Any] = {}
+        if not inputs.workload.axis:  # runs no model
+            workload = inputs.workload.walk(inputs, values, plan)
+        elif plan is None:
+            workload, beside = (
+                inputs.workload.without_plan("the structure holds no plan"),
+                {"no plan": 1.0},
+            )
+        elif inputs.kind == "serving":
+            from tco.performance.serving import plan_choice_compiled
+
+            with scope("serving"):
+                if plan.engines is None:
+                    plan = plan._replace(
+                        decode=plan.decode._replace(
+                            sequences=program.read(Input(BATCH_PATH, 1.0, ""))
+                        )
+                    )
+                workload, beside = plan_choice_compiled.traced(
+                    *server_of(inputs, values, plan.stated), values, plan
+                )
+        else:
+            from tco.performance.training.result import train
+
+            with scope("training"):
+                job, reached, formats = job_on(inputs, values)
+                workload = train(job, reached, formats, plan)
+                beside = {
+                    "step": workload.rates["step_s"],
+                    "held": workload.hbm_bytes_used,
+                    "memory": reached.memory,
+                }
+        metrics = run(inputs, values, None, workload).metrics
+    named = {f"{METRIC}{name}": value for name, value in metrics.items()} | beside
+    found = {name: program.step_index(value) for name, value in named.items() if value is not None}
+    return found, (values.looked | values.derived_units.keys()) - values.inputs.keys()
+
+
+def every_plan(inputs: Inputs) -> ServingPlan:
+    """Return all plans of a serving workload: those that decode in rows, those that read prompts in
+    columns, the same ones under a load.
+    """
+    from tco.performance.serving import plan_choice, plans
+    from tco.performance.serving.plans import depths_of, request_of
+
+    values = inputs.values()
+    machine, model = server_of(inputs, values)
+    request = request_of(values)
+    depths = depths_of(machine, model, request, values)
+    if machine.deployer is not None and machine.deployer.name != FLEET:
+        return plans_of_operator(inputs, machine, model, request, values)
+    if request.offline or values.exists("workload.concurrency"):
+        axes = plans.filling(plan_choice.offered_axes(machine, model, 0), machine.links)
+        every = plans.decoding_at(axes, 1.0, depths)
+        return ServingPlan(
+            every, plans.as_prefill_plan(every), plans.engines_of_world(machine.links, every.chips)
+        )
+    reading = plan_choice.offered_axes(machine, model, request.prompt)
+    beside = plans.PrefillPlan(*(axis.reshape(1, -1) for axis in reading))
+    return ServingPlan(
+        plans.decoding_at(plan_choice.decode_axes(machine, model, request), 1.0, depths), beside
+    )
+
+
+def plans_of_operator(
+    inputs: Inputs, machine: Machine, model: Architecture, request: ServingRequest, values: Values
+) -> ServingPlan:
+    """Return all plans of the class that an operator runs; of a benchmark those of the class that
+    its best plan is of.
+    """
+    from tco.performance.serving.classes import plans_of_class
+
+    name = machine.deployer.name if machine.deployer is not None else FLEET
+    held = None if inputs.structure is None else inputs.structure.plan
+    if name == BENCHMARK:
+        name = SERVER if held is None or held.readers is None else APART
+    found = plans_of_class(machine, model, request, values, name)
+    if found is None:
+        raise DataError(
+            f"{OPERATED_BY}={name}: no pools of a published size divide the chips of "
+            f"{inputs.system.id}"
+        )
+    return found
+
+
+class DrawGroup(NamedTuple):
+    """Draws of one structure, with the places of its results in a program: one set of them for each
+    plan of training.
+    """
+
+    draws: Array
+    names: list[dict[str, int]]
+    plan: Any  # that the structure holds
+
+
+class DrawResults(NamedTuple):
+    """What draws come to: their metrics, whether they meet the targets, and the sequences of an
+    attention group.
+    """
+
+    metrics: dict[str, Array]
+    meets: Any
+    batch: Any
+
+
+class Lot:
+    """The program of structures that have the same plans: one that is held, or all that a draw may
+    choose.
+    """
+
+    def __init__(self, plans: ServingPlan | None) -> None:
+        self.plans = plans  # of serving
+        self.program = Program()
+        self.kernels: dict[Any, ArithmeticKernel] = {}
+        self.rows: dict[
+            Any, tuple[dict[int, Array], Any]
+        ] = {}  # of the plans that are chosen among, and what is known of them, by what is drawn
+        self.begin: dict[Any, Any] = {}
+
+    def kernel(self, drawn: frozenset[str], rows: Mapping[int, Array]) -> ArithmeticKernel:
+        """Return the kernel of some drawn inputs and some rows of plans, with whatever has come to
+        the program.
+        """
+        key = drawn, *((axis, one.tobytes()) for axis, one in rows.items())
+        if key not in self.kernels:
+            self.kernels[key] = ArithmeticKernel(self.program, (*drawn, BATCH_PATH), rows)
+        self.kernels[key].grow()
+        return self.kernels[key]
+
+    def hints(
+        self,
+        kernel: ArithmeticKernel,
+        names: Mapping[str, int],
+        plans: ServingPlan,
+        speeds: tuple[float | None, ...],
+    ) -> Any:
+        """Return what is known of plans at the centre, where every input has the value it was
+        traced with.
+        """
+        from tco.performance.serving.plan_choice_compiled import hinted
+
+        key = id(kernel), names.get("token"), speeds
+        if key not in self.begin:
+            centre = {
+                path: np.array([self.program.leaves[self.program.inputs[path][0]]])
+                for path in kernel.inputs
+                if path != BATCH_PATH
+            }
+            self.begin[key] = hinted(kernel, names, centre, plans, speeds)
+        return self.begin[key]
+
+    def run(
+        self,
+        drawn: Mapping[str, Array],
+        parts: list[DrawGroup],
+        count: int,
+        pilots: Mapping[str, Array] | None,
+        solve: bool,
+        speeds: Sequence[float],
+    ) -> list[DrawResults]:
+        """Return what all draws come to, and after it what they come to at other speeds."""
+        keep_memory()
+        paths, first = frozenset(drawn), parts[0].names[0]
+        if self.plans is not None:
+            return self.serve(paths, drawn, parts, count, pilots, solve, speeds)
+        kernel = self.kernel(paths, {})
+        values = kernel.values(drawn)
+        if "step" not in first:  # rates that are stated have no target they could miss
+            meets: Any = "no plan" not in first
+            return [
+                DrawResults(
+                    self.metrics(
+                        kernel, [(part.names[0], part.draws) for part in parts], values, count
+                    ),
+                    meets,
+                    np.nan,
+                )
+            ]
+        meets, asked = np.zeros(count, dtype=bool), []
+        for part in parts:
+            own = {
+                place: value[part.draws] if np.ndim(value) else value
+                for place, value in values.items()
+            }
+            wanted = [
+                kernel.made[names[name]]
+                for name in ("step", "held", "memory")
+                for names in part.names
+            ]
+            made = np.stack(
+                [
+                    np.broadcast_to(one, len(part.draws))
+                    for one in kernel_outputs(kernel, wanted, own, len(part.draws))
+                ]
+            )
+            step, held, memory = made.reshape(3, len(part.names), -1)
+            fits = held <= memory
+            plan = np.where(
+                fits.any(axis=0), np.where(fits, step, np.inf).argmin(axis=0), held.argmin(axis=0)
+            )
+            meets[part.draws] = fits.any(axis=0)
+            asked += [(part.names[one], part.draws[plan == one]) for one in np.unique(plan)]
+        return [DrawResults(self.metrics(kernel, asked, values, count), meets, np.nan)]
+
+    def serve(
+        self,
+        paths: frozenset[str],
+        drawn: Mapping[str, Array],
+        parts: list[DrawGroup],
+        count: int,
+        pilots: Mapping[str, Array] | None,
+        solve: bool,
+        speeds: Sequence[float],
+    ) -> list[DrawResults]:
+        """Return the same of serving: plan and batch of each draw first, then what rests on them."""
+        from tco.performance.serving import plan_choice_compiled
+
+        plans: ServingPlan = self.plans  # type: ignore[assignment]
+        rows, known = dict[int, Array](), None
+        if pilots is not None:
+            key = paths, hash(b"".join([one.tobytes() for one in pilots.values()])), tuple(speeds)
+            if key not in self.rows:
+                every = self.kernel(paths, {})
+                self.rows[key] = plan_choice_compiled.promising(
+                    every, kernel_indices(every, parts[0].names[0]), pilots, plans, speeds
+                )
+            rows, known = self.rows[key]
+            plans = plan_choice_compiled.of_rows(plans, rows)
+        kernel = self.kernel(paths, rows)
+        made = [
+            DrawResults({}, np.empty(count, dtype=bool), np.empty(count)) for _ in (None, *speeds)
+        ]
+        alike: dict[Any, list[DrawGroup]] = {}  # whose plans are chosen together
+        for part in parts:
+            targets = tuple(
+                kernel.made[place]
+                for name, place in part.names[0].items()
+                if not name.startswith(METRIC)
+            )
+            alike.setdefault(targets, []).append(part)
+        every_speed = (*plan_choice_compiled.OWN, *speeds)
+        most = max(
+            PAIRS // (len(plan_choice_compiled.decode_attention_chips(plans)) * len(every_speed)), 1
+        )
+
+        def answered(
+            some: list[DrawGroup], names: dict[str, int], begin: Any, held: float, which: Array
+        ) -> list[DrawResults]:
+            """Return what some draws come to at every speed."""
+            many = (
+                drawn if len(which) == count else {path: one[which] for path, one in drawn.items()}
+            )
+            block = plan_choice_compiled.DrawBlock(kernel, names, many, len(which))
+            asked = [
+                (part.names[0], its) for part in some if len(its := positions_in(which, part.draws))
+            ]
+            found = (
+                plan_choice_compiled.best_plans_per_draw(block, plans, begin, every_speed)
+                if solve
+                else [plan_choice_compiled.held_with(held, len(which))] * len(every_speed)
+            )
+            metrics = [
+                self.metrics(kernel, asked, block.values, len(which), chosen, RATE if at else "")
+                for at, chosen in enumerate(found)
+            ]
+            solved = begin is not None or pilots is not None
+            return [
+                DrawResults(one, chosen.meets, chosen.batch if solved else held)
+                for one, chosen in zip(metrics, found, strict=True)
+            ]
+
+        for some in alike.values():
+            together = (
+                np.arange(count)
+                if len(alike) == 1
+                else np.sort(np.concatenate([part.draws for part in some]))
+            )
+            names = kernel_indices(kernel, some[0].names[0])
+            held = some[0].plan.decode.sequences if pilots is None else np.nan
+            begin = known or self.hints(kernel, names, plans, every_speed)
+            for which in np.array_split(together, max(-(-len(together) // most), 1)):
+                for one, own in zip(made, answered(some, names, begin, held, which), strict=True):
+                    one.meets[which], one.batch[which] = own.meets, own.batch
+                    scatter_into(one.metrics, own.metrics, which, count)
+        return made
+
+    def metrics(
+        self,
+        kernel: ArithmeticKernel,
+        asked: list[tuple[dict[str, int], Array]],
+        values: Mapping[int, Any],
+        count: int,
+        chosen: Any = None,
+        only: str = "",
+    ) -> dict[str, Array]:
+        """Return the metrics of some draws each, nan in others, from what is known of all, on the
+        plans and the batch that were chosen.
+
+        They are all, or one `only`.
+        """
+        every = [
+            {
+                name.removeprefix(METRIC): kernel.made[place]
+                for name, place in names.items()
+                if name.startswith(METRIC)
+            }
+            for names, _ in asked
+        ]
+        wanted = (
+            [{name: place for name, place in own.items() if name == only} for own in every]
+            if only
+            else every
+        )
+        if chosen is not None:
+            batch = {kernel.inputs[BATCH_PATH]: chosen.batch} if BATCH_PATH in kernel.inputs else {}
+            rests = (
+                kernel.needed(
+                    {place for own in wanted for place in own.values()}, values.keys() | batch
+                )
+                & values.keys() - batch.keys()
+            )
+            values = taken(kernel, values, rests, chosen.rows) | batch
+        with np.errstate(
+            divide="ignore"
+        ):  # where failures leave no hour in which anything makes progress, nothing has a price
+            made = evaluate_partitions(
+                kernel,
+                [([*own.values()], draws) for own, (_, draws) in zip(wanted, asked, strict=True)],
+                values,
+                count,
+            )
+        found: dict[str, Array] = {}
+        for own, (_, draws), many in zip(wanted, asked, made, strict=True):
+            scatter_into(found, dict(zip(own, many, strict=True)), draws, count)
+        return {
+            name: np.where(endless, np.nan, many) if (endless := np.isinf(many)).any() else many
+            for name, many in found.items()
+        }
+
+
+def positions_in(which: Array, draws: Array) -> Array:
+    """Return the places among some draws, which are in order, of others that are among them."""
+    some = draws[(draws >= which[0]) & (draws <= which[-1])]
+    found: Array = np.searchsorted(which, some)
+    return found
+
+
+def scatter_into(
+    whole: dict[str, Array], part: Mapping[str, Any], draws: Array, count: int
+) -> None:
+    """Take in the numbers of some draws, of those that had none so far."""
+    for name, one in part.items():
+        if len(draws) == count:
+            whole[name] = one if np.shape(one) == (count,) else np.full(count, one)
+        else:
+            if name not in whole:
+                whole[name] = np.full(count, np.nan)
+            whole[name][draws] = one
+
+
+def structure_in(answer: Result) -> Structure:
+    """Return the structure of an evaluation."""
+    if answer.structure is None:
+        raise ValueError("a result that was not evaluated has no structure")
+    return answer.structure
+
+
+def kernel_indices(kernel: ArithmeticKernel, names: Mapping[str, int]) -> dict[str, int]:
+    """Return the places of results in a kernel."""
+    return {name: kernel.made[place] for name, place in names.items()}
+
+
+class ScenarioPrograms:
+    """The programs of one scenario with some settings of one value, and what it comes to with these
+    alone.
+    """
+
+    def __init__(
+        self,
+        catalogue: Catalogue,
+        scenario: Scenario,
+        fixed: Mapping[str, Any],
+        variant: Mapping[str, str],
+    ) -> None:
+        self.catalogue, self.scenario, self.fixed, self.variant = (
+            catalogue,
+            scenario,
+            fixed,
+            variant,
+        )
+        self.lock = Lock()  # a program grows by what is asked of it
+        self.lots: dict[Any, Lot] = {}  # by plans
+        self.known: dict[Any, tuple[Lot, list[dict[str, int]], set[str]]] = {}  # by structure
+        self.unit_of = cache(self.inputs(None, {}).unit_of)
+        self.structure_under = lru_cache(MOST)(
+            lambda settings, plan: structure_in(self.evaluate(dict(settings), plan))
+        )
+
+    def inputs(self, structure: Structure | None, settings: Mapping[str, Any]) -> Inputs:
+        """Return the inputs with more settings, on a structure if one is held."""
+        return Inputs(
+            self.catalogue, self.scenario, {**self.fixed, **settings}, dict(self.variant), structure
+        )
+
+    def evaluate(self, settings: Mapping[str, Any], plan: Any = None) -> Result:
+        """Evaluate one value of every input."""
+        return evaluate(
+            self.scenario,
+            {**self.fixed, **settings},
+            plan,
+            catalogue=self.catalogue,
+            variant=self.variant,
+        )
+
+    @cached_property
+    def centre(self) -> Result:
+        """The answer with every input at its value."""
+        return self.evaluate({})
+
+    def names(
+        self,
+        inputs: Callable[[Structure, Iterable[str]], Inputs],
+        structure: Structure,
+        drawn: frozenset[str],
+        plans: Any,
+    ) -> tuple[Lot, list[dict[str, int]]]:
+        """Return the program of a structure, with the places of its results; `inputs` gives those
+        of a structure, some drawn ones at one value.
+        """
+        key: tuple[Any, ...] = structure_key(structure, plans)
+        if key not in self.known:
+            self.known[key] = self.trace(inputs(structure, ()), structure, plans)
+        if others := drawn & self.known[key][2]:
+            key = *key, others
+            if key not in self.known:
+                self.known[key] = self.trace(inputs(structure, others), structure, plans)
+        return self.known[key][:2]
+
+    def trace(
+        self, inputs: Inputs, structure: Structure, plans: Any
+    ) -> tuple[Lot, list[dict[str, int]], set[str]]:
+        """Trace a structure on the plan it holds, or on those to choose among."""
+        each: list[Any] = (
+            [without_batch(structure.plan)]
+            if plans is None
+            else [every_plan(inputs)]
+            if plans is ALL
+            else plans
+        )
+        lot = self.lots.setdefault(
+            exactly(tuple(each)), Lot(each[0] if isinstance(each[0], ServingPlan) else None)
+        )
+        made = [recorded(lot.program, inputs, plan) for plan in each]
+        return lot, [names for names, _ in made], set().union(*(cut for _, cut in made))
+
+
+def structure_key(structure: Structure, plans: Any) -> tuple[Any, ...]:
+    """Return what tells a structure, and plans to choose among, from others of its scenario."""
+    plan = (
+        without_batch(structure.plan) if plans is None else plans if plans is ALL else tuple(plans)
+    )
+    return (
+        structure.texts.get(SWITCH),
+        tuple(sorted(structure.alternatives.items())),
+        tuple(sorted(structure.readings.items())),
+        exactly(plan),
+    )
+
+
+def without_batch(plan: Any) -> Any:
+    """Return a plan as others that differ from it in a batch that is solved for have it too."""
+    if isinstance(plan, ServingPlan) and plan.engines is None:
+        return plan._replace(decode=plan.decode._replace(sequences=1.0))
+    return plan

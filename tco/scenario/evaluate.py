@@ -1,0 +1,607 @@
+"""One scenario in, one result out: the whole chain on one page.
+
+parts -> bill -> fabric and network -> site -> money, and roofline, collectives, plans -> tokens per
+second; the two meet in dollars per million tokens. The same chain is read as numbers to answer and
+as a trace to explain.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Mapping, Sequence
+from copy import copy
+from functools import cache, partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+import numpy as np
+
+from tco.catalog import Catalogue, load_catalogue
+from tco.catalog.accuracy import order_of, standing
+from tco.catalog.system_tree import System, load_system
+from tco.core.errors import DataError, UnavailableError
+from tco.core.formula import finite, total
+from tco.core.inputs import Values, as_traced
+from tco.core.provenance import Input
+from tco.core.trace import Node, recording, scope, walk
+from tco.cost.cash_flows import LIVES, OPERATION
+from tco.cost.guards import PartPrice, unguarded_notes
+from tco.cost.ledger import Cost, shares_by_directness, shares_by_kind
+from tco.cost.ownership import Rebate, refuse_misfit
+from tco.cost.price_dates import Ages, ages_of, is_dated_price, not_there, waiting_cost
+from tco.cost.site import (
+    carbon_of_chip,
+    carbon_of_tokens,
+    carbon_per_power,
+    embodied_carbon,
+    grid_carbon,
+    logic_area,
+)
+from tco.performance.chip.formats import chips_of_family, family_of
+from tco.performance.serving.record import ServingResult
+from tco.scenario import metrics as joined
+from tco.scenario.memo import stage
+from tco.scenario.metrics import METRICS, TOKENS, collect, is_possible
+from tco.scenario.network_choice import clos_parts, design_network, refuse_less_than_a_world
+from tco.scenario.pricing import (
+    SITE_POWER,
+    MisfitError,
+    agreement_notes,
+    excess_notes,
+    notes_of_cards,
+    notes_of_checkpoints,
+    notes_of_network,
+    notes_of_rent,
+    rack_placement_notes,
+    rebates_on_bill,
+    refuse_strangers,
+    scenario_cost,
+)
+from tco.scenario.resolve import HEADLINE_SYSTEM, Inputs, Scenario, load_scenario, system_inputs
+from tco.scenario.result import Origin, Result, why_incomparable
+from tco.scenario.structure import Structure, plan_for, structure_of
+from tco.scenario.workload import unasked
+from tco.system.bill import Bill, BillLine, bill_of_materials
+from tco.system.scale_out_network import Network
+
+if TYPE_CHECKING:
+    from tco.performance.training.result import TrainingResult
+
+
+T = TypeVar("T")
+OF_THE_SITE = ("usd", "tco", "facility")  # words of metrics that a system has nowhere but on a site
+
+
+class Chain(NamedTuple):
+    """Everything one reading of the chain makes."""
+
+    system: System
+    bill: Bill | None
+    network: Network | None
+    rebates: list[Rebate]
+    cost: Cost | None
+    serving: ServingResult | TrainingResult
+    metrics: dict[str, Any]
+    unpriced: UnavailableError | None = None  # why there is no cost
+
+
+@finite
+def evaluate(
+    scenario: str | Path | Scenario,
+    set: Mapping[str, Any] | None = None,  # noqa: A002 - the name users know from the command line
+    plan: Mapping[str, str] | Any = None,
+    *,
+    structure: Structure | None = None,
+    catalogue: Catalogue | None = None,
+    variant: Mapping[str, str] | None = None,
+    trace: bool = False,
+    refuse: bool = True,
+    workload: bool = True,
+) -> Result:
+    """Evaluate a scenario: a name, a path or a `Scenario`. `set` replaces inputs by path, `plan`
+    fixes the plan that is searched otherwise.
+
+    A plan is that of a result, saved or not, or axes by name, such as `{"tp": "8"}`: the others are
+    searched. A value of `set` is a text, or a number or an array with its unit, which a pure number
+    needs not. `structure`, that of a result, holds all that is decided, the plan among it; arrays
+    need it, and give metrics that are arrays. With `trace` the result also carries the traced
+    metrics. Raises `DataError` for anything wrong in the data; without `refuse`, racks that have no
+    price, or do not fit their site, are no error: what they would cost is left out, and a note says
+    why. Without `workload` only what the chips cost is asked for, and no plan is searched.
+    """
+    catalogue = catalogue or load_catalogue()
+    found = scenario if isinstance(scenario, Scenario) else load_scenario(catalogue, scenario)
+    chosen = (variant or {}) if structure is None else structure.variant_of(found.system, variant)
+    inputs = Inputs(catalogue, found, dict(set or {}), dict(chosen), structure)
+    values = inputs.values()
+    began = time.perf_counter()
+    chain = (
+        chain_of(inputs, values, plan_for(inputs.kind, plan))
+        if workload
+        else run(inputs, values, None, unasked(inputs))
+    )
+    return assemble_result(inputs, values, chain, time.perf_counter() - began, trace, refuse)
+
+
+def chain_of(inputs: Inputs, values: Values, plan: Any) -> Chain:
+    """Walk the chain on a plan, that of the structure, or the best of a search, which many values
+    asked together have none of.
+    """
+    held = inputs.structure
+    kind = inputs.workload
+    if plan is None and held is not None and kind.axis:
+        if held.plan is None:
+            return run(inputs, values, None, kind.without_plan("the structure holds no plan"))
+        plan = held.plan
+    if inputs.shape and kind.axis and (plan is None or isinstance(plan, Mapping)):
+        raise DataError(
+            "a plan is searched for one value of every input: give the structure to evaluate many "
+            "on, or use `evaluate_draws`"
+        )
+    return run(inputs, values, plan)
+
+
+def assemble_result(
+    inputs: Inputs, values: Values, chain: Chain, seconds: float, trace: bool, refuse: bool = True
+) -> Result:
+    """Return what a chain came to: its metrics and, of plain numbers, what people read beside them."""
+    catalogue, found = inputs.catalogue, inputs.scenario
+    many = bool(inputs.shape)  # shares, bounds and ages are told of one number
+    keep_for_studies(inputs, values)
+    walked = chain
+    standing_notes, chain, ages = fit_to_site(inputs, values, walked, refuse)
+    chosen = [*inputs.notes, *agreement_notes(inputs)]
+    notes = [
+        *chosen,
+        *(notes_of_cards(inputs, chain.cost) if chain.cost else []),
+        *(
+            [
+                *notes_of_network(inputs, chain.cost, chain.serving.plan),
+                *notes_of_checkpoints(inputs, values),
+            ]
+            if chain.cost
+            else []
+        ),
+        *(
+            notes_of_rent(inputs, values, chain.bill)
+            if chain.bill and chain.cost and inputs.perspective.rents
+            else []
+        ),
+        *excess_notes(inputs, values, chain.rebates),
+        *standing_notes,
+        *([] if many else not_there(values.inputs, inputs.date)),
+        *(
+            f"{path} is set, but nothing in this scenario rests on it"
+            for path in inputs.unused(values)
+        ),
+    ]
+    if len(catalogue.folders) > 1:
+        from tco.catalog.overlay import own_note
+
+        notes += own_note(catalogue, values.inputs)
+    kind = inputs.workload
+    if chain.serving.reason:
+        notes.append(f"{kind.rate}: {chain.serving.reason}")
+    single = {
+        name: value
+        for name in METRICS
+        if (value := chain.metrics.get(name)) is not None and not many
+    }
+    endless = [name for name, value in single.items() if not math.isfinite(value)]
+    notes += (
+        [f"{', '.join(endless)}: left out, as no finite number comes out of these inputs"]
+        if endless
+        else []
+    )
+    impossible = [
+        f"{name} {value:g}"
+        for name, value in single.items()
+        if math.isfinite(value) and not is_possible(name, value)
+    ]
+    notes += (
+        [f"{', '.join(impossible)}: outside what can be, so one of these inputs is wrong"]
+        if impossible
+        else []
+    )
+    if single.get("goodput") == 0:
+        notes.append(
+            "tco_usd_per_used_chip_hour and what rests on it: goodput is 0, failures leave no hour "
+            "in which anything makes progress"
+        )
+    perspective, chip = inputs.text("terms.perspective"), chain.system.chip
+    structure = structure_of(inputs, values, walked)
+    report = chain.serving.report(seconds, many)
+    result = Result(
+        scenario=found.name,
+        title=found.title,
+        system=chain.system.id,
+        perspective=perspective,
+        metrics={name: plain_metric(chain.metrics.get(name)) for name in METRICS},
+        notes=[*notes, *chain.serving.notes],
+        chosen=chosen,
+        lines=chain.cost.lines if chain.cost else [],
+        bill=chain.bill,
+        rebates=chain.rebates,
+        serving=chain.serving,
+        shares=dict(
+            told_of(inputs, "shares", chain.cost, partial(shares_of_cost, chain.cost, values))
+        )
+        if chain.cost and not many
+        else {},
+        bounds={phase: made.shares for phase, made in report.phases.items()},
+        inputs=values.inputs,
+        texts=inputs.texts_used,
+        standing=catalogue.once(
+            ("standing", kind.measured, chip, chain.serving.path),
+            lambda: standing(
+                catalogue,
+                kind.measured,
+                chip,
+                chips_of_family(catalogue, family_of(catalogue, chip)),
+                chain.serving.path,
+            ),
+        ),
+        order=catalogue.once(("order", kind.measured), lambda: order_of(catalogue, kind.measured)),
+        report=report,
+        ages=ages,
+        plan=chain.serving.plan,
+        structure=structure,
+    )
+    nodes = cache(partial(nodes_of, inputs, chain))
+    result.origin = Origin(
+        inputs.scenario.documents,
+        inputs.settings,
+        chain.system.variant,
+        lambda: catalogue.once("hash", catalogue.hash),
+        lambda: formulas_of(nodes()),
+        used_by=lambda metric: frozenset(
+            formulas_of({metric: nodes()[metric]} if metric in nodes() else {})
+        ),
+    )
+    if trace:
+        result.nodes = nodes()
+    return result
+
+
+def keep_for_studies(inputs: Inputs, values: Values) -> None:
+    """Keep inputs that no metric rests on with the result: those of the money by month, and the
+    power of a site that is to be filled.
+    """
+    for path in values.given:
+        if path.startswith("money."):
+            values.input(path)
+    if SITE_POWER in values.given or SITE_POWER in inputs.found:
+        for path in (SITE_POWER, "site.rack_kw_max"):
+            values.input(path)
+
+
+def fit_to_site(
+    inputs: Inputs, values: Values, chain: Chain, refuse: bool
+) -> tuple[list[str], Chain, Ages]:
+    """Return notes on how the racks stand in the site, the chain, and the ages of its prices:
+    without cost if they do not fit or have no price.
+    """
+    if chain.system.bare:
+        return (
+            [f"{chain.system.id} is a chip alone: nothing in dollars or watts is computed"],
+            chain,
+            Ages(),
+        )
+    try:
+        if chain.unpriced or chain.cost is None or chain.bill is None:
+            raise chain.unpriced or UnavailableError(f"{chain.system.id} has no cost")
+        aged = partial(ages_of, inputs.catalogue, chain.cost.lines, values.inputs, inputs.date)
+        ages = Ages() if inputs.shape else told_of(inputs, "ages", chain.cost, aged)
+        return rack_placement_notes(inputs, chain.bill), chain, ages
+    except UnavailableError as error:
+        if refuse:
+            raise
+        left = {
+            name: value
+            for name, value in chain.metrics.items()
+            if not any(word in name for word in OF_THE_SITE)
+        }
+        why = "does not fit" if isinstance(error, MisfitError) else "cannot be priced"
+        return [f"{why}: {error}"], chain._replace(cost=None, metrics=left), Ages()
+
+
+def told_of(inputs: Inputs, name: str, cost: Cost, make: Callable[[], T]) -> T:
+    """Return what `make` tells of a cost and of the inputs it rests on: once for one that a stage
+    has kept.
+    """
+    known = inputs.system.known
+    held = known.get(name)
+    if held is None or held[0] is not cost:
+        held = known[name] = cost, make()
+    told: T = held[1]
+    return told
+
+
+def shares_of_cost(cost: Cost, values: Values) -> dict[str, dict[str, float]]:
+    """Return the shares of a cost by the kind of what they rest on, and how direct its sources are."""
+    return shares_by_kind(cost.lines) | {
+        "directness": shares_by_directness(cost.lines, values.inputs)
+    }
+
+
+def plain_metric(value: Any) -> Any:
+    """Return a metric as a result carries it: a finite number, an array where many were asked
+    together, or none.
+    """
+    if value is None or (isinstance(value, np.ndarray) and value.ndim):
+        return value
+    return float(value) if math.isfinite(value) else None
+
+
+def formulas_of(nodes: Mapping[str, Node]) -> dict[str, str]:
+    """Return the fingerprint of every formula that some metrics rest on."""
+    from tco.core.equation import (
+        fingerprints,
+    )  # a saved result asks for them, an answer does not
+
+    return fingerprints(node.formula for node in walk(*nodes.values()) if node.formula)
+
+
+def nodes_of(inputs: Inputs, chain: Chain) -> dict[str, Node]:
+    """Return the node of every metric, with the plan fixed; where no plan was found, of those that
+    need none.
+    """
+    searched = (
+        chain.serving.plan is not None or not inputs.workload.axis
+    )  # else there is nothing to trace: a trace never searches
+    with recording() as recorder:
+        traced = run(
+            inputs,
+            inputs.values(as_traced(recorder)),
+            chain.serving.plan,
+            None if searched else chain.serving,
+        )
+    return {name: value.node for name, value in traced.metrics.items() if hasattr(value, "node")}
+
+
+def run(
+    inputs: Inputs,
+    values: Values,
+    plan: Any = None,
+    found: ServingResult | TrainingResult | None = None,
+) -> Chain:
+    """Walk the chain once, in whatever reading `values` is; a workload that is already `found` to
+    have no plan is not searched again.
+    """
+    system = inputs.system
+    if system.bare:
+        workload = found or rate_workload(inputs, values, plan)
+        return Chain(
+            system, None, None, [], None, workload, collect(values, system, None, workload)
+        )
+    clos_parts(inputs)  # before any stage: each rests on which they are
+    bill, network, rebates, cost, unpriced = stage(
+        "owned", inputs, values, lambda: owned(inputs, values)
+    )
+    workload = found or rate_workload(inputs, values, plan)
+    metrics = collect(values, system, cost, workload)
+    if cost is not None:
+        add_carbon(inputs, values, cost, metrics)
+        add_waiting(inputs, values, cost, metrics)
+    return Chain(system, bill, network, rebates, cost, workload, metrics, unpriced)
+
+
+def owned(
+    inputs: Inputs, values: Values
+) -> tuple[Bill | None, Network | None, list[Rebate], Cost | None, UnavailableError | None]:
+    """Return what the racks are made of, what joins them, what their owner gets back, and what all
+    of it costs; or why it has no price.
+    """
+    bill, network = None, None
+    try:
+        bill = bill_of_materials(
+            inputs.system, values, inputs.catalogue, inputs.text("terms.yield")
+        )
+        refuse_less_than_a_world(inputs, values)
+        network = design_network(inputs, values)
+        refuse_misfit(inputs.catalogue, inputs.perspective, inputs.system, inputs.owner)
+        refuse_strangers(inputs, values, bill, network)
+        rebates = rebates_on_bill(inputs, values, bill)
+        return bill, network, rebates, scenario_cost(inputs, values, bill, network, rebates), None
+    except UnavailableError as error:
+        return bill, network, [], None, error.with_traceback(None)
+
+
+def rate_workload(inputs: Inputs, values: Values, plan: Any) -> ServingResult | TrainingResult:
+    """Return what the chips do on a plan, or on the best of a search: of its own for each answer,
+    as its report is told of one.
+    """
+
+    def walk() -> ServingResult | TrainingResult:
+        with scope(inputs.kind):
+            found: ServingResult | TrainingResult = inputs.workload.walk(inputs, values, plan)
+        return found
+
+    return copy(stage("worked", inputs, values, walk, plan))
+
+
+def usual_baseline(names: Sequence[str]) -> str:
+    """Return the scenario that others are held against where nobody names one."""
+    return HEADLINE_SYSTEM if HEADLINE_SYSTEM in names else names[0]
+
+
+def fill_ratio_to_baseline(results: list[Result], baseline: str | None = None) -> str:
+    """Fill in `perf_per_tco_vs_baseline` of every result that may be held against the baseline, and
+    return the baseline's name.
+    """
+    names = [result.scenario for result in results]
+    rated = [result.scenario for result in results if joined.priced_by(result.metrics)]
+    chosen = baseline or usual_baseline(rated or names)
+    if chosen not in names:
+        raise DataError(
+            f"--baseline {chosen}: not among the compared scenarios ({', '.join(names)})"
+        )
+    other = next(result for result in results if result.scenario == chosen)
+    base = costs_of_work(other.metrics)
+    for result in results:
+        if (why := why_incomparable(result, other)) is not None:
+            result.notes.append(f"performance per cost says nothing here: {why}")
+            continue
+        for metric, reference, own in zip(
+            ("perf_per_tco_vs_baseline", "perf_per_tco_gross_vs_baseline"),
+            base,
+            costs_of_work(result.metrics),
+            strict=True,
+        ):
+            if reference is not None and own is not None:
+                result.metrics[metric] = float(joined.perf_per_tco(reference, own))
+    return chosen
+
+
+def costs_of_work(metrics: Mapping[str, Any]) -> tuple[Any, Any]:
+    """Return what tokens cost, net of rebates and before them, by some metrics or by arrays of
+    them; none where there are no tokens.
+    """
+    cost = joined.priced_by(metrics)
+    if cost is None:
+        return None, None
+    net, gross, hour = (
+        metrics[name] for name in (cost, "tco_gross_usd_per_chip_hour", "tco_usd_per_chip_hour")
+    )
+    return net, joined.gross_token_cost(net, gross, hour)
+
+
+GRID = "site.grid_carbon"
+WAITING = "waiting_usd_per_chip"
+
+
+def add_carbon(inputs: Inputs, values: Values, cost: Cost, found: dict[str, Any]) -> None:
+    """Add the metrics of gas that can be computed: a site that states no intensity of its grid, or
+    a chip no area of its dies, has none.
+    """
+    hours = []
+    if inputs.states(GRID, values):
+        with scope("metrics", "grid_co2e_g_per_chip_hour"):
+            hours.append(
+                grid_carbon(cost.it_power_per_chip, cost.draw, values["site.pue"], values[GRID])
+            )
+        found["grid_co2e_g_per_chip_hour"] = hours[-1]
+    with scope("metrics", "embodied_co2e_g_per_chip_hour"):
+        area = area_of(inputs, values)
+        if area is not None:
+            hours.append(embodied(inputs, values, cost, area))
+            found["embodied_co2e_g_per_chip_hour"] = hours[-1]
+    if len(hours) == 2 and TOKENS in found:
+        name = "co2e_g_per_million_output_tokens"
+        with scope("metrics", name):
+            used = cost.goodput, values["terms.utilisation"]
+            found[name] = carbon_of_tokens(total("carbon", hours), *used, found[TOKENS])
+
+
+def add_waiting(inputs: Inputs, values: Values, cost: Cost, found: dict[str, Any]) -> None:
+    """Add what waiting for a system costs that is not there at the date; one none of whose parts
+    states a date has no such cost.
+    """
+    with scope("metrics", WAITING):
+        waits = (
+            cost.waiting_per_chip
+        )  # of a cost that holds it, which no other waiting follows from
+        if waits is None:
+            waits = waiting_cost(
+                values, inputs.system, cost, inputs.date, inputs.catalogue.has_part_value
+            )
+        if waits is not None:
+            found[WAITING] = values.derived(
+                f"metrics.{WAITING}", METRICS[WAITING].unit, lambda: waits
+            )
+
+
+def area_of(inputs: Inputs, values: Values) -> Any:
+    """Return the area of a chip's logic dies, stated or of the dies it is built up from; None where
+    nobody knows it.
+    """
+    part, has = f"parts.{inputs.system.chip}", inputs.catalogue.has_part_value
+    stated = f"{part}.logic_area"
+    if has(inputs.system.chip, "logic_area") or values.has(stated):
+        return values[stated]
+    return (
+        logic_area(values[f"{part}.die_area"], values[f"{part}.dies"])
+        if has(inputs.system.chip, "die_area")
+        else None
+    )
+
+
+def embodied(inputs: Inputs, values: Values, cost: Cost, area: Any) -> Any:
+    """Return the gas of making a chip, its rack and its building a chip-hour; a renter's contract
+    is no life of either.
+    """
+    chip = (
+        values["carbon.logic"],
+        values[f"parts.{inputs.system.chip}.hbm_capacity"],
+        values["carbon.memory"],
+        values["carbon.board"],
+    )
+    lives = (
+        ("carbon.life", "carbon.life_building")
+        if inputs.perspective.rents
+        else (OPERATION, LIVES["building"])
+    )
+    with scope("rack"):
+        rack = carbon_per_power(cost.it_power_per_chip, values["carbon.rack"])
+    with scope("building"):
+        building = carbon_per_power(cost.it_power_per_chip, values["carbon.building"])
+    return embodied_carbon(
+        carbon_of_chip(area, *chip), rack, values[lives[0]], building, values[lives[1]]
+    )
+
+
+class SystemBill(NamedTuple):
+    """The bill of a system without a workload."""
+
+    system: System
+    bill: Bill
+    rebates: list[Rebate]
+    date: str
+    notes: list[str]
+    inputs: Inputs
+    unguarded: list[str]  # a note on the parts that no published figure checks
+
+
+def bill_of_system(
+    catalogue: Catalogue,
+    name: str,
+    set: Mapping[str, str],  # noqa: A002 - the name of the option
+    variant: Mapping[str, str],
+) -> SystemBill:
+    """Return the bill of a system by its id, on the headline's site and terms."""
+    inputs = system_inputs(catalogue, name, set, variant)
+    if inputs.system.bare:
+        raise without_bill(catalogue, name)
+    refuse_misfit(catalogue, inputs.perspective, inputs.system, inputs.owner)
+    values = inputs.values()
+    bill = bill_of_materials(inputs.system, values, catalogue, inputs.text("terms.yield"))
+    rebates = rebates_on_bill(inputs, values, bill)
+    part_prices = [
+        PartPrice(line.part, float(line.extended or 0.0), _dated_prices(values, line))
+        for line in bill.lines
+    ]
+    notes = [
+        *inputs.notes,
+        *excess_notes(inputs, values, rebates),
+        *(f"{path} is set, but this bill does not rest on it" for path in inputs.unused(values)),
+    ]
+    return SystemBill(
+        inputs.system, bill, rebates, inputs.date, notes, inputs, unguarded_notes(part_prices)
+    )
+
+
+def _dated_prices(values: Values, line: BillLine) -> tuple[Input, ...]:
+    """Return the catalogue prices of a line of a bill that move with the date."""
+    return tuple(given for path in line.inputs if is_dated_price(given := values.input(path)))
+
+
+def without_bill(catalogue: Catalogue, chip: str) -> DataError:
+    """Return the error for a bill of a chip alone: it names the systems that have one."""
+    systems = [
+        name for name in catalogue.ids("systems") if load_system(catalogue, name).chip == chip
+    ]
+    return DataError(
+        f"{chip} is a chip alone and has no bill; "
+        f"{'systems with it: ' + ', '.join(systems) if systems else 'no system has it'}"
+    )

@@ -1,0 +1,505 @@
+"""A scenario asked for many values of its inputs together: draws of a range, or the cases of a
+sweep.
+
+Every draw decides its structure and takes the best plan for it: draws are grouped by the structure
+they get, and each group is evaluated as arrays. Or plan and structure are held. Either way the
+batch of a plan is solved for the target, unless it is held as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+from zlib import crc32
+
+import numpy as np
+
+from tco.catalog import Catalogue, load_catalogue
+from tco.core.errors import DataError
+from tco.core.formula import finite
+from tco.core.inputs import Readings, Values, given_of
+from tco.core.provenance import making
+from tco.scenario import metrics as joined
+from tco.scenario.compiled import (
+    ALL,
+    RATE,
+    DrawGroup,
+    DrawResults,
+    Lot,
+    ScenarioPrograms,
+    scatter_into,
+    structure_in,
+)
+from tco.scenario.metrics import METRICS
+from tco.scenario.network_choice import SWITCH, cheapest_clos_parts_by_draw
+from tco.scenario.resolve import Inputs, Scenario, load_scenario
+from tco.scenario.result import Result
+from tco.scenario.structure import Structure
+from tco.scenario.workload import job_on
+from tco.system.bill import offers
+
+Array = np.ndarray[Any, Any]
+Many = Mapping[str, tuple[Array, str]]  # numbers with their unit, by path
+# draws at values and ends of ranges in which every plan is weighed; all others choose among those
+# that are the best in one of them
+PILOTS = 256
+CANDIDATES = 12  # plans of a training job that its draws choose among
+COST = "usd_per_million_output_tokens"
+LOOKED_AT = 3  # draws of a training job that no plan fits, whose own plans are searched
+LAST = 16  # scenarios with settings whose programs are kept
+CELLS = 2**15  # draws that studies ask for together
+
+
+class Draws(NamedTuple):
+    """What a scenario comes to in every draw."""
+
+    metrics: dict[str, Array | None]  # None where no draw has the metric, nan where one has not
+    meets: Array  # whether memory suffices and the targets are met
+    sequences: Array | None  # of an attention group; none in training
+    structures: list[Structure]  # that draws got
+    structure_of: Array  # place of each draw's in that list
+    at: Mapping[
+        float, Draws
+    ] = {}  # what they come to at other speeds, by tokens/s a user: few of the metrics
+
+    def part(self, which: slice) -> Draws:
+        """Return some of the draws."""
+        metrics = {
+            name: None if many is None else many[which] for name, many in self.metrics.items()
+        }
+        sequences = None if self.sequences is None else self.sequences[which]
+        at = {speed: one.part(which) for speed, one in self.at.items()}
+        return Draws(
+            metrics, self.meets[which], sequences, self.structures, self.structure_of[which], at
+        )
+
+
+class StructureGroup(NamedTuple):
+    """Draws of one structure."""
+
+    draws: Array  # their places
+    structure: Structure
+    plans: Any = (
+        None  # to choose among: of training a list, of serving ALL; none: that of the structure
+    )
+
+
+@finite
+def evaluate_draws(
+    scenario: str | Path | Scenario,
+    set: Mapping[str, Any],  # noqa: A002 - as in `evaluate`
+    *,
+    structure: Structure | None = None,
+    hold: bool = False,
+    catalogue: Catalogue | None = None,
+    variant: Mapping[str, str] | None = None,
+    solve: bool = True,
+    speeds: Sequence[float] = (),
+) -> Draws:
+    """Evaluate a scenario for arrays of inputs, all of one length, each with its own structure, the
+    best plan and the batch that meets the target.
+
+    With `hold` plan and structure are those of the scenario with those of the settings that are one
+    value; a `structure` that is given is held. Without `solve` a held plan keeps its batch too,
+    whatever targets that misses. A serving workload is asked at other `speeds`, in tokens/s a user,
+    as well: plans and batches are chosen for each, and a plan that is quicker than asked may be the
+    best.
+    """
+    catalogue = catalogue or load_catalogue()
+    found = scenario if isinstance(scenario, Scenario) else load_scenario(catalogue, scenario)
+    chosen = dict(
+        (variant or {}) if structure is None else structure.variant_of(found.system, variant)
+    )
+    many = {path: one for path, one in set.items() if is_many(one)}
+    programs = programs_of(
+        catalogue, found, {path: one for path, one in set.items() if path not in many}, chosen
+    )
+    case = Case(programs, sampled_input_arrays(programs, many))
+    centre = None if structure is not None else programs.centre
+    inputs = programs.inputs(structure or structure_in(programs.centre), case.drawn)
+    values = inputs.values()
+    case.refuse(inputs, values)
+    if structure is not None or hold or centre is None:
+        return evaluate_groups(
+            case,
+            [StructureGroup(np.arange(case.count), inputs.structure)],  # type: ignore[arg-type]
+            None,
+            solve,
+            speeds,
+        )
+    return evaluate_groups(case, grouped(case, centre, inputs, values), centre, True, speeds)
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """The programs of a scenario with some settings, and the draws of others."""
+
+    programs: ScenarioPrograms
+    drawn: Many
+
+    @property
+    def count(self) -> int:
+        """How many draws there are."""
+        return len(next(iter(self.drawn.values()))[0])
+
+    def inputs_at_draw(self, draw: int, paths: Iterable[str]) -> dict[str, tuple[float, str]]:
+        """Return some inputs as they are in one draw."""
+        return {path: (float(self.drawn[path][0][draw]), self.drawn[path][1]) for path in paths}
+
+    def at_one_value(self, structure: Structure, paths: Iterable[str]) -> Inputs:
+        """Return the inputs of a structure, some of those that are drawn set to one of their
+        values.
+        """
+        return self.programs.inputs(structure, self.inputs_at_draw(0, paths))
+
+    def refuse(self, inputs: Inputs, values: Values) -> None:
+        """Refuse values that are out of bounds, or that no workload can be asked with."""
+        for path in self.drawn:
+            values.input(path)
+        inputs.workload.judge(inputs, values)
+
+
+def is_many(setting: Any) -> bool:
+    """Say whether a setting is an array, with its unit or alone."""
+    try:
+        return not isinstance(setting, str) and bool(
+            np.ndim(setting[0] if isinstance(setting, tuple) and len(setting) == 2 else setting)
+        )
+    except ValueError:  # rows of different lengths, which are refused as no setting
+        return False
+
+
+def sampled_input_arrays(programs: ScenarioPrograms, many: Mapping[str, Any]) -> Many:
+    """Return the arrays of a scenario's settings in the units of their inputs; arrays of different
+    lengths raise `DataError`.
+    """
+    if not many:
+        raise DataError("nothing is drawn: give at least one input as an array")
+    drawn = {
+        path: (given_of(path, one, programs.unit_of).many, programs.unit_of(path))
+        for path, one in many.items()
+    }
+    shapes = {path: np.shape(one) for path, (one, _) in drawn.items()}
+    if len({*shapes.values()}) > 1 or len(next(iter(shapes.values()))) != 1:
+        said = ", ".join(
+            f"{path} has {'x'.join(map(str, shape))}" for path, shape in shapes.items()
+        )
+        raise DataError(f"draws need one row of values for each input, all of one length: {said}")
+    return drawn
+
+
+# ---------------------------------------------------------------- groups of one structure
+def grouped(case: Case, centre: Result, inputs: Inputs, values: Values) -> list[StructureGroup]:
+    """Return draws by the structure they get, with their plans; `inputs` are those of all on the
+    structure of the centre.
+
+    Numbers that decide the same, such as sizes of clusters with as many tiers, are of one
+    structure.
+    """
+    held = structure_in(centre)
+    decided, choices = decisions(inputs, values, held), list[dict[str, str]]()
+    if weighed := cheapest_clos_parts_by_draw(inputs, values):
+        choices, decided[SWITCH] = weighed
+    jobs: dict[tuple[Any, ...], list[Any]] = {}
+    sized: dict[Any, list[tuple[Structure, Any]]] = {}  # by switch and module
+    found: dict[tuple[Any, ...], tuple[StructureGroup, list[Array]]] = {}
+    for members in equal_groups(decided, case.count):
+        draw = members[0]
+        parts = {
+            name: held_part(inputs, name, int(column[draw]))
+            for name, column in decided.items()
+            if name in held.alternatives
+        }
+        read = {
+            path: of_kind(held.readings[path], column[draw])
+            for path, column in decided.items()
+            if path in held.readings
+        }
+        flags = {path: one for path, one in read.items() if isinstance(one, bool)}
+        size = {path: one for path, one in read.items() if path not in flags}
+        texts = choices[int(decided[SWITCH][draw])] if SWITCH in decided else {}
+        known = sized.setdefault(tuple(texts.values()), [])
+        own, plans = next(
+            (one for one in known if one[0].readings.decide_alike(size)), (None, None)
+        )
+        if own is None:
+            settings: dict[str, Any] = (
+                {} if held.readings.decide_alike(size) else resized(case, held, size, draw)
+            )
+            if any(held.texts.get(path) != part for path, part in texts.items()):
+                settings = resized(case, held, size, draw) | texts
+            plans = (
+                plans_trained(case, settings, jobs)
+                if inputs.kind == "training"
+                else ALL
+                if inputs.kind == "serving"
+                else None
+            )
+            plan = next(iter(plans), None) if isinstance(plans, list) else centre.plan
+            own = case.programs.structure_under(tuple(settings.items()), plan) if settings else held
+            known.append((own, plans))
+        key = id(own), *parts.values(), *flags.values()
+        if key not in found:
+            readings = Readings({**own.readings, **flags}, own.readings.decisions)
+            group = StructureGroup(
+                members,
+                own._replace(alternatives={**own.alternatives, **parts}, readings=readings),
+                plans,
+            )
+            found[key] = group, []
+        found[key][1].append(members)
+    return [group._replace(draws=np.sort(np.concatenate(some))) for group, some in found.values()]
+
+
+def equal_groups(decided: Mapping[str, Array], count: int) -> list[Array]:
+    """Return the places of draws for which the same was decided."""
+    if not decided:
+        return [np.arange(count)]
+    group = np.zeros(count, dtype=int)
+    for column in decided.values():
+        kinds, kind = np.unique(column, return_inverse=True)
+        _, group = np.unique(group * len(kinds) + kind, return_inverse=True)
+    return [np.flatnonzero(group == place) for place in range(group.max() + 1)]
+
+
+def resized(
+    case: Case, held: Structure, size: Mapping[str, float], draw: int
+) -> dict[str, tuple[float, str]]:
+    """Return the settings under which a draw has sizes of its own, such as another number of chips;
+    none where they are those that are held.
+    """
+    moved = {path for path, one in size.items() if one != held.readings[path]}
+    if not moved:
+        return {}
+    return case.inputs_at_draw(draw, moved if moved <= case.drawn.keys() else case.drawn.keys())
+
+
+def decisions(inputs: Inputs, values: Values, held: Structure) -> dict[str, Array]:
+    """Return what decides structure and differs between draws: the cheapest of alternatives by its
+    place, and readings by their path.
+    """
+    found: dict[str, Array] = {}
+    for place, some in offers(inputs.system, values, inputs.catalogue).items():
+        prices = np.stack(np.broadcast_arrays(*(offer.price for offer in some)))
+        if prices.ndim > 1:
+            found[place] = prices.argmin(axis=0)
+    for path, reading in held.readings.items():
+        number = values.number(path)
+        if np.ndim(number):
+            found[path] = number > 0 if isinstance(reading, bool) else number
+    return found
+
+
+def held_part(inputs: Inputs, place: str, chosen: int) -> str:
+    """Return one of the parts that may stand in a place."""
+    return list(inputs.system.alternatives[place])[chosen]
+
+
+def of_kind(reading: float, found: Any) -> float:
+    """Return a decision as structure remembers it: a flag, or a number."""
+    return bool(found) if isinstance(reading, bool) else float(found)
+
+
+# ---------------------------------------------------------------- plans of draws
+def plans_trained(
+    case: Case, settings: Mapping[str, Any], known: dict[tuple[Any, ...], list[Any]]
+) -> list[Any]:
+    """Return the quickest plans of a training job under some settings: those `known` of a job of
+    its size, or those of a search.
+    """
+    from tco.performance.training.search import search_training_plans
+
+    inputs = case.programs.inputs(None, settings)
+    job, reached, _ = job_on(inputs, inputs.values())
+    size = job.chips, job.batch, job.length
+    if size not in known:
+        known[size] = [one.plan for one in search_training_plans(job, reached, kept=CANDIDATES).top]
+    return known[size]
+
+
+def plans_of_missed(case: Case, group: StructureGroup, missed: Array) -> list[Any]:
+    """Return the quickest plans of draws of a training job that no plan of their group fits; none
+    in serving, where all were weighed.
+    """
+    if not isinstance(group.plans, list):
+        return []
+    some = missed[np.linspace(0, len(missed) - 1, min(len(missed), LOOKED_AT)).astype(int)]
+    found = dict.fromkeys(
+        plan
+        for draw in some
+        for plan in plans_trained(case, case.inputs_at_draw(draw, case.drawn), {})
+    )
+    return [plan for plan in found if plan not in group.plans]
+
+
+# ---------------------------------------------------------------- draws of a program
+def evaluate_groups(
+    case: Case,
+    groups: list[StructureGroup],
+    centre: Result | None,
+    solve: bool,
+    speeds: Sequence[float],
+) -> Draws:
+    """Run the programs of groups of draws, and put them together in the order of the draws."""
+    structures: list[Structure] = []
+    place: Array = np.zeros(case.count, dtype=int)
+    made = [
+        DrawResults({}, np.zeros(case.count, dtype=bool), np.full(case.count, np.nan))
+        for _ in (None, *speeds)
+    ]
+
+    def look(some: list[StructureGroup]) -> None:
+        for group in some:
+            place[group.draws] = len(structures)
+            structures.append(group.structure)
+        looked_at(case, some, made, centre, solve, speeds)
+
+    with case.programs.lock:
+        look(groups)
+        missed = [(group, group.draws[~made[0].meets[group.draws]]) for group in groups]
+        look(
+            [
+                StructureGroup(draws, group.structure, more)
+                for group, draws in missed
+                if len(draws) and (more := plans_of_missed(case, group, draws))
+            ]
+        )
+    own, *others = [
+        Draws(
+            {name: one.metrics.get(name) for name in METRICS},
+            one.meets,
+            None if np.isnan(one.batch).all() else one.batch,
+            structures,
+            place,
+        )
+        for one in made
+    ]
+    for one in others:
+        one.metrics[COST] = cost_at(own, one)
+    return own._replace(at=as_good_as_quicker(dict(zip(speeds, others, strict=True))))
+
+
+def cost_at(own: Draws, other: Draws) -> Array | None:
+    """Return what a million output tokens cost at another speed: an hour costs what it does
+    whatever the chips make in it.
+    """
+    hour, rate = own.metrics["tco_usd_per_used_chip_hour"], other.metrics[RATE]
+    return None if hour is None or rate is None else joined.usd_per_million(hour, rate, 1.0)
+
+
+def as_good_as_quicker(at: dict[float, Draws]) -> dict[float, Draws]:
+    """Return draws at some speeds, each on the plan of a higher speed where that makes more tokens:
+    it keeps the slower promise too.
+    """
+    quicker: Draws | None = None
+    for speed in sorted(at, reverse=True):
+        own = at[speed]
+        if (
+            quicker is not None
+            and (rate := own.metrics[RATE]) is not None
+            and (its := quicker.metrics[RATE]) is not None
+        ):
+            better = quicker.meets & ~(own.meets & (rate >= its))
+            for metric, many in quicker.metrics.items():
+                if many is not None:
+                    own.metrics[metric][better] = many[better]  # type: ignore[index]
+            own.meets[better] = True
+        quicker = own
+    return at
+
+
+def programs_of(
+    catalogue: Catalogue, scenario: Scenario, fixed: dict[str, Any], variant: dict[str, str]
+) -> ScenarioPrograms:
+    """Return the programs of a scenario with some settings; those that were asked for last are
+    kept.
+    """
+    kept: dict[str, ScenarioPrograms] = catalogue.once("programs", dict)
+    key = repr((scenario, sorted(fixed.items()), sorted(variant.items()), making.get()))
+    found = kept.pop(key) if key in kept else ScenarioPrograms(catalogue, scenario, fixed, variant)
+    kept[key] = found
+    for old in list(kept)[:-LAST]:
+        kept.pop(old, None)
+    return found
+
+
+def looked_at(
+    case: Case,
+    groups: list[StructureGroup],
+    found: list[DrawResults],
+    centre: Result | None,
+    solve: bool,
+    speeds: Sequence[float],
+) -> None:
+    """Run groups of draws, those whose plans are the same together; what they come to is put into
+    what is found, speed by speed.
+    """
+    lots: dict[int, tuple[Lot, list[DrawGroup]]] = {}
+    for group in groups:
+        lot, names = case.programs.names(
+            case.at_one_value, group.structure, frozenset(case.drawn), group.plans or None
+        )
+        lots.setdefault(id(lot), (lot, []))[1].append(
+            DrawGroup(group.draws, names, group.structure.plan)
+        )
+    for lot, parts in lots.values():
+        which = np.zeros(case.count, dtype=bool)
+        which[np.concatenate([part.draws for part in parts])] = True
+        places, place = np.flatnonzero(which), np.cumsum(which) - 1
+        many = {
+            path: one if len(places) == case.count else one[places]
+            for path, (one, _) in case.drawn.items()
+        }
+        own = [part._replace(draws=place[part.draws]) for part in parts]
+        pilots = None if lot.plans is None or centre is None else pilots_of(case, centre)
+        for whole, part in zip(
+            found, lot.run(many, own, len(places), pilots, solve, speeds), strict=True
+        ):
+            whole.meets[places], whole.batch[places] = part.meets, part.batch
+            scatter_into(
+                whole.metrics,
+                {name: value for name, value in part.metrics.items() if name in METRICS},
+                places,
+                case.count,
+            )
+
+
+@cache
+def ends_met(path: str) -> Array:
+    """Return at which of low, value, value and high an input lies in each pilot draw; the first lie
+    at its value.
+    """
+    found = np.random.default_rng(crc32(path.encode())).integers(0, 4, max(PILOTS, 3))
+    found[:3] = 1
+    return found
+
+
+def pilots_of(case: Case, centre: Result) -> dict[str, Array]:
+    """Return draws that tell which plans can be the best: first centres, then each input at its
+    value or at an end of its range.
+
+    Which it is is a matter of the input's path, so that the plans found are the same whatever is
+    drawn. An input without a range takes the ends of what is asked; one that decides how many of
+    something there are stays as it is.
+    """
+    held, found = structure_in(centre).readings, {}
+    for path, (many, _) in case.drawn.items():
+        given = centre.inputs.get(path)
+        ranged = given is not None and given.low is not None and given.low < given.high  # type: ignore[operator]
+        value, low, high = (
+            (given.value, given.low, given.high)  # type: ignore[union-attr]
+            if ranged
+            else (float(np.median(many)), many.min(), many.max())
+        )
+        if not isinstance(held.get(path, True), bool):
+            low = high = value
+        ends = np.array([low, value, value, high])[ends_met(path)]
+        if not ranged:
+            ends[1:3] = low, high
+        found[path] = ends[:PILOTS]
+    if all((one == one[0]).all() for one in found.values()):
+        return {path: one[:1] for path, one in found.items()}
+    return found

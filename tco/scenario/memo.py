@@ -1,0 +1,124 @@
+"""Stages of the chain: what one came to stands for as long as all that it read is what it was.
+
+Studies ask for a scenario many times and change little in between: a price leaves what the chips do
+as it was, a plan leaves what they cost. A stage reads quantities through `values` alone, so that
+those it read are known. Which of them a scenario or a user gives may change from one answer to the
+next; all others follow from the catalogue, the system, the documents and the texts. A trace, and
+many values asked together, are always walked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+import numpy as np
+
+from tco.core.formula import in_use
+from tco.core.inputs import Readings, Reads
+from tco.core.provenance import Given, making
+
+if TYPE_CHECKING:
+    from tco.core.inputs import Values
+    from tco.scenario.resolve import Inputs
+
+T = TypeVar("T")
+LAST = 8  # answers of a stage that are kept of one system
+
+
+class Walked(NamedTuple):
+    """What a stage came to, what it rested on, and what it left behind."""
+
+    rests: tuple[Any, ...]
+    given: dict[str, Given]  # settings among what it read
+    made: Any
+    reads: Reads
+    texts: dict[str, str]
+    readings: Readings
+
+    def holds(self, rests: tuple[Any, ...], given: Mapping[str, Given]) -> bool:
+        """Say whether it would come to the same with these settings: those that it read are as they
+        were, and no other is one it would read.
+        """
+        if rests != self.rests:
+            return False
+        inputs, derived, looked = self.reads
+        own, met = self.given, 0
+        for path, one in given.items():
+            if path in inputs or path in looked or path in derived:
+                if own.get(path) != one:
+                    return False
+                met += 1
+        return met == len(own)
+
+
+def exactly(value: Any) -> Any:
+    """Return what a value, such as a plan, equals only if it is of the same types: what is printed
+    of it differs otherwise.
+    """
+    if isinstance(value, tuple):
+        return type(value), *map(exactly, value)
+    return (
+        (value.shape, value.dtype, value.tobytes())
+        if isinstance(value, np.ndarray)
+        else (type(value), value)
+    )
+
+
+def stage(name: str, inputs: Inputs, values: Values, walk: Callable[[], T], *rests: Any) -> T:
+    """Return what `walk()` makes of the inputs and of what else it `rests` on, walked again only
+    where that is not known already.
+    """
+    if in_use() is not None or inputs.shape:
+        return walk()
+    before = inputs.readings
+    decided = tuple([(path, one, type(one)) for path, one in before.items()])
+    rested = (
+        inputs.scenario.documents,
+        inputs.scenario.rebates,
+        dict(inputs.texts),
+        decided,
+        making.get(),
+        inputs.taken,
+        exactly(rests),
+    )
+    kept: dict[str, tuple[Walked, ...]] = inputs.system.known.setdefault("stages", {})
+    last = kept.get(name, ())
+    found = next((one for one in last if one.holds(rested, values.given)), None)
+    if found is None:
+        found = run_stage(inputs, values, walk, rested)
+    else:
+        values.take(found.reads)
+        before.take(found.readings)
+        inputs.texts_used |= found.texts
+    if not last or found is not last[0]:
+        kept[name] = (found, *[one for one in last if one is not found][: LAST - 1])
+    made: T = found.made
+    return made
+
+
+def run_stage(
+    inputs: Inputs, values: Values, walk: Callable[[], Any], rests: tuple[Any, ...]
+) -> Walked:
+    """Walk a stage, and note what it read."""
+    every, before, decisions, texts = (
+        inputs.readings,
+        dict(inputs.readings),
+        inputs.readings.decisions,
+        inputs.texts_used,
+    )
+    every.decisions, inputs.texts_used = {}, {}
+    try:
+        made, reads = values.reads_of(walk)
+    finally:
+        decided, used = every.decisions, inputs.texts_used
+        every.decisions, inputs.texts_used = decisions | decided, texts | used
+    given = {
+        path: one
+        for path, one in values.given.items()
+        if path in reads.inputs or path in reads.looked or path in reads.derived
+    }
+    readings = {
+        path: one for path, one in every.items() if path not in before or one is not before[path]
+    }
+    return Walked(rests, given, made, reads, used, Readings(readings, decided))

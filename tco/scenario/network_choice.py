@@ -1,0 +1,571 @@
+"""What joins the chips of a scenario: the scale-out network it buys, and the links its collectives
+meet.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import product
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+import numpy as np
+
+from tco.catalog.system_tree import System
+from tco.core.errors import DataError, unknown
+from tco.core.inputs import Readable, Readings, Values
+from tco.core.provenance import period
+from tco.core.trace import paused, untraced_value
+from tco.core.units import parse_quantity
+from tco.cost.ledger import cost_of_world
+from tco.fabric.libraries import CollectiveLibrary, family_library
+from tco.fabric.links import PROTOCOLS, Links, Route, chip_links
+from tco.fabric.topology import fabric_scopes, port_bandwidth
+from tco.performance.chip.formats import family_of
+from tco.scenario.memo import stage
+from tco.scenario.pricing import SIDECAR, holding_of, needs_sidecar
+from tco.system.bill import Bill
+from tco.system.scale_out_network import (
+    CABLE_LENGTH,
+    IN_RACKS,
+    ClosSize,
+    LongLinks,
+    Network,
+    NetworkDesign,
+    NetworkLine,
+    ReachError,
+    cards_of,
+    clos_size,
+    converged,
+    network_totals,
+    optic_part,
+    optics_covering,
+    scale_out_network,
+    switch_part,
+    switch_radix,
+    tiers_needed,
+)
+
+if TYPE_CHECKING:
+    from tco.scenario.resolve import Inputs
+
+Key = TypeVar("Key")
+
+SWITCH, OPTIC = "cluster.switch", "cluster.optic"
+# begins a list of parts, of which the one stands with which a chip-hour costs least
+CHEAPEST = "cheapest of "
+LANE = "lane_bandwidth"
+
+
+class ClosParts(NamedTuple):
+    """What the tiers of a scale-out network are built of."""
+
+    switch: str  # part id
+    optic: str  # part id of the modules of its links
+
+
+def clos_parts(inputs: Inputs) -> ClosParts:
+    """Return switch and module of the cluster; of lists the cheapest pair.
+
+    Raises:
+        DataError: No module that is named or listed fits.
+
+    """
+    if not inputs.choosable:
+        inputs.choosable = {path: inputs.text(path) for path in (SWITCH, OPTIC)}
+        lists = [path for path, text in inputs.choosable.items() if text.startswith(CHEAPEST)]
+        held = inputs.structure.texts if inputs.structure is not None else {}
+        if not set(lists) <= held.keys():
+            held = dict(zip((SWITCH, OPTIC), cheapest_clos_parts(inputs), strict=True))
+        elif not lists and inputs.structure is None:
+            cheapest_clos_parts(inputs)  # refuses a module that does not fit
+        inputs.texts = inputs.texts | {path: held[path] for path in lists}
+    return ClosParts(
+        switch_part(inputs.text(SWITCH), inputs.catalogue.parts),
+        optic_part(inputs.text(OPTIC), inputs.catalogue.parts),
+    )
+
+
+def switch_of(inputs: Inputs) -> str:
+    """Return the switch of the cluster, where a list is stated the cheapest."""
+    if inputs.text(SWITCH).startswith(CHEAPEST):
+        return clos_parts(inputs).switch
+    return switch_part(inputs.text(SWITCH), inputs.catalogue.parts)
+
+
+def cheapest_clos_parts(inputs: Inputs) -> ClosParts:
+    """Return the parts whose network adds least to a chip-hour.
+
+    Where hours are rented the price of the network decides. Of many values asked together their
+    mean does. A chip alone has no network to price and takes the last of each list.
+    """
+    if inputs.system.bare:
+        return ClosParts(parts_for_sale(inputs, SWITCH)[-1], parts_for_sale(inputs, OPTIC)[-1])
+    readings, inputs.readings = (
+        inputs.readings,
+        Readings(),
+    )  # of those that are not bought nothing is decided
+    values = inputs.values()
+    longest = float(np.max(values.number(CABLE_LENGTH)))  # of many values asked together
+
+    def networks() -> dict[ClosParts, tuple[float, float]]:
+        priced = {}
+        for parts in clos_candidates(inputs, values, longest):
+            network = reachable_network(inputs, values, parts)
+            if network is not None:
+                priced[parts] = float(np.mean(network.price)), float(np.mean(network.power))
+        return priced
+
+    def cheapest() -> ClosParts:
+        pairs = clos_candidates(inputs, values, longest)
+        if len(pairs) == 1:
+            return pairs[0]
+        priced = stage("networks", inputs, values, networks, texts)
+        return cheapest_network(inputs, values, priced) or pairs[0]
+
+    texts = inputs.text(SWITCH), inputs.text(OPTIC)
+    try:
+        with paused():  # what is not bought leaves no trace
+            chosen = stage("clos parts", inputs, values, cheapest, texts)
+    finally:
+        inputs.readings = readings
+    for path in (SWITCH, OPTIC):
+        if inputs.text(path).startswith(CHEAPEST):
+            inputs.compared += [f"parts.{part}.price" for part in parts_for_sale(inputs, path)]
+    inputs.judged |= set(values.inputs)
+    return chosen
+
+
+def cheapest_network(
+    inputs: Inputs, values: Values, priced: Mapping[Key, tuple[float, float]]
+) -> Key | None:
+    """Return the key of the network that adds least to a chip-hour.
+
+    Args:
+        inputs: Of the scenario whose owner, site and terms count.
+        values: The same inputs by path.
+        priced: Price in USD and power in W of each network.
+
+    """
+    by_price = sorted(priced, key=lambda key: priced[key][0])
+    thrifty: list[Key] = []  # each draws less than all that are cheaper to buy
+    for key in by_price:
+        if all(priced[key][1] < priced[other][1] for other in thrifty):
+            thrifty.append(key)
+    if len(thrifty) > 1 and not inputs.perspective.rents:
+        column = (-1, *[1] * len(inputs.shape))
+        prices, powers = (
+            numbers.reshape(column) for numbers in np.transpose([priced[key] for key in thrifty])
+        )
+        hours = hours_of(inputs, values, prices, powers)
+        return thrifty[int(np.argmin(hours.reshape(len(thrifty), -1).mean(axis=1)))]
+    return thrifty[0] if thrifty else None
+
+
+def parts_for_sale(inputs: Inputs, path: str) -> list[str]:
+    """Return the parts a text lists that are for sale at the scenario's date.
+
+    Where none is for sale yet, all are returned; a text that names one part gives that part.
+    """
+    catalogue, last_day = inputs.catalogue, period(inputs.date).last
+    part_named = {SWITCH: switch_part, OPTIC: optic_part}[path]
+    text = inputs.choosable.get(path, "") or inputs.text(path)
+    listed = [
+        part_named(name.strip(), catalogue.parts) for name in text.removeprefix(CHEAPEST).split(",")
+    ]
+    return [
+        part
+        for part in listed
+        if min(row.begins for row in catalogue.part_rows[part, "price"]) <= last_day
+    ] or listed
+
+
+def clos_candidates(inputs: Inputs, values: Values, length: float) -> list[ClosParts]:
+    """Return the pairs of switch and module that may be built together, with links of a length in
+    metres.
+    """
+    joined = lane_neighbours(inputs.system)
+    pairs = []
+    refusals = []
+    for switch in parts_for_sale(inputs, SWITCH):
+        try:
+            fitting = fitting_optics(inputs, values, [switch, *joined], length)
+        except DataError as error:
+            refusals.append(error)
+            continue
+        pairs += [ClosParts(switch, optic) for optic in fitting]
+    if not pairs:
+        raise refusals[0]
+    return pairs
+
+
+def lane_neighbours(system: System) -> list[str]:
+    """Return what the cluster's modules plug into besides its switches.
+
+    With leaves outside the racks it is the card of the chips, else the switches that stand in the
+    racks.
+    """
+    if network_design(system) == "tor":
+        return [str(part) for part in system.network.get(IN_RACKS, ())]
+    cards = cards_of(system, "scale_out")
+    return [cards.part] if cards is not None else []
+
+
+def fitting_optics(
+    inputs: Inputs, values: Values, joined: Sequence[str], length: float
+) -> list[str]:
+    """Return the modules that cover a length and run on the lanes of what they join.
+
+    Args:
+        inputs: Of the scenario, whose date says what is for sale.
+        values: The same inputs by path.
+        joined: Part ids of switches and cards; one without a lane rate limits nothing.
+        length: Metres of the links.
+
+    Raises:
+        DataError: No module fits.
+
+    """
+
+    def lane_rate(part: str) -> float | None:
+        path = f"parts.{part}.{LANE}"
+        stated = inputs.catalogue.has_part_value(part, LANE) or values.has(path)
+        return values.structure(path) if stated else None
+
+    optics = parts_for_sale(inputs, OPTIC)
+    limits = {part: rate for part in joined if (rate := lane_rate(part)) is not None}
+    if limits:
+        slowest = min(limits, key=lambda part: limits[part])
+        rates = {optic: rate for optic in optics if (rate := lane_rate(optic)) is not None}
+        too_fast = {
+            optic: rate for optic, rate in rates.items() if rate > limits[slowest] * (1 + 1e-9)
+        }
+        if len(too_fast) == len(optics):
+            lanes = ", ".join(f"{optic} {gigabits(rate)}" for optic, rate in too_fast.items())
+            raise DataError(
+                f"{OPTIC}: {slowest} has lanes of {gigabits(limits[slowest])}, every module faster "
+                f"ones ({lanes}); add a slower module"
+            )
+        optics = [optic for optic in optics if optic not in too_fast]
+    return optics_covering(values, optics, length)
+
+
+def gigabits(rate: float) -> str:
+    """Return a rate in byte/s as Gb/s, such as 200G."""
+    return f"{rate * 8 / 1e9:g}G"
+
+
+def cheapest_clos_parts_by_draw(
+    inputs: Inputs, values: Values
+) -> tuple[list[dict[str, str]], Any] | None:
+    """Return the texts that may be chosen and the cheapest ones' place in each draw, of those that
+    cover its links.
+
+    Where there is nothing to choose among, nothing is returned.
+    """
+    clos_parts(inputs)
+    if inputs.system.bare:
+        return None
+    lengths = np.broadcast_to(values.number(CABLE_LENGTH), inputs.shape)
+    reaches = {
+        optic: values.structure(f"parts.{optic}.reach") for optic in parts_for_sale(inputs, OPTIC)
+    }
+    pairs = pairs_covering(inputs, values, lengths, reaches.values())
+    if len(pairs) == 1:
+        return None
+    networks = [reachable_network(inputs, values, parts) for parts in pairs]
+    lists = [path for path, text in inputs.choosable.items() if text.startswith(CHEAPEST)]
+    choices = [
+        {path: part for path, part in zip((SWITCH, OPTIC), parts, strict=True) if path in lists}
+        for parts in pairs
+    ]
+    never = np.full(inputs.shape, np.inf)
+    covered = [lengths <= reaches[parts.optic] for parts in pairs]
+    prices = np.stack(
+        [
+            never if network is None else np.where(covers, network.price, np.inf)
+            for network, covers in zip(networks, covered, strict=True)
+        ]
+    )
+    if inputs.perspective.rents:
+        return choices, prices.argmin(axis=0)
+    powers = np.stack(
+        [
+            never if network is None else np.broadcast_to(network.power, inputs.shape)
+            for network in networks
+        ]
+    )
+    return choices, hours_of(inputs, values, prices, powers).argmin(axis=0)
+
+
+def pairs_covering(
+    inputs: Inputs, values: Values, lengths: Any, reaches: Iterable[float]
+) -> list[ClosParts]:
+    """Return the pairs that may be built together with links of some length among those of many
+    draws.
+    """
+    past_a_reach = [lengths[lengths > reach].min(initial=np.inf) for reach in reaches]
+    probed = {
+        float(length)
+        for length in (lengths.min(), lengths.max(), *past_a_reach)
+        if np.isfinite(length)
+    }
+    return list(
+        dict.fromkeys(
+            pair for length in sorted(probed) for pair in clos_candidates(inputs, values, length)
+        )
+    )
+
+
+def reachable_network(inputs: Inputs, values: Values, parts: ClosParts) -> Network | None:
+    """Return the network of some parts; None where its switch has too few ports."""
+    try:
+        return design_network(inputs, values, parts)
+    except ReachError:
+        return None
+
+
+def hours_of(inputs: Inputs, values: Values, prices: Any, powers: Any) -> Any:
+    """Return what networks of some prices and powers add to a chip-hour: the cost of a world of
+    which nothing else is bought.
+    """
+    sidecar = SIDECAR if needs_sidecar(inputs) else None
+    network = Network(
+        1, [NetworkLine("whole", "", 1, prices, powers, "derived", (), ())], prices, powers
+    )
+    cost = cost_of_world(
+        values,
+        Bill([], 0.0, 0.0),
+        network,
+        [],
+        inputs.system.chips,
+        inputs.text("site.tenure"),
+        1.0,
+        sidecar,
+        holding_of(inputs, values),
+    )
+    return cost.per_chip_hour
+
+
+def design_network(inputs: Inputs, values: Values, parts: ClosParts | None = None) -> Network:
+    """Return the scale-out network of the scenario's cluster with its front end.
+
+    It has as many tiers as the cluster needs, and is built of the parts of the cluster unless
+    others are given.
+    """
+    parts = parts or clos_parts(inputs)
+    chip, port = f"parts.{inputs.system.chip}", port_of(inputs)
+    chips, design = values["cluster.chips"], network_design(inputs.system)
+    tiers = tiers_of(inputs, values, parts.switch, design)
+    back = NetworkDesign(
+        chips, values[f"{chip}.scale_out_bandwidth"], *parts, tiers, port, design, design == "tor"
+    )
+    network = scale_out_network(values, back)
+    frontend = values.unless_zero(f"{chip}.frontend_bandwidth")
+    if frontend is not None:
+        shared = converged(inputs.system)
+        levels = tiers if shared else tiers_of(inputs, values, parts.switch, "leaf")
+        front = NetworkDesign(
+            chips, frontend, *parts, levels, port, "tor", shared, prefix="frontend-"
+        )
+        network = network_totals(tiers, [*network.lines, *scale_out_network(values, front).lines])
+    return network
+
+
+class ClosRequest(NamedTuple):
+    """A Clos somebody asks for by itself."""
+
+    switch: str  # part id
+    chips: int | None  # None: as many as the tiers reach
+    nic: float  # byte/s of a chip
+    port: float  # byte/s of a logical port
+    tiers: int | None = None  # None: as many as the chips need
+    design: str = "tor"
+    span: float | None = None  # metres of the links between sites; None: one site
+    between_sites: float = 0.5  # share of the links of the top tiers that run between sites
+
+
+def requested_clos(
+    inputs: Inputs, values: Values, request: ClosRequest
+) -> tuple[ClosSize, Network]:
+    """Return size and network of a Clos, with the modules that cost least over their life.
+
+    Raises:
+        DataError: It cannot be built, or has one tier and so no links between sites.
+
+    """
+    size = clos_size(values, request.switch, request.chips, request.port, request.tiers)
+    if request.span is not None and size.tiers < 2:
+        raise DataError(
+            "--span: a network of one tier has no links between switches, so none runs between "
+            "sites; ask for --tiers 2"
+        )
+    optics = fitting_optics(inputs, values, [request.switch], values.structure(CABLE_LENGTH))
+    long_links: list[LongLinks | None] = [None]
+    if request.span is not None and request.between_sites > 0:
+        reaching = fitting_optics(inputs, values, [request.switch], request.span)
+        long_links = [LongLinks(optic, request.between_sites, request.span) for optic in reaching]
+    networks: dict[tuple[str, LongLinks | None], Network] = {}
+    for optic, long in product(optics, long_links):
+        plan = NetworkDesign(
+            size.chips,
+            request.nic,
+            request.switch,
+            optic,
+            size.tiers,
+            request.port,
+            request.design,
+            long_links=long,
+        )
+        networks[optic, long] = scale_out_network(values, plan)
+    priced = {
+        key: (float(network.price), float(network.power)) for key, network in networks.items()
+    }
+    cheapest = cheapest_network(inputs, values, priced)
+    return size, networks[cheapest] if cheapest is not None else next(iter(networks.values()))
+
+
+def refuse_less_than_a_world(inputs: Inputs, values: Values) -> None:
+    """Refuse a cluster of fewer chips than come together: those of a world, or of a block where
+    optical switches join blocks.
+    """
+    system = inputs.system
+    block = system.fabric.get("block")
+    least, what = (
+        (math.prod(block), "one block") if block else (system.chips, "one scale-up domain")
+    )
+    if values.decided(operator.lt, "cluster.chips", rest=(least * (1 - 1e-9),)):
+        where, chips = values.input("cluster.chips").where, values.structure("cluster.chips")
+        raise DataError(
+            f"{where}: cluster.chips is {chips:g}, but {what} of {system.id} has {least:g} chips; "
+            "expected as many or more"
+        )
+
+
+def tiers_of(
+    inputs: Inputs,
+    values: Readable,
+    switch: str,
+    design: str,
+    domain: float = 1,
+    chips: float | None = None,
+) -> int:
+    """Return the tiers of switches up to the one where the traffic of the cluster, or of some
+    chips, meets: of each domain one chip's.
+    """
+    racks = (inputs.system.racks, inputs.system.chips) if design == "tor" else None
+    tapering, capacity, rest = (
+        "cluster.oversubscription",
+        f"parts.{switch}.switch_capacity",
+        (port_of(inputs), racks, domain),
+    )
+    if chips is not None:
+        return tiers_for(chips, values.structure(tapering), values.structure(capacity), *rest)
+    return values.decided(tiers_for, "cluster.chips", tapering, capacity, rest=rest)
+
+
+def tiers_for(
+    chips: float,
+    oversubscription: float,
+    capacity: float,
+    port: float,
+    racks: tuple[float, float] | None,
+    domain: float,
+) -> int:
+    """Return the tiers that hold some chips: a first tier that stands in the racks ends there, and
+    joins the others rack by rack.
+    """
+    radix, ends = (
+        untraced_value(switch_radix(capacity, port)),
+        max(math.ceil(chips / domain), 1) if domain > 1 else chips,
+    )
+    if racks is not None:
+        ends = math.ceil(ends * racks[0] / racks[1] - 1e-9)
+        return 1 if ends <= 1 else 1 + tiers_needed(ends, radix, oversubscription)
+    return tiers_needed(ends, radix, oversubscription)
+
+
+def port_of(inputs: Inputs) -> float:
+    """Return the rate of the ports of the cluster's switches."""
+    return port_rate(inputs.text("cluster.port"), "cluster.port")
+
+
+def network_design(system: System) -> str:
+    """Return where the first switches of a system's network stand: in the racks, or one leaf for
+    the chips of each rank.
+    """
+    return str(system.network.get("first_tier", "leaf"))
+
+
+def route_of(inputs: Inputs, values: Readable) -> Route:
+    """Return the way between scale-up domains: with a leaf for each rank, only the chips of that
+    rank share its tiers.
+    """
+    design = network_design(inputs.system)
+    tiers = tiers_of(
+        inputs, values, switch_of(inputs), design, inputs.system.chips if design == "leaf" else 1
+    )
+    return Route(design, tiers, protocol(inputs.text("cluster.network")))
+
+
+def protocol(network: str) -> str:
+    """Return the parameter of practice that holds a step of a network's protocol; an unknown one
+    raises `DataError`.
+    """
+    if network not in PROTOCOLS:
+        raise unknown("network", network, PROTOCOLS, "cluster.network")
+    return PROTOCOLS[network]
+
+
+def links_of_system(
+    inputs: Inputs, values: Readable, library: CollectiveLibrary | None = None
+) -> Links:
+    """Return what the chips of the scenario's system meet when they communicate, by the library of
+    their family or another.
+    """
+    chosen = library or family_library(
+        inputs.catalogue, family_of(inputs.catalogue, inputs.system.chip)
+    )
+    if not isinstance(values, Values):  # of measured rows, which are asked once
+        return links_met(inputs, values, chosen)
+    return stage("links", inputs, values, lambda: links_met(inputs, values, chosen), chosen)
+
+
+def links_met(inputs: Inputs, values: Readable, library: CollectiveLibrary) -> Links:
+    """Return what the chips of a system meet by a library."""
+    system = inputs.system
+    scopes = fabric_scopes(system, values)
+    if scopes[-1].torus or scopes[0].chips == scopes[-1].chips:
+        scopes = scopes[-1:]  # a rack of a torus is one slice among others
+    family, route = family_of(inputs.catalogue, system.chip), route_of(inputs, values)
+    switches = "in_network_reduction"
+    reduces = inputs.catalogue.has_part_value(system.chip, switches) and values.exists(
+        f"parts.{system.chip}.{switches}"
+    )
+    signalled = inputs.catalogue.has_part_value(system.chip, "dma_signal")
+    return chip_links(
+        values,
+        system.chip,
+        family,
+        scopes,
+        route,
+        reduces,
+        library,
+        signalled=signalled,
+        port=port_bandwidth(system, values),
+    )
+
+
+def port_rate(text: str, key: str) -> float:
+    """Return a port rate in byte/s, such as 100G or 50 GB/s; what is none raises `DataError` with
+    its key.
+    """
+    try:
+        number = text[:-1] if text[-1:] in "Gg" and text[:-1].replace(".", "").isdigit() else ""
+        rate = parse_quantity(f"{number} Gb/s" if number else text, "byte/s")
+    except DataError as error:
+        raise DataError(f"{key}={text}: {error}") from None
+    if not rate > 0:
+        raise DataError(f"{key}={text}: expected a rate above zero")
+    return rate

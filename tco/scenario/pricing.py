@@ -1,0 +1,510 @@
+"""Where a system may stand, and whose cost it is: what its owner pays, and which agreements are
+his.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tco.catalog.halls import halls_of
+from tco.catalog.labels import short_name
+from tco.core.errors import DataError, UnavailableError
+from tco.core.inputs import Values
+from tco.core.provenance import period
+from tco.core.trace import paused, scope, untraced_value
+from tco.cost.cash_flows import RATES
+from tco.cost.failures import Failing, failing
+from tco.cost.goodput import AVAILABILITY, goodput, long_checkpoints
+from tco.cost.ledger import (
+    FLASH_CAPACITY,
+    HALL_RATES,
+    OBJECT_CAPACITY,
+    REPAIRS,
+    Cost,
+    cost_of_world,
+    hall_rate,
+)
+from tco.cost.ownership import (
+    BUILT_UP,
+    Agreement,
+    Holding,
+    Rebate,
+    in_force_for,
+    load_agreement,
+    rebate_of,
+)
+from tco.system.bill import Bill
+from tco.system.scale_out_network import Network, network_parts
+
+if TYPE_CHECKING:
+    from tco.scenario.resolve import Inputs
+
+
+SITE_POWER = "site.power"  # what the grid gives a site that is to be filled
+PUBLISHER = "terms.rent_publisher"  # of whose rents a comparison is
+FENCE = ("site.pue_peak", "site.in_hand")  # what decides how much of it racks may draw
+SIDECAR = "cdu-sidecar"  # takes the heat of a liquid-cooled rack into the air of the hall
+
+
+def needs_sidecar(inputs: Inputs) -> bool:
+    """Say whether liquid-cooled racks are to stand where only air cools."""
+    return inputs.text("site.cooling") == "air" and inputs.system.cooling == "liquid"
+
+
+class MisfitError(UnavailableError):
+    """A rack that draws more than a position of the site takes."""
+
+
+def rack_placement_notes(inputs: Inputs, bill: Bill) -> list[str]:
+    """Return notes on how the racks of a bill stand in the site; a rack beyond what a position
+    takes raises `MisfitError`.
+
+    Where several worlds share a rack, as many stand in one as its position takes. Of many values
+    asked together those beyond are noted, unless all are.
+    """
+    values = inputs.values()
+    site, system = inputs.scenario.documents["site"], inputs.system
+    rack, most = bill.power / system.racks, values.number("site.rack_kw_max")
+    inputs.judged |= set(values.inputs)
+    over, notes = rack > most * (1 + 1e-9), not_ready(inputs)
+    power = bill.power
+    if np.ndim(over):
+        if np.any(over):
+            notes.append(
+                f"{site}: in {np.mean(over):.1%} of the cases a rack draws more than a position "
+                "takes"
+            )
+        over, rack, most, power = np.all(over), np.mean(rack), np.mean(most), np.mean(power)
+    if over:
+        fit = worlds_in_a_rack(most, power, system.racks)
+        if fit < 1:
+            raise MisfitError(
+                f"{site}: a rack position takes {most / 1e3:g} kW (site.rack_kw_max), a rack of "
+                f"{system.id} draws "
+                f"{power / 1e3:.1f} kW / {system.racks:g} = {rack / 1e3:.1f} kW; "
+                f"{roomiest(inputs)}; or set site.rack_kw_max"
+            )
+        notes.append(
+            f"{site}: a rack position takes {most / 1e3:g} kW, so {fit} of {system.id} stand in a "
+            f"rack where {1 / system.racks:g} would draw "
+            f"{rack / 1e3:.1f} kW; what a rack itself holds is priced as if it were "
+            f"full{told_apart(inputs, 1 / fit)}"
+        )
+        rack = fit * power
+    if not needs_sidecar(inputs):
+        return [*notes, *needless_hall(inputs, values)]
+    price = float(np.mean(values.number(f"parts.{SIDECAR}.price_per_power")))
+    share, left = (
+        float(np.mean(values.number(f"parts.{SIDECAR}.{name}")))
+        for name in ("power_share", "hall_share")
+    )
+    cooler = (
+        f"each rack of {system.id} takes a liquid-to-air sidecar, {rack / 1e3:.1f} kW at "
+        f"{price * 1e3:,.0f} USD/kW, "
+        f"which draws {share:.0%} more and leaves {left:.0%} of the hall"
+    )
+    return [*notes, f"{site} is cooled by air: {cooler}"]
+
+
+def needless_hall(inputs: Inputs, values: Values) -> list[str]:
+    """Return a note on what an air-cooled rack pays for in a hall that is built for liquid-cooled
+    racks.
+    """
+    paths = [path for path, _ in HALL_RATES.values()]
+    if (
+        inputs.system.cooling != "air"
+        or inputs.text("site.cooling") != "liquid"
+        or inputs.perspective.rents
+    ):
+        return []
+    site = inputs.scenario.documents["site"]
+    built_for = f"{site}: {inputs.system.id} is air-cooled and stands in a hall built for liquid"
+    if inputs.text("site.tenure") != "own" or not all(
+        inputs.states(path, values) for path in paths
+    ):
+        return [built_for]
+    market_rate = values.number("site.usd_per_mw")
+    liquid, air = (
+        float(np.mean(hall_rate(values, cooling, market_rate))) for cooling in ("liquid", "air")
+    )
+    inputs.judged.add(paths[0])
+    return [f"{built_for} at {liquid:.3g} USD per watt; a hall for air costs {air:.3g}"]
+
+
+def roomiest(inputs: Inputs) -> str:
+    """Return the hall whose positions take the most, as words of advice; which rack asks is left
+    out, as its power may be somebody's own.
+    """
+    catalogue = inputs.catalogue
+    halls = []
+    for name in catalogue.ids("sites"):
+        path, document = catalogue.document("sites", name, "site")
+        for cooling in halls_of(document, path) or [None]:
+            limit = catalogue.document_inputs("sites", name, "site", "site", cooling).get(
+                "site.rack_kw_max"
+            )
+            if limit is not None:
+                halls.append((limit.value, f"the {cooling} hall of {name}" if cooling else name))
+    most, hall = max(halls)
+    return f"{hall} takes the most, {most / 1e3:g} kW"
+
+
+def told_apart(inputs: Inputs, racks: float) -> str:
+    """Return which variant of the system prices racks as they stand, if one does."""
+    _, document = inputs.catalogue.document("systems", inputs.system.id, "system")
+    for key, branches in document.get("variants", {}).items():
+        for value, branch in branches.items():
+            if isinstance(branch, dict) and math.isclose(branch.get("racks", 0), racks):
+                return f"; {key}={value} prices it as it stands"
+    return ""
+
+
+def not_ready(inputs: Inputs) -> list[str]:
+    """Return a note where a site opens after the date of the prices."""
+    ready = inputs.texts.get("site.ready")
+    if ready is None or period(ready, "site.ready").first <= period(inputs.date).last:
+        return []
+    return [
+        f"{inputs.scenario.documents['site']} is ready from {ready}, after the date of the prices, "
+        f"{inputs.date}"
+    ]
+
+
+def beyond_a_position(values: Values, bill: Bill, racks: float) -> Any:
+    """Say whether a rack draws more than a position of the site takes, of worlds that share a rack
+    if a single one does: as `place` refuses it.
+    """
+    most = values.number("site.rack_kw_max")
+    over = bill.power / racks > most * (1 + 1e-9)
+    return over & (most / bill.power * (1 + 1e-9) < 1) if racks < 1 else over
+
+
+def worlds_in_a_rack(most: float, power: float, racks: float) -> int:
+    """Return how many worlds of some power a rack position takes, of those that share a rack by
+    design; none of one that spans racks.
+    """
+    return (
+        min(math.floor(most / power * (1 + 1e-9)), math.floor(1 / racks + 1e-9)) if racks < 1 else 0
+    )
+
+
+BACKUP, DEMAND, PEAK = "site.backup_usd_per_mw", "site.demand_charge", "site.pue_peak"
+HOURS = 8760  # of a year
+SHARE_PRICES = "shares."  # how paths of share prices begin
+MUCH = 0.2  # share of the price of IT from which a network that is not used is named
+BATTERY = "backup_time"  # what a part that holds the power of a rack states
+
+
+def scenario_cost(
+    inputs: Inputs, values: Values, bill: Bill, network: Network, rebates: list[Rebate]
+) -> Cost:
+    """Return the cost of a scenario's world to its owner, or to who rents it."""
+    system, sidecar = inputs.system, SIDECAR if needs_sidecar(inputs) else None
+    found, left = failures_of(inputs, values)
+    if inputs.perspective.rents:
+        from tco.cost.ledger import cost_of_rent  # most scenarios own what they run
+
+        rent = comparable_rent_path(inputs, values)
+        return waited(
+            inputs,
+            values,
+            cost_of_rent(values, bill, network, rent, system.chips, left, system.chip),
+        )
+    broken = found if inputs.states(REPAIRS, values) else []
+    tenure, holding = inputs.text("site.tenure"), holding_of(inputs, values)
+    cost = cost_of_world(
+        values, bill, network, rebates, system.chips, tenure, left, sidecar, holding, broken
+    )
+    return waited(inputs, values, cost, holding.own_rates)
+
+
+def waited(
+    inputs: Inputs, values: Values, cost: Cost, own_rates: frozenset[str] = frozenset()
+) -> Cost:
+    """Return a cost with what waiting for the system adds, where the terms ask for it."""
+    if inputs.text("terms.waiting") == "no":
+        return cost
+    if inputs.perspective.rents:
+        raise UnavailableError(
+            "terms.waiting=yes: a renter owns nothing over whose life waiting could be spread; set "
+            "terms.waiting=no"
+        )
+    from tco.cost.ledger import with_waiting  # few ask for it
+    from tco.cost.price_dates import waiting_cost, waiting_inputs
+
+    states = inputs.catalogue.has_part_value
+    with scope("cost"):
+        per_chip = waiting_cost(values, inputs.system, cost, inputs.date, states)
+    if per_chip is None:
+        return cost
+    return with_waiting(
+        values,
+        cost,
+        per_chip,
+        inputs.system.chips,
+        waiting_inputs(inputs.system, states),
+        own_rates,
+    )
+
+
+def rent_path(inputs: Inputs, values: Values) -> str:
+    """Return the rent that a renter of a scenario's chips pays: one that is set, else the first
+    kind of his commitment that is known of them.
+    """
+    from tco.cost.ledger import COMMITMENTS
+
+    chip, names = inputs.system.chip, COMMITMENTS[inputs.text("terms.commitment")]
+    paths = [f"parts.{chip}.{name}" for name in names]
+    known = (
+        path
+        for name, path in zip(names, paths, strict=True)
+        if inputs.catalogue.has_part_value(chip, name)
+    )
+    usual = f"parts.{chip}.rent"
+    return next((path for path in paths if values.has(path)), None) or next(
+        known, usual if usual in paths else paths[0]
+    )
+
+
+def comparable_rent_path(inputs: Inputs, values: Values) -> str:
+    """Return the rent of a scenario's chips; one of another publisher than that of the comparison
+    it stands in raises `UnavailableError`.
+    """
+    from tco.cost.ledger import RENTS
+
+    path, wanted = rent_path(inputs, values), inputs.texts.get(PUBLISHER)
+    if not wanted or values.has(path):
+        return path
+    _, chip, name = path.split(".")
+    known = inputs.catalogue.has_part_value(chip, name)
+    if not known or values.input(path).publisher != wanted:
+        own = f"of {values.input(path).publisher}" if known else "stated by nobody"
+        raise UnavailableError(
+            f"{path} ({RENTS[name]}) is {own}, those of the others of {wanted}: left out, as a "
+            "comparison takes one statistic"
+        )
+    return path
+
+
+def notes_of_rent(inputs: Inputs, values: Values, bill: Bill) -> list[str]:
+    """Return notes on a rent: its range and date, that it is circular, and that it pays for the
+    racks twice over.
+    """
+    from tco.cost.ledger import CIRCULAR, RENTS
+
+    given = values.input(rent_path(inputs, values))
+    if inputs.shape:
+        return []
+    span = "" if given.low is None or given.high is None else f", {given.low:g} to {given.high:g}"
+    kind = RENTS[given.path.rpartition(".")[2]]
+    found = (
+        [
+            f"{given.path} is {given.value:g} USD a chip-hour{span}, {kind}, of {given.as_of} by "
+            f"{given.publisher}"
+        ]
+        if given.as_of
+        else []
+    )
+    if given.source == CIRCULAR:
+        found.append(
+            f"{given.path} follows from this program's own cost: it is circular, and no ratio "
+            "rests on it"
+        )
+    years, price = values["terms.life"], bill.price / inputs.system.chips
+    if given.value * HOURS * years > 2 * price:
+        paid = given.value * HOURS * years
+        found.append(
+            f"{given.where}: {given.path}: {years:g} years of it are {paid:,.0f} USD, more than "
+            f"twice the {price:,.0f} of buying"
+        )
+    return found
+
+
+def notes_of_network(inputs: Inputs, cost: Cost, plan: Any) -> list[str]:
+    """Return a note where serving keeps inside one world, and a fifth or more of what is bought is
+    the network between worlds.
+    """
+    if inputs.shape or not hasattr(plan, "decode") or not float(cost.capex_per_chip):
+        return []
+    inside = max(float(plan.decode.chips), float(plan.prefill.chips)) <= inputs.system.chips
+    share = float(cost.network_per_chip) / float(cost.capex_per_chip)
+    if not inside or share < MUCH:
+        return []
+    chosen = "".join(
+        f", here with nic={value}" for key, value in inputs.system.variant.items() if key == "nic"
+    )
+    bought = f"{cost.network_per_chip:,.0f} USD a chip ({share:.0%})"
+    return [
+        "serving keeps inside one scale-up domain and uses none of the scale-out network, "
+        f"{bought}{chosen}"
+    ]
+
+
+def notes_of_cards(inputs: Inputs, cost: Cost) -> list[str]:
+    """Return a note where the racks have other cards than they usually have."""
+    if (
+        inputs.shape
+        or inputs.perspective.rents
+        or (chosen := inputs.system.variant.get("nic")) is None
+    ):
+        return []
+    _, document = inputs.catalogue.document("systems", inputs.system.id, "system")
+    usual = document["variants"]["nic"]["default"]
+    if chosen == usual:
+        return []
+    return [
+        f"nic={chosen} in place of the usual nic={usual}: the network is "
+        f"{cost.network_per_chip:,.0f} USD per chip"
+    ]
+
+
+def parts_that_fail(inputs: Inputs, values: Values) -> list[Failing]:
+    """Return the parts that fail, those among them whose rate somebody states."""
+
+    def states(part: str, attribute: str) -> bool:
+        return inputs.catalogue.has_part_value(part, attribute) or values.has(
+            f"parts.{part}.{attribute}"
+        )
+
+    with scope("failures"):
+        return failing(values, inputs.system, states)
+
+
+def failures_of(inputs: Inputs, values: Values) -> tuple[list[Failing], Any]:
+    """Return the parts that fail, and what failures leave of the hours; what they leave of
+    availability may be stated instead.
+    """
+    found = parts_that_fail(inputs, values)
+    trains, stated = inputs.workload.restarts, inputs.states(AVAILABILITY, values)
+    with scope("failures"):
+        return found, values.derived(
+            "metrics.goodput", "", lambda: goodput(values, inputs.system, found, trains, stated)
+        )
+
+
+def notes_of_checkpoints(inputs: Inputs, values: Values) -> list[str]:
+    """Return a note where a training job saves for longer than it works."""
+    if not inputs.workload.restarts:
+        return []
+    with paused():
+        return long_checkpoints(values, inputs.system, parts_that_fail(inputs, values))
+
+
+def holding_of(inputs: Inputs, values: Values) -> Holding:
+    """Return what of owner, racks and site decides which lines the cost has."""
+    system, catalogue = inputs.system, inputs.catalogue
+    cooling = inputs.text("site.cooling")
+    hall = cooling if inputs.states(HALL_RATES[cooling][0], values) else None
+    battery = any(
+        catalogue.has_part_value(part, BATTERY)
+        for part, quantity in system.quantity.items()
+        if quantity
+    )
+    design = system.chip if system.owner_pays == BUILT_UP else None
+    backup, demand = battery and inputs.states(BACKUP, values), inputs.states(DEMAND, values)
+    flash, objects = (inputs.states(path, values) for path in (FLASH_CAPACITY, OBJECT_CAPACITY))
+    quoted = inputs.found[PEAK].value if PEAK in inputs.found else None
+    rates = frozenset(asset for asset, path in RATES.items() if inputs.states(path, values))
+    return Holding(
+        design,
+        network_parts(system),
+        hall,
+        backup,
+        demand,
+        quoted,
+        (flash, objects),
+        rates,
+        system.chip,
+    )
+
+
+def agreements_of(inputs: Inputs) -> list[Agreement]:
+    """Return the agreements that cover a scenario's racks, whoever holds them."""
+    return [load_agreement(inputs.catalogue, name) for name in inputs.rebates]
+
+
+def rebates_on_bill(inputs: Inputs, values: Values, bill: Bill) -> list[Rebate]:
+    """Return what the agreements that the owner holds give back on a bill.
+
+    A warrant may be worth more than the purchases that vest it: its worth follows the share price.
+    """
+    agreements = in_force_for(agreements_of(inputs), inputs.owner, inputs.date)
+    return [
+        rebate_of(agreement, bill.lines, inputs.system.chips, values) for agreement in agreements
+    ]
+
+
+def excess_notes(inputs: Inputs, values: Values, rebates: Sequence[Rebate]) -> list[str]:
+    """Return a note on each agreement that gives back more than is paid."""
+    notes = []
+    for rebate in rebates if not inputs.shape else ():
+        back, paid = untraced_value(rebate.value), untraced_value(rebate.spend)
+        if back <= paid * (1 + 1e-9):
+            continue
+        prices = [path for path in rebate.inputs if path.startswith(SHARE_PRICES)]
+        cause = "".join(f" at {short_name(path)} {values.number(path):,.2f} USD" for path in prices)
+        share = f", {back / paid * 100:.0f} % of it" if paid else ""
+        notes.append(
+            f"{rebate.path}: {back:,.0f} USD come back on {paid:,.0f} USD paid for the parts it "
+            f"covers{share}{cause}"
+        )
+    return notes
+
+
+def refuse_strangers(inputs: Inputs, values: Values, bill: Bill, network: Network) -> None:
+    """Raise `DataError` where a scenario counts on an agreement that its owner does not hold, with
+    the cost without it.
+    """
+    if inputs.scenario.rebates is None:
+        return
+    for one in agreements_of(inputs):
+        if one.holder != inputs.owner:
+            gross: Any = untraced_value(
+                scenario_cost(inputs, values, bill, network, []).per_chip_hour
+            )
+            figure = (
+                f"the gross cost of {gross:.4g} USD a chip-hour"
+                if not inputs.shape
+                else "the gross cost"
+            )
+            raise DataError(
+                f"{inputs.scenario.where}: rebates: {one.id} is held by {one.holder}, the owner "
+                f"here is {owner_in_words(inputs)} "
+                f"(terms.owner); leave it out for {figure}, or set terms.owner={one.holder}"
+            )
+
+
+def owner_in_words(inputs: Inputs) -> str:
+    """Return who the owner is, or what kind of one where it is nobody in particular."""
+    return inputs.owner or f"a {inputs.perspective.id}"
+
+
+def agreement_notes(inputs: Inputs) -> list[str]:
+    """Return notes on agreements in force that others hold."""
+    agreements = [
+        agreement for agreement in agreements_of(inputs) if agreement.in_force(inputs.date)
+    ]
+    others = [
+        f"{agreement.id}, held by {agreement.holder}"
+        for agreement in agreements
+        if agreement.gives_back and agreement.holder != inputs.owner
+    ]
+    notes = (
+        [f"{', '.join(others)}: not counted, as the owner is {owner_in_words(inputs)}"]
+        if others
+        else []
+    )
+    stakes = [
+        agreement
+        for agreement in agreements
+        if not agreement.gives_back and agreement.holder == inputs.owner
+    ]
+    return notes + [
+        f"{agreement.id}: {agreement.supplier} invests in {agreement.holder} for shares; no "
+        "discount, not counted"
+        for agreement in stakes
+    ]

@@ -1,0 +1,470 @@
+"""The result of a scenario, what may be compared of two, why a metric of it has no value, and what
+a system offers at most.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from tco import __version__
+from tco.catalog import Catalogue
+from tco.catalog.accuracy import Standing
+from tco.core.errors import DataError
+from tco.core.files import data_directory, write_atomically
+from tco.core.inputs import Values
+from tco.core.notebook_display import html_of
+from tco.core.provenance import Input, period
+from tco.core.trace import Node
+from tco.cost.cash_flows import Flow
+from tco.cost.ledger import CIRCULAR
+from tco.cost.ownership import Rebate
+from tco.cost.price_dates import Ages, Available, available_of
+from tco.fabric.collective_costs import lanes_rate
+from tco.performance.chip.roofline import machine_balance
+from tco.performance.profile import Report
+from tco.performance.serving.record import ServingResult
+from tco.scenario.metrics import METRICS, PERFORMANCE, RATIOS
+from tco.scenario.resolve import Inputs
+from tco.scenario.structure import Structure, plain_plan
+from tco.scenario.workload import KINDS, metric_workload_kinds
+from tco.system.bill import Bill, device_capacity, domain_peak, joint_capacity
+
+if TYPE_CHECKING:
+    from tco.performance.serving.axes import PlanAxis
+    from tco.performance.training.result import TrainingResult
+
+    pass
+
+
+OWN_COST, VENDOR_PRICE, RENTED = (
+    "own-cost",
+    "vendor-price",
+    "rent",
+)  # on what basis a result is priced
+SCHEMA = "tco.result/2"
+FOUND = ("scenario", "title", "system", "perspective")  # texts of a result, as the file names them
+DECIDED = (
+    "alternatives",
+    "readings",
+    "compared",
+    "choices",
+)  # of the structure, what the file does not hold anyway
+KEPT = ("notes", "shares", "bounds", "texts", "order")  # plain lists and tables
+
+
+class Origin(NamedTuple):
+    """What a result was asked for, and of which data; what takes time is found when it is asked
+    for.
+    """
+
+    documents: dict[str, str]  # site, terms, workload, cluster -> id
+    settings: dict[str, str]
+    variant: dict[str, str]
+    data_hash: Callable[[], str]
+    formulas: Callable[[], dict[str, str]]  # fingerprint of every formula the metrics rest on
+    version: str = __version__
+    used_by: Callable[[str], frozenset[str]] = lambda _: (
+        frozenset()
+    )  # names of the formulas that a metric rests on
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle what is known without the catalogue: the formulas are not."""
+        return origin_of, (
+            self.documents,
+            self.settings,
+            self.variant,
+            self.data_hash(),
+            {},
+            self.version,
+        )
+
+
+def origin_of(
+    documents: dict[str, str],
+    settings: dict[str, str],
+    variant: dict[str, str],
+    data: str,
+    formulas: dict[str, str],
+    by: str,
+) -> Origin:
+    """Return an origin of which everything is known."""
+    return Origin(documents, settings, variant, lambda: data, lambda: formulas, by)
+
+
+@dataclass(slots=True, repr=False)
+class Result:
+    """What a scenario comes to: metrics by name, cost lines, bill, and the inputs all of it rests
+    on.
+    """
+
+    scenario: str
+    title: str
+    system: str
+    perspective: str
+    metrics: dict[
+        str, Any
+    ]  # numbers, none where one cannot be computed; arrays where many values were asked together
+    notes: list[str]
+    lines: list[Flow]
+    bill: Bill | None  # none of a chip alone
+    rebates: list[Rebate]
+    serving: ServingResult | TrainingResult | None
+    shares: dict[
+        str, dict[str, float]
+    ]  # of the hardware's price, and of terms and site: sourced, estimated, assumed
+    bounds: dict[str, dict[str, float]]  # phase -> share of its time by bound
+    inputs: dict[str, Input]
+    texts: dict[str, str]
+    standing: Standing  # how well the same model does on measurements of this kind and chip
+    order: str  # how often it puts two systems in the right order
+    report: Report  # how the plan was found, and where the time of its phases goes
+    ages: Ages  # of the prices of the bill
+    plan: Any = None
+    structure: Structure | None = None  # all that was decided, which `evaluate` accepts back
+    chosen: list[str] = field(
+        default_factory=list
+    )  # of the notes those of what was chosen or left out, which a short answer goes without
+    nodes: dict[str, Node] = field(
+        default_factory=dict
+    )  # traced metrics, when a trace was asked for
+    origin: Origin | None = field(default=None, compare=False, repr=False)  # what was asked
+
+    def __repr__(self) -> str:
+        """Name the scenario, its plan, and what a chip costs and does: the whole of a result is a
+        book.
+        """
+        shown = (
+            "tco_usd_per_chip_hour",
+            "output_tokens_per_s_per_chip",
+            "usd_per_million_output_tokens",
+            "step_s",
+        )
+        figures = [
+            f"{name}={value:.6g}"
+            for name in shown
+            if isinstance(value := self.metrics.get(name), float)
+        ]
+        return f"Result({', '.join([repr(self.scenario), repr(self.system), *figures])})"
+
+    def _repr_html_(self) -> str:
+        """Show the metrics with their units as a table, in a notebook."""
+        return html_of(
+            self.to_frame().dropna(subset="value")[["value", "unit"]],
+            self.title,
+            self.standing.text,
+        )
+
+    def save(self, path: str | Path) -> None:
+        """Write the result to a JSON file that `load_result` reads and that stands for a scenario
+        in `compare`, `diff` and `baseline`.
+        """
+        text = json.dumps(
+            saved_document(self), indent=1, ensure_ascii=False, allow_nan=False, default=in_json
+        )
+        write_atomically(Path(path), text + "\n")
+
+    @property
+    def costless(self) -> str:
+        """Why it has no cost, in words; empty where it has one. Its notes say more."""
+        if self.metrics["tco_usd_per_chip_hour"] is not None:
+            return ""
+        return (
+            "does not fit its site"
+            if any(note.startswith("does not fit: ") for note in self.notes)
+            else "cannot be priced"
+        )
+
+    @property
+    def rent(self) -> tuple[str, str] | None:
+        """What its chips' rent is called and who says it; None of who owns them."""
+        line = next((one for one in self.lines if one.asset == "rent"), None)
+        given = None if line is None else self.inputs[line.inputs[0]]
+        return None if given is None else (given.path.rpartition(".")[2], given.publisher)
+
+    @property
+    def hall_cooling(self) -> str | None:
+        """Cooling of the hall in which the racks stand, 'air' or 'liquid'; None of a chip alone."""
+        return self.texts.get("site.cooling")
+
+    @property
+    def basis(self) -> str | None:
+        """On what basis it is priced: who builds a chip pays for its design; None of what has no
+        cost.
+        """
+        assets = {line.asset for line in self.lines}
+        if not assets:
+            return None
+        if "rent" in assets:
+            return RENTED
+        return OWN_COST if "design" in assets else VENDOR_PRICE
+
+    @property
+    def available(self) -> Available | None:
+        """When its system is there; None where none of its parts states a date."""
+        return available_of(self.inputs, self.texts["terms.date"])
+
+    @property
+    def axes(self) -> list[PlanAxis]:
+        """Where the axes of the plan lie on the fabric."""
+        return self.serving.axes if self.serving else []
+
+    @property
+    def context(self) -> dict[str, Any]:
+        """What it is of, so that it can be told from another and asked again: scenario, system,
+        date, site, and what was set.
+        """
+        site = self.origin.documents.get("site") if self.origin else None
+        names = {
+            "scenario": self.scenario,
+            "system": self.system,
+            "date": self.texts.get("terms.date"),
+            "site": site,
+        }
+        return {**names, "set": in_words(set_of(self))}
+
+    def to_frame(self) -> Any:
+        """Return metric, value and unit as a pandas data frame, and in each row what they are of."""
+        import pandas as pd
+
+        rows = [
+            (name, value, METRICS[name].unit, *self.context.values())
+            for name, value in self.metrics.items()
+        ]
+        return pd.DataFrame(rows, columns=["metric", "value", "unit", *self.context]).set_index(
+            "metric"
+        )
+
+
+def set_of(result: Result) -> dict[str, str]:
+    """Return the inputs that were set and that the result rests on, as `--set` takes them."""
+    found = {}
+    for path in result.origin.settings if result.origin else ():
+        if path in result.texts:
+            found[path] = result.texts[path]
+        elif path in result.inputs and (shown := result.inputs[path].shown):
+            found[path] = f"{shown[0]!r} {shown[1]}".rstrip()
+    return found
+
+
+def in_words(found: Mapping[str, Any]) -> str:
+    """Return names and values as a text of one cell."""
+    return ";".join(f"{name}={value}" for name, value in found.items())
+
+
+def saved_document(result: Result) -> dict[str, Any]:
+    """Return the content of the file of a result, the same for equal results."""
+    origin, report = result.origin, result.report
+    if origin is None:
+        raise ValueError("a result that was not evaluated cannot be saved")
+    if any(np.ndim(value) for value in result.metrics.values()):
+        raise DataError(
+            "a result of many values asked together cannot be saved: save that of one, or the "
+            "metrics"
+        )
+    return {
+        "schema": SCHEMA,
+        "tco_version": origin.version,
+        "data_hash": origin.data_hash(),
+        **{name: getattr(result, name) for name in FOUND},
+        "documents": origin.documents,
+        "overrides": {"set": origin.settings, "variant": origin.variant},
+        "plan": plain_plan(result.plan),
+        "structure": None
+        if result.structure is None
+        else {name: getattr(result.structure, name) for name in DECIDED},
+        "metrics": {name: result.metrics.get(name) for name in METRICS},
+        **{name: getattr(result, name) for name in KEPT},
+        "lines": [line._asdict() for line in result.lines],
+        "bill": None
+        if result.bill is None
+        else {**result.bill._asdict(), "lines": [asdict(line) for line in result.bill.lines]},
+        "rebates": [rebate._asdict() for rebate in result.rebates],
+        "inputs": {
+            path: given._asdict() | {"where": portable_location(given.where)}
+            for path, given in sorted(result.inputs.items())
+        },
+        "standing": result.standing._asdict(),
+        "ages": result.ages._asdict(),
+        "report": {
+            "plan": report.plan,
+            "search": {name: count for name, count in report.search.items() if name != "seconds"},
+            "runner_up": report.runner_up,
+            "margin": report.margin,
+            "memory": report.memory,
+        },
+        "formulas": dict(sorted(origin.formulas().items())),
+    }
+
+
+def portable_location(where: str) -> str:
+    """Return the place of a value, that of a shipped one the same on every machine."""
+    return where.removeprefix(f"{data_directory().parent}/")
+
+
+def in_json(value: Any) -> Any:
+    """Return a number or an array of numpy as JSON has it."""
+    return value.tolist()
+
+
+# What the same work is, whoever does it and however: what is asked for, not the formats, the
+# software or the plan that answer it.
+WORK = (
+    "kind",
+    "model",
+    "input_tokens",
+    "output_tokens",
+    "cache_hit",
+    "interactivity",
+    "ttft",
+    "offline",
+    "global_batch",
+    "sequence_length",
+)
+SAME = ("terms.date", "terms.perspective", "terms.owner", *(f"workload.{name}" for name in WORK))
+
+
+def why_incomparable(result: Result, other: Result) -> str | None:
+    """Say what keeps two results from being held against each other, if anything does."""
+    for path in SAME:
+        if comparable_value(result, path) != comparable_value(other, path):
+            return (
+                f"its {path} is {input_text(result, path)}, that of {other.scenario} "
+                f"{input_text(other, path)}"
+            )
+    circular = next(
+        (
+            one
+            for one in (result, other)
+            if result is not other and any(CIRCULAR in line.sources for line in one.lines)
+        ),
+        None,
+    )
+    return (
+        None
+        if circular is None
+        else f"the rent of {circular.scenario} follows from this program's own cost"
+    )
+
+
+def comparable_value(result: Result, path: str) -> Any:
+    """Return a value as it counts: two ways to write one day are one."""
+    if path == "terms.date":
+        return period(result.texts[path], path).last
+    given = result.inputs.get(path)
+    return result.texts.get(path) if given is None else given.value
+
+
+def input_text(result: Result, path: str) -> str:
+    """Return a value as a person reads it."""
+    given = result.inputs.get(path)
+    if given is None:
+        return result.texts.get(path, "not stated")
+    value, unit = given.shown or (given.value, given.unit)
+    return f"{value:g} {unit}".rstrip()
+
+
+UNSTATED = {  # metrics that rest on what not every chip and site has
+    "usd_per_peak_fp8_pflop_hour": "its chip does not compute FP8 (peak_fp8 is 0)",
+    "grid_co2e_g_per_chip_hour": "its site states no gas of its grid (site.grid_carbon)",
+    "embodied_co2e_g_per_chip_hour": "nothing states the gas of making its chip (embodied_carbon)",
+    "waiting_usd_per_chip": "none of its parts states when it comes in numbers (first_volume)",
+    "co2e_g_per_million_output_tokens": "the gas of its grid, or of making its chip, is not stated "
+    "(site.grid_carbon, embodied_carbon)",
+}
+
+
+def why_absent(result: Result, metric: str) -> str:
+    """Return why a metric has no value here: another kind of work, no plan, no cost, no baseline,
+    or an input that nobody states.
+    """
+    kind, kinds = result.texts["workload.kind"], metric_workload_kinds(metric)
+    if kind not in kinds:
+        return (
+            "it is of a workload that "
+            f"{' or '.join(KINDS[one].does for one in sorted(kinds))}, "
+            f"this one {KINDS[kind].does}"
+        )
+    if metric in PERFORMANCE and result.serving is not None and result.serving.reason:
+        return result.serving.reason
+    if result.costless:
+        return next(
+            (note for note in result.notes if note.startswith((result.costless, "does not fit"))),
+            "a chip alone has no cost",
+        )
+    about = "performance per cost" if metric in RATIOS else metric
+    said = next(
+        (note.partition(": ")[2] for note in result.notes if about in note.partition(": ")[0]), ""
+    )  # such as no finite number
+    usual = (
+        "it is held against the cost of a baseline, and there is none here: `tco compare` names one"
+    )
+    return said or (
+        usual
+        if metric in RATIOS
+        else UNSTATED.get(metric, "the scenario does not state what it rests on")
+    )
+
+
+FORMATS = ("bf16", "fp8", "fp4")
+
+
+@dataclass(slots=True)
+class Figures:
+    """Figures of one chip, and of all chips of its domain; None where one cannot be computed, with
+    the reason in `notes`.
+    """
+
+    chip: dict[str, Any] = field(default_factory=dict)
+    domain: dict[str, Any] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+
+def chip_figures(inputs: Inputs, values: Values) -> Figures:
+    """Return the peaks, memory and intensities of a system's chip, and the sums over its scale-up
+    domain.
+    """
+    system = inputs.system
+    found = Figures(domain={"chips": system.chips})
+    capacity = chip_attribute_or_none(found, inputs.catalogue, values, system.chip, "hbm_capacity")
+    bandwidth = chip_attribute_or_none(
+        found, inputs.catalogue, values, system.chip, "hbm_bandwidth"
+    )
+    for name in FORMATS:
+        peak = chip_attribute_or_none(found, inputs.catalogue, values, system.chip, f"peak_{name}")
+        found.chip[f"peak_{name}_flop_per_s"] = peak
+        found.domain[f"peak_{name}_flop_per_s"] = (
+            None if peak is None else domain_peak(system.chips, peak)
+        )
+        found.chip[f"flop_per_byte_{name}"] = (
+            machine_balance(peak, bandwidth) if peak and bandwidth else None
+        )
+        if peak == 0:
+            found.notes.append(f"flop_per_byte_{name}: {system.chip} computes no {name.upper()}")
+    found.chip |= {"hbm_bytes": capacity, "hbm_byte_per_s": bandwidth}
+    if capacity is not None and inputs.catalogue.has_part_value(system.chip, "cores_per_device"):
+        part = f"parts.{system.chip}"
+        found.chip["logical_device_bytes"] = device_capacity(
+            capacity, values[f"{part}.cores_per_device"], values[f"{part}.cores"]
+        )
+    found.domain["hbm_bytes"] = None if capacity is None else joint_capacity(system.chips, capacity)
+    found.domain["hbm_byte_per_s"] = (
+        None if bandwidth is None else lanes_rate(system.chips, bandwidth)
+    )
+    return found
+
+
+def chip_attribute_or_none(
+    found: Figures, catalogue: Catalogue, values: Values, chip: str, attribute: str
+) -> Any:
+    """Return an attribute of the chip; one that nobody states is None, and noted."""
+    path = f"parts.{chip}.{attribute}"
+    if values.has(path) or catalogue.has_part_value(chip, attribute):
+        return values[path]
+    found.notes.append(f"{path} is missing, so what follows from it is not computed")
+    return None

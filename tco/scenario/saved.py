@@ -1,0 +1,313 @@
+"""Reading a saved result: whatever is not what `Result.save` writes is refused, with what is wrong
+and where.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+from tco.catalog.accuracy import Standing
+from tco.core.errors import DataError, unknown
+from tco.core.files import read_json
+from tco.core.inputs import Readings
+from tco.core.provenance import DIRECTNESS, RANK, Input, making
+from tco.cost.cash_flows import Flow
+from tco.cost.ownership import Rebate
+from tco.cost.price_dates import Ages
+from tco.performance.profile import Report
+from tco.scenario.metrics import METRICS
+from tco.scenario.result import FOUND, KEPT, SCHEMA, Result, origin_of
+from tco.scenario.structure import Structure, plan_from
+from tco.scenario.workload import KINDS
+from tco.system.bill import Bill, BillLine
+
+# What each field of a record may hold; fields that are not named here are texts.
+NUMBER, MAYBE, FLAG, LIST, SHOWN = (
+    "a number",
+    "a number or null",
+    "true or false",
+    "a list of texts",
+    "a value and its unit, or null",
+)
+READINGS = "a table of numbers, or true or false"
+KIND, DIRECT = f"one of {', '.join(RANK)}", f"one of {', '.join(DIRECTNESS)}"
+MONTHS, YEARS = "a count of months", "a life in years of no more than a century"
+FIELDS: dict[type, dict[str, str]] = {
+    Flow: {
+        **{
+            "amount": NUMBER,
+            "first_month": MONTHS,
+            "life": YEARS,
+            "recurrence": MONTHS,
+            "residual": NUMBER,
+        },
+        **{"sources": LIST, "inputs": LIST, "overlay": FLAG, "usd_per_chip_hour": NUMBER},
+    },
+    BillLine: {
+        **{
+            "quantity": NUMBER,
+            "unit_price": MAYBE,
+            "extended": MAYBE,
+            "power": NUMBER,
+            "sources": LIST,
+            "inputs": LIST,
+        },
+        **{"included_in": "a text or null", "overlay": FLAG},
+    },
+    Rebate: {"value": NUMBER, "sources": LIST, "inputs": LIST, "spend": MAYBE},
+    Input: {
+        "value": NUMBER,
+        "low": MAYBE,
+        "high": MAYBE,
+        "shown": SHOWN,
+        "overlay": FLAG,
+        "kind": KIND,
+        "directness": DIRECT,
+    },
+    Standing: {
+        "validated_rows": NUMBER,
+        "anchored_rows": NUMBER,
+        "median": MAYBE,
+        "left_out": MAYBE,
+        "anchors": LIST,
+    },
+    Ages: {
+        "later": NUMBER,
+        "older": NUMBER,
+        "notes": LIST,
+        "hour_older": NUMBER,
+        "hour_notes": LIST,
+    },
+}
+
+
+def is_finite_number(value: Any) -> bool:
+    """Say whether a value is a finite number."""
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+
+
+HOLDS: dict[str, Callable[[Any], bool]] = {
+    "a text": lambda value: isinstance(value, str),
+    "a text or null": lambda value: value is None or isinstance(value, str),
+    NUMBER: is_finite_number,
+    MAYBE: lambda value: value is None or is_finite_number(value),
+    MONTHS: lambda value: isinstance(value, int) and is_finite_number(value) and value >= 0,
+    YEARS: lambda value: is_finite_number(value) and 0 < value <= 100,
+    FLAG: lambda value: isinstance(value, bool),
+    LIST: lambda value: isinstance(value, list) and all(isinstance(one, str) for one in value),
+    SHOWN: lambda value: (
+        value is None
+        or (
+            isinstance(value, list)
+            and len(value) == 2
+            and is_finite_number(value[0])
+            and isinstance(value[1], str)
+        )
+    ),
+    KIND: lambda value: value in RANK,
+    DIRECT: lambda value: value in DIRECTNESS,
+    "a table": lambda value: isinstance(value, dict),
+    "a table or null": lambda value: value is None or isinstance(value, dict),
+    "a list": lambda value: isinstance(value, list),
+    "a table of texts": lambda value: (
+        isinstance(value, dict) and all(isinstance(one, str) for one in value.values())
+    ),
+    READINGS: lambda value: (
+        isinstance(value, dict)
+        and all(isinstance(one, bool) or is_finite_number(one) for one in value.values())
+    ),
+    "a table of numbers": lambda value: (
+        isinstance(value, dict) and all(is_finite_number(one) for one in value.values())
+    ),
+    "a table of numbers or nulls": lambda value: (
+        isinstance(value, dict)
+        and all(one is None or is_finite_number(one) for one in value.values())
+    ),
+}
+TOP = {
+    **dict.fromkeys(("tco_version", "data_hash", *FOUND, "order"), "a text"),
+    **dict.fromkeys(("documents", "texts", "formulas"), "a table of texts"),
+    **dict.fromkeys(
+        ("overrides", "bounds", "shares", "inputs", "standing", "report", "ages"), "a table"
+    ),
+    **dict.fromkeys(("lines", "rebates"), "a list"),
+    **dict.fromkeys(("plan", "bill"), "a table or null"),
+    "metrics": "a table of numbers or nulls",
+    "notes": LIST,
+}
+
+# What tables say beside the metrics, so no result is without it.
+TEXTS = ("terms.date", "workload.kind", "workload.model", "workload.precision")
+TERMS = ("terms.life", "terms.utilisation")
+SHARES = ("hardware", "terms")
+SUMS = ("chips", "tco_usd_per_chip_hour", "tco_gross_usd_per_chip_hour")  # of the lines of cost
+
+
+def load_result(path: str | Path) -> Result:
+    """Return the result of a file that `Result.save` wrote; any other file raises `DataError`."""
+    document = saved(Path(path))
+    where = str(path)
+    hold(document, TOP, where)
+    hold(
+        document["overrides"],
+        {"set": "a table of texts", "variant": "a table of texts"},
+        f"{where}: overrides",
+    )
+    hold(
+        document["report"],
+        {"plan": "a table", "search": "a table", "memory": "a table of numbers", "margin": MAYBE},
+        f"{where}: report",
+    )
+    hold(
+        document["bounds"],
+        dict.fromkeys(document["bounds"], "a table of numbers"),
+        f"{where}: bounds",
+    )
+    hold(document["texts"], dict.fromkeys(TEXTS, "a text"), f"{where}: texts")
+    if (kind := KINDS.get(document["texts"]["workload.kind"])) is not None:
+        hold(document["inputs"], dict.fromkeys(kind.inputs, "a table"), f"{where}: inputs")
+    if document["bill"] is not None:
+        hold(document["shares"], dict.fromkeys(SHARES, "a table of numbers"), f"{where}: shares")
+        hold(document["inputs"], dict.fromkeys(TERMS, "a table"), f"{where}: inputs")
+    if document["lines"]:
+        hold(document["metrics"], dict.fromkeys(SUMS, "a number"), f"{where}: metrics")
+    report, overrides = document["report"], document["overrides"]
+    made = (document[name] for name in ("data_hash", "formulas", "tco_version"))
+    inputs = dict(
+        zip(
+            document["inputs"],
+            records(Input, document["inputs"].values(), f"{where}: inputs"),
+            strict=True,
+        )
+    )
+    if making.get() and any(one.overlay for one in inputs.values()):
+        raise DataError(
+            f"{where}: was saved with values of your own, and nothing can stand in their place; "
+            "expected a scenario"
+        )
+    return Result(
+        **{name: document[name] for name in (*FOUND, *KEPT)},
+        metrics={
+            name: document["metrics"].get(name) for name in METRICS
+        },  # a metric that came later has no value
+        lines=[
+            cost_line(cells, inputs, f"{where}: lines {number}")
+            for number, cells in enumerate(document["lines"], 1)
+        ],
+        bill=bill_of(document["bill"], f"{where}: bill"),
+        rebates=records(Rebate, document["rebates"], f"{where}: rebates"),
+        serving=None,
+        inputs=inputs,
+        standing=record(Standing, document["standing"], f"{where}: standing"),
+        report=Report(
+            report["plan"],
+            report["search"],
+            report.get("runner_up"),
+            report["margin"],
+            report["memory"],
+            {},
+        ),
+        ages=record(Ages, document["ages"], f"{where}: ages"),
+        plan=plan_from(document["plan"], f"{where}: plan"),
+        structure=structure_from(document, where),
+        origin=origin_of(document["documents"], overrides["set"], overrides["variant"], *made),
+    )
+
+
+def structure_from(document: dict[str, Any], where: str) -> Structure | None:
+    """Return the structure of a result; files of earlier versions hold none."""
+    found = document.get("structure")
+    if found is None:
+        return None
+    if not isinstance(found, dict):
+        raise DataError(f"{where}: structure is {str(found)[:60]!r}, expected a table")
+    hold(
+        found,
+        {
+            "alternatives": "a table of texts",
+            "readings": READINGS,
+            "compared": LIST,
+            "choices": "a table",
+        },
+        f"{where}: structure",
+    )
+    system, variant, plan = (
+        document["system"],
+        document["overrides"]["variant"],
+        plan_from(document["plan"], f"{where}: plan"),
+    )
+    readings, compared = Readings(found["readings"]), tuple(found["compared"])
+    return Structure(
+        system,
+        variant,
+        document["texts"],
+        found["alternatives"],
+        plan,
+        readings,
+        compared,
+        found["choices"],
+    )
+
+
+def saved(path: Path) -> dict[str, Any]:
+    """Return the document of a file of the right schema."""
+    document = read_json(path, "a saved result")
+    found = document.get("schema") if isinstance(document, dict) else None
+    if found != SCHEMA:
+        kind = f"its schema is {found!r}" if found else "it states no schema"
+        raise DataError(
+            f"{path}: is no saved result: {kind}, expected {SCHEMA!r}, which `Result.save` writes"
+        )
+    return dict(document)
+
+
+def hold(table: dict[str, Any], wanted: dict[str, str], where: str) -> None:
+    """Refuse a table that lacks a key or holds another kind of value there."""
+    for key, kind in wanted.items():
+        if key not in table:
+            raise DataError(
+                f"{where}: the key {key!r} is missing, expected {kind}; save the result again"
+            )
+        if not HOLDS[kind](table[key]):
+            raise DataError(f"{where}: {key} is {str(table[key])[:60]!r}, expected {kind}")
+
+
+def record(cls: type, cells: Any, where: str) -> Any:
+    """Return one record, its lists as tuples."""
+    names = getattr(cls, "_fields", None) or cls.__slots__  # type: ignore[attr-defined]
+    if not isinstance(cells, dict):
+        raise DataError(f"{where}: {str(cells)[:60]!r}, expected a table")
+    hold(cells, {name: FIELDS[cls].get(name, "a text") for name in names}, where)
+    return cls(
+        **{
+            name: tuple(cells[name]) if isinstance(cells[name], list) else cells[name]
+            for name in names
+        }
+    )
+
+
+def records(cls: type, rows: Iterable[Any], where: str) -> list[Any]:
+    """Return a list of records."""
+    return [record(cls, cells, f"{where} {number}") for number, cells in enumerate(rows, 1)]
+
+
+def cost_line(cells: Any, inputs: dict[str, Input], where: str) -> Flow:
+    """Return a line of the cost, which rests on inputs of the file."""
+    flow: Flow = record(Flow, cells, where)
+    for path in flow.inputs:
+        if path not in inputs:
+            raise unknown("input", path, inputs, where)
+    return flow
+
+
+def bill_of(found: dict[str, Any] | None, where: str) -> Bill | None:
+    """Return the bill; a chip alone has none."""
+    if found is None:
+        return None
+    hold(found, {"lines": "a list", "price": NUMBER, "power": NUMBER}, where)
+    return Bill(
+        records(BillLine, found["lines"], f"{where}: lines"), found["price"], found["power"]
+    )

@@ -1,0 +1,470 @@
+"""What the chips of a scenario do: serve or train a model, on what their system and its connections
+give them.
+
+All that tells one kind of workload from another is its row of `KINDS`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from os.path import basename, dirname  # a path's own are slower than all else that is asked here
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from tco.core.errors import DataError
+from tco.core.files import data_directory, read_csv
+from tco.core.formula import somewhere
+from tco.core.inputs import Readable, Values
+from tco.core.provenance import KEPT
+from tco.models.architecture import Architecture, load_model
+from tco.performance import software_maturity
+from tco.performance.chip.formats import computed_on, family_of
+from tco.performance.deployment import FLEET, OPERATED_BY, Deployer, PoolShape, efficiency_of
+from tco.performance.serving.plans import DEEPEST, DRAFTS
+from tco.performance.serving.record import ServingResult
+from tco.performance.software_maturity import (
+    BY_DATE,
+    DEPLOYED,
+    SERVING,
+    SOFTWARE,
+    SOFTWARE_CHOICES,
+    SoftwareMaturity,
+    library_of_engines,
+    practice_family,
+    resolve_software_maturity,
+    served_by,
+    serving_engine_id,
+    unexplained,
+    unexplained_time_paths,
+    untuned_on,
+)
+from tco.scenario.metrics import PERFORMANCE, RATIOS, SERVED, TOKENS, TRAINING
+from tco.scenario.network_choice import links_of_system
+
+if TYPE_CHECKING:
+    from tco.catalog import Catalogue
+    from tco.performance.layer.chip_model import Machine, Passes
+    from tco.performance.training.job import TrainingJob
+    from tco.performance.training.result import TrainingResult
+    from tco.scenario.resolve import Inputs
+
+
+STORED = ("attention_format", "precision", "expert_format", "cache_format", "attention_core_format")
+
+
+def serving_of(inputs: Inputs, values: Values, plan: Any) -> ServingResult:
+    """Serve the scenario's workload on engines that lie in a scale-up domain or span several."""
+    from tco.performance.serving.result import evaluate_serving
+
+    return evaluate_serving(*server_of(inputs, values, has_fixed_axes(plan)), values, plan)
+
+
+def has_fixed_axes(plan: Any) -> bool:
+    """Say whether a user fixed axes of a plan, now or where it was found."""
+    return isinstance(plan, Mapping) or bool(getattr(plan, "stated", False))
+
+
+def server_of(inputs: Inputs, values: Values, stated: bool = False) -> tuple[Machine, Architecture]:
+    """Return what serves the scenario's workload: a chip on its links, and the model.
+
+    Args:
+        inputs: the scenario.
+        values: its inputs as they are read.
+        stated: whether a user fixed the plan, of which the model answers what it reaches as
+            configured.
+
+    """
+    model = served_model(inputs, values)
+    deployer = None if stated or has_stated_load(values) else scenario_deployer(inputs, values)
+    return machine_of(
+        inputs, values, inputs.text, software_of_scenario(inputs, values), deployer
+    ), model
+
+
+def scenario_deployer(inputs: Inputs, values: Values) -> Deployer:
+    """Return who deploys the plans of a scenario, and the engines and pools of that class."""
+    name = inputs.text(OPERATED_BY)
+    if name == FLEET:
+        return Deployer(name)
+    return Deployer(name, values.structure("workload.server_chips"), pool_shapes(inputs.catalogue))
+
+
+def pool_shapes(catalogue: Catalogue) -> tuple[PoolShape, ...]:
+    """Return the sizes of pools of published runs."""
+
+    def read() -> tuple[PoolShape, ...]:
+        path = data_directory() / "performance" / "pools.csv"
+        columns = (*PoolShape._fields, "rows")
+        return tuple(
+            PoolShape(*(float(row[name]) for name in PoolShape._fields))
+            for _, row in read_csv(path, columns)
+        )
+
+    shapes: tuple[PoolShape, ...] = catalogue.once("pool shapes", read)
+    return shapes
+
+
+def has_stated_load(values: Values) -> bool:
+    """Say whether the workload states the requests in flight, or has all of them wait at once."""
+    return values.exists("workload.offline") or values.exists("workload.concurrency")
+
+
+def served_model(inputs: Inputs, values: Values) -> Architecture:
+    """Return the scenario's model, asked for no more than it can be."""
+    model = scenario_model(inputs, values)
+    refuse_beyond_context(model, values, ("workload.input_tokens", "workload.output_tokens"))
+    refuse_no_requests(values)
+    refuse_beyond_head(values)
+    refuse_unknown_software(inputs)
+    return model
+
+
+def software_of_scenario(inputs: Inputs, values: Values) -> SoftwareMaturity:
+    """Return how far the software of a scenario's chip reaches."""
+    return resolve_software_maturity(
+        inputs.catalogue, inputs.system.chip, inputs.text(SOFTWARE), inputs.date, values
+    )
+
+
+def scenario_model(inputs: Inputs, values: Values) -> Architecture:
+    """Return the scenario's model, one of a given size in the size the workload asks for."""
+    return load_model(
+        inputs.catalogue,
+        inputs.text("workload.model"),
+        lambda: values.structure("workload.total_parameters"),
+    )
+
+
+def machine_of(
+    inputs: Inputs,
+    values: Readable,
+    text: Callable[[str], str],
+    reach: SoftwareMaturity,
+    deployer: Deployer | None = None,
+) -> Machine:
+    """Return a system's chip on its links under the software of some date, and the engine and the
+    formats that texts name.
+
+    Args:
+        inputs: the scenario.
+        values: its inputs as they are read.
+        text: gives the text at an input path.
+        reach: how far the software is on the way to the best.
+        deployer: who deploys the plan that the program chooses; None of a run as it is configured.
+
+    """
+    from tco.performance.chip.gemm import traits_of
+    from tco.performance.layer.chip_model import LAYER, Stored, machine
+
+    system, catalogue = inputs.system, inputs.catalogue
+    family = family_of(catalogue, system.chip)
+    stored = Stored(*(text(f"workload.{name}") for name in STORED))
+    practice = practice_family(catalogue, system.chip, text(SOFTWARE))
+    engine = serving_engine_id(catalogue, practice, text("workload.engine"))
+    links = links_of_system(inputs, values, library_of_engines(catalogue, family))
+    reach = reach._replace(untuned=untuned_on(catalogue, family, system.chip, engine, stored.dense))
+    is_deployed = deployer is not None and values.exists(DEPLOYED)
+    if catalogue.anchors:
+        from tco.scenario.anchors import anchored
+
+        weights = stored.attention, stored.experts, stored.dense
+        moved, note = anchored(
+            inputs, engine, text("workload.model"), weights, not is_deployed, reach.gap
+        )
+        inputs.found |= moved
+        inputs.notes += [note] if note not in inputs.notes else []
+    beyond = deployed = None
+    if is_deployed and deployer is not None:
+        deployed = efficiency_of(
+            values, deployer.name, engine, family, system.chip, system.id, reach.gap
+        )
+    else:
+        beyond = unexplained(
+            values,
+            unexplained_time_paths(
+                catalogue, SERVING, family, system.chip, engine, text("workload.model"), system.id
+            ),
+        )
+    fused_by = FLEET if deployer is not None and deployer.name == FLEET else LAYER
+    made = machine(
+        system.chip,
+        links,
+        values,
+        family,
+        stored,
+        traits_of(catalogue, system.chip),
+        engine,
+        beyond,
+        reach,
+        fused_by,
+    )
+    drafting = engine in served_by(catalogue, practice).get("drafting", ())
+    return made._replace(deployed=deployed, deployer=deployer, drafting=drafting)
+
+
+def storage_and_compute_formats(inputs: Inputs, values: Readable) -> dict[str, str]:
+    """Return how the chip computes what the workload stores: the format a part is kept in, and the
+    one its products run in.
+    """
+    chip, texts = inputs.system.chip, inputs.workload.formats
+    made = {
+        name: computed_on(values, chip, inputs.text(f"workload.{name}"), f"workload.{name}")
+        for name in texts
+    }
+    return {
+        name: one.stored if one.is_native else f"{one.stored} computed as {one.computed_as}"
+        for name, one in made.items()
+    }
+
+
+def refuse_beyond_context(model: Architecture, values: Values, paths: tuple[str, ...]) -> None:
+    """Refuse sequences longer than the model was made for."""
+    length = sum(values.number(path) for path in paths)
+    if somewhere(length > model.context):
+        raise DataError(
+            f"{' + '.join(paths)} is {np.max(length):,.0f} tokens, more than the context of "
+            f"{model.id}, {model.context:,} tokens"
+        )
+
+
+def notes_on_length(model: Architecture, values: Values) -> list[str]:
+    """Say that sequences are longer than what the model was made for, which training may extend."""
+    length = np.max(values.number("workload.sequence_length"))
+    return (
+        [
+            f"sequences of {length:,.0f} tokens are longer than the context of {model.id}, "
+            f"{model.context:,}"
+        ]
+        if length > model.context
+        else []
+    )
+
+
+def refuse_no_requests(values: Values) -> None:
+    """Refuse a concurrency of zero that somebody asks for; the default of zero means that every
+    batch is searched.
+    """
+    found = values.input("workload.concurrency")
+    if (
+        somewhere(found.value == 0)
+        and found.where != KEPT
+        and basename(dirname(found.where)) != "defaults"
+    ):
+        raise DataError(
+            f"{found.where}: workload.concurrency is 0: no requests in flight serve nothing; leave "
+            "it out to search every batch"
+        )
+    if found.value > 0 and values.exists("workload.offline"):
+        raise DataError(
+            f"{found.where}: workload.concurrency beside workload.offline: offline the batch is "
+            "what memory holds; leave one out"
+        )
+
+
+def refuse_unknown_software(inputs: Inputs) -> None:
+    """Refuse words of training software that are unknown, though nothing of it serves."""
+    words = {path: inputs.texts.get(path, BY_DATE) for path in SOFTWARE_CHOICES}
+    stated = {path: word for path, word in words.items() if word != BY_DATE}
+    if stated:
+        from tco.performance.training.job import (
+            refuse_unknown_words,
+        )  # seldom: serving starts without it
+
+        refuse_unknown_words(inputs.catalogue, stated)
+
+
+def refuse_beyond_head(values: Values) -> None:
+    """Refuse more drafts a step than a head is run for."""
+    if values.has(DRAFTS) and somewhere(
+        (drafts := values.number(DRAFTS)) > (most := values.number(DEEPEST))
+    ):
+        asked = f"{values.input(DRAFTS).where}: {DRAFTS} is {np.max(drafts):g}"
+        raise DataError(
+            f"{asked}, a head drafts at most {np.max(most):g} tokens a step ({DEEPEST})"
+        )
+
+
+def job_on(inputs: Inputs, values: Values) -> tuple[TrainingJob, Machine, Passes]:
+    """Return the scenario's training job, the chips it finds on their links, and the formats of its
+    passes.
+    """
+    from tco.performance.chip.gemm import traits_of
+    from tco.performance.layer.chip_model import passes_of, trainer
+    from tco.performance.training.job import (
+        CHOICES,
+        DATED,
+        facts_of,
+        training_job,
+        training_software,
+    )
+
+    if inputs.catalogue.anchors:
+        raise DataError(
+            f"{inputs.catalogue.anchors[0].where}: a serving run, and the scenario trains a model: "
+            "--anchor moves serving alone"
+        )
+    catalogue, chip = inputs.catalogue, inputs.system.chip
+    family, precision = family_of(catalogue, chip), inputs.text("workload.precision")
+    model = scenario_model(inputs, values)
+    does = training_software(
+        catalogue,
+        {path: inputs.text(path) for path in (*CHOICES, *DATED)},
+        family,
+        chip,
+        facts_of(model, precision),
+    )
+    formats = passes_of(values, chip, precision, inputs.text("workload.backward_precision"))
+    beyond = unexplained(
+        values,
+        unexplained_time_paths(
+            catalogue,
+            software_maturity.TRAINING,
+            family,
+            chip,
+            "",
+            inputs.text("workload.model"),
+            inputs.system.id,
+        ),
+    )
+    links, reach = links_of_system(inputs, values), software_of_scenario(inputs, values)
+    reached = trainer(
+        chip,
+        family,
+        values,
+        formats,
+        links,
+        traits_of(catalogue, chip),
+        does.programs,
+        beyond,
+        reach,
+    )
+    best = (
+        software_maturity.ALSO.get(inputs.text(SOFTWARE), inputs.text(SOFTWARE))
+        == software_maturity.THE_BEST
+    )
+    return (
+        training_job(model, does, values, deployed=values.exists(DEPLOYED) and not best),
+        reached,
+        formats,
+    )
+
+
+def training_of(inputs: Inputs, values: Values, plan: Any) -> TrainingResult:
+    """Train the scenario's model on all chips of its cluster."""
+    from tco.performance.training.job import notes_on_batch
+    from tco.performance.training.result import train
+
+    job, reached, formats = job_on(inputs, values)
+    result = train(job, reached, formats, plan)
+    result.notes += [*notes_on_batch(values), *notes_on_length(job.model, values)]
+    return result
+
+
+STATED = {
+    "workload.output_rate": TOKENS
+}  # rates somebody else measured or promised, by the metric each is
+
+
+def stated_serving_rates(inputs: Inputs, values: Values, plan: Any) -> ServingResult:
+    """Take the rates that a scenario states in place of a workload; without any, only what the
+    chips cost is asked for.
+    """
+    if plan is not None:
+        raise DataError(
+            f"{inputs.scenario.documents['workload']} runs no model, so there is no plan to fix"
+        )
+    return ServingResult(
+        None, {metric: values[path] for path, metric in STATED.items() if values.has(path)}
+    )
+
+
+def not_served(reason: str) -> ServingResult:
+    """Return the result of a workload that no plan serves, and why."""
+    return ServingResult(None, reason=reason)
+
+
+def not_trained(reason: str) -> TrainingResult:
+    """Return the result of a job that no plan trains, and why."""
+    from tco.performance.training.result import TrainingResult
+
+    return TrainingResult(None, reason=reason)
+
+
+class WorkloadKind(NamedTuple):
+    """A kind of workload: how it is walked, what it comes to without a plan, and what is asked and
+    said of it.
+    """
+
+    walk: Callable[[Inputs, Values, Any], Any]  # on a plan, or on the best of a search
+    judge: Callable[
+        [Inputs, Values], Any
+    ]  # raises `DataError` for values that none of the kind can be asked with
+    without_plan: Callable[[str], Any]  # by the reason
+    does: str  # in words
+    metrics: frozenset[str]  # that only it, or one like it, has
+    rate: str  # the metric that it has none of without a plan
+    measured: str = (
+        ""  # the measured rows that its answers are held against; none where no model is run
+    )
+    axis: str = ""  # by which its plans are told from others
+    formats: tuple[str, ...] = ()  # texts of the formats that its products run in
+    defaults: str = ""  # the document of what it asks for unless its own says otherwise
+    inputs: tuple[str, ...] = ()  # that no saved answer is without
+    restarts: bool = False  # a failure takes all of it back to a checkpoint
+
+
+KINDS = {
+    "serving": WorkloadKind(
+        walk=serving_of,
+        judge=served_model,
+        without_plan=not_served,
+        does="serves",
+        metrics=SERVED,
+        rate=TOKENS,
+        measured="inference",
+        axis="decode",
+        formats=("attention_format", "precision", "expert_format", "attention_core_format"),
+        defaults="workload",
+        inputs=("workload.input_tokens", "workload.output_tokens", "workload.interactivity"),
+    ),
+    "training": WorkloadKind(
+        walk=training_of,
+        judge=job_on,
+        without_plan=not_trained,
+        does="trains",
+        metrics=TRAINING,
+        rate="step_s",
+        measured="training",
+        axis="tensor",
+        formats=("precision", "backward_precision"),
+        defaults="training",
+        inputs=("workload.global_batch", "workload.sequence_length", "cluster.chips"),
+        restarts=True,
+    ),
+    "stated": WorkloadKind(
+        stated_serving_rates, lambda *_: None, not_served, "states its rates", SERVED, TOKENS
+    ),  # runs no model: its rates are inputs
+}
+
+
+def metric_workload_kinds(metric: str) -> frozenset[str]:
+    """Return the kinds of workload a metric may have a value for."""
+    every = metric not in PERFORMANCE or metric in RATIOS
+    return frozenset(name for name, kind in KINDS.items() if every or metric in kind.metrics)
+
+
+def kind_of_plan(plan: Any) -> str:
+    """Return the kind of workload that a plan, or the table of one, is of; empty of anything else."""
+    axes = plan if isinstance(plan, Mapping) else getattr(plan, "_fields", ())
+    return next((name for name, kind in KINDS.items() if kind.axis and kind.axis in axes), "")
+
+
+def unasked(inputs: Inputs) -> ServingResult | TrainingResult:
+    """Return the workload of a scenario of which only the cost is asked for; a model nobody knows
+    is refused all the same.
+    """
+    if inputs.workload.measured:
+        load_model(inputs.catalogue, inputs.text("workload.model"))
+    found: ServingResult | TrainingResult = inputs.workload.without_plan("")
+    return found

@@ -1,0 +1,93 @@
+"""How many chips a training job takes that is to end in some days: as few whole scale-up domains as
+keep them.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from tco.core.errors import DataError
+from tco.core.formula import formula
+from tco.core.units import Pure, Token, TokenPerSecond
+
+if TYPE_CHECKING:
+    from tco.scenario.resolve import Inputs
+
+DAYS, TOKENS, CHIPS = "workload.days", "workload.train_tokens", "cluster.chips"
+DAY = 86400.0  # seconds
+MOST = 2**20  # chips of a cluster
+SMOOTH = sorted(
+    2**twos * 3**threes for twos in range(21) for threes in range(13)
+)  # domains that are tried first: most jobs divide over them
+FARTHEST = 16  # times as many domains that are tried next
+NEAR = (
+    2e-3  # share by which a cluster may be larger than it need be, where that is more than a domain
+)
+
+
+@formula(unit="s", source="tco-model")
+def time_to_train(tokens: Pure, rate: TokenPerSecond, one_token: Token = 1) -> Any:
+    """Time in which a job sees its tokens, all chips at work: T / R."""
+    return tokens * one_token / rate
+
+
+def chips_in(
+    days: float, tokens: float, domain: float, rate: Callable[[float], float | None], where: str
+) -> float:
+    """Return the chips of the fewest whole domains that train so many tokens in some days; days
+    that none keeps raise `DataError` with the nearest.
+
+    `rate` gives the tokens a second of a cluster, none where the job does not divide over it, or
+    does not fit.
+    """
+    known: dict[int, float] = {}
+
+    def taken(domains: int) -> float:
+        if domains not in known:
+            found = rate(domains * domain)
+            known[domains] = float(time_to_train(tokens, found)) / DAY if found else float("inf")
+        return known[domains]
+
+    steps = [domains for domains in SMOOTH if domains * domain <= MOST] or [1]
+    place = 0
+    while place < len(steps) and taken(steps[place]) > days:
+        ahead = (
+            min(taken(steps[place]) / days, FARTHEST) if taken(steps[place]) < float("inf") else 1.0
+        )
+        place = max(place + 1, bisect_left(steps, steps[place] * ahead * (1 - NEAR)))
+    if place >= len(steps):
+        nearest = min(known, key=known.__getitem__)
+        raise DataError(
+            f"{where}: {DAYS} is {days:g}: no cluster is as quick; the nearest takes "
+            f"{known[nearest]:.3g} days, {nearest * domain:,.0f} chips"
+        )
+    least, size = (steps[place - 1] if place else 0), steps[place]
+    while size - least > max(1, int(size * NEAR)):
+        middle = (size + least) // 2
+        size, least = (middle, least) if taken(middle) <= days else (size, middle)
+    return float(size * domain)
+
+
+def size_for(
+    inputs: Inputs, settings: dict[str, Any], days: float, tokens: float, where: str
+) -> float:
+    """Return the chips that a scenario's job takes for some days, every other input at its one
+    value.
+    """
+
+    def rate(chips: float) -> float | None:
+        own = type(inputs)(
+            inputs.catalogue,
+            inputs.scenario,
+            settings | {DAYS: "0 day", CHIPS: repr(chips)},
+            dict(inputs.variant),
+        )
+        found: float | None = own.workload.walk(own, own.values(), None).rates.get(
+            "train_tokens_per_s"
+        )
+        return found
+
+    domain = inputs.system.chips
+    return chips_in(days, tokens, domain, rate, where)

@@ -1,0 +1,177 @@
+"""The figures that a study's answer states, held against its cases: each is right where today's,
+rounded as it is written, reads the same.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from tco.core.errors import DataError, library, refuse_unknown
+
+if TYPE_CHECKING:
+    from tco.sweeps.run import Sweep
+
+FIGURE = ("says", "metric", "at", "over", "quantile")
+MEDIAN = 0.5
+WRITTEN = re.compile(r"([+-]?\d[\d,]*(?:\.\d+)?)( %| million)?")
+
+
+class ExpectedFigure(NamedTuple):
+    """A figure of the answer: the words for it, and the case that has it."""
+
+    # as the answer writes it; "+5 %" is a change against another case, words without a digit say
+    # that there is no value
+    says: str
+    metric: str
+    at: Mapping[str, Any]  # its scenario, and its value of every path of the grid
+    over: (
+        Mapping[str, Any] | None
+    )  # what differs in the case that it is divided by; none: it stands alone
+    quantile: float  # of the draws of the case that have a value
+
+    def reads(self, today: float | None) -> bool:
+        """Say whether today's value reads as the answer has it, at the digits that it gives."""
+        if (found := WRITTEN.fullmatch(self.says)) is None or today is None:
+            return found is None and today is None
+        digits, words = found[1].replace(",", ""), found[2]
+        today = (
+            (today - 1) * 100 if words == " %" else today / 1e6 if words == " million" else today
+        )
+        whole, _, decimals = digits.partition(".")
+        last = (
+            -len(decimals) if decimals else len(whole) - len(whole.rstrip("0") or "0")
+        )  # the place of the last digit that tells
+        return abs(today - float(digits)) <= 10.0**last / 2
+
+    @property
+    def where(self) -> str:
+        """Return metric and case in words."""
+        above, below = (
+            ", ".join(str(one) for one in case.values()) for case in (self.at, self.over or {})
+        )
+        return (
+            f"{self.metric} of {above}"
+            + (f" over {below}" if below else "")
+            + (f", P{self.quantile * 100:g}" if self.quantile != MEDIAN else "")
+        )
+
+
+class Check(NamedTuple):
+    """A figure of the answer and what it is today; none where no draw has a value."""
+
+    figure: ExpectedFigure
+    today: float | None
+
+    @property
+    def holds(self) -> bool:
+        """Say whether the answer is today's."""
+        return self.figure.reads(self.today)
+
+
+def parse_expected_figures(document: Mapping[str, Any], where: str) -> tuple[ExpectedFigure, ...]:
+    """Return the figures that a study expects; what is wrong with them raises `DataError`."""
+    found = document.get("expect", [])
+    if not isinstance(found, list) or not all(isinstance(one, Mapping) for one in found):
+        raise DataError(
+            f"{where}: expect is no list of tables, expected {{ says, metric, at }} for each "
+            "figure of the answer"
+        )
+    return tuple(
+        figure_of(one, document, f"{where}: expect[{place}]") for place, one in enumerate(found)
+    )
+
+
+def figure_of(found: Mapping[str, Any], document: Mapping[str, Any], where: str) -> ExpectedFigure:
+    """Return one figure: of words in the answer, a metric that is reported, and one case of the
+    grid.
+    """
+    refuse_unknown("key", found, FIGURE, where)
+    says, metric, quantile = (
+        str(found.get("says", "")),
+        str(found.get("metric", "")),
+        found.get("quantile", MEDIAN),
+    )
+    if not says or not re.search(
+        rf"(?<![\d.,]){re.escape(says)}(?!\d|[.,]\d)", str(document.get("answer", ""))
+    ):
+        raise DataError(f"{where}: says is {says!r}, expected words of the answer")
+    refuse_unknown("metric", [metric], document["report"], where)
+    if (
+        isinstance(quantile, bool)
+        or not isinstance(quantile, int | float)
+        or not 0 <= quantile <= 1
+    ):
+        raise DataError(f"{where}: quantile is {quantile!r}, expected a share from 0 to 1")
+    at, over = (case_of(found.get(key), document, f"{where}: {key}") for key in ("at", "over"))
+    if missing := [
+        path for path in ("scenario", *document.get("grid", {})) if path not in (at or {})
+    ]:
+        raise DataError(
+            f"{where}: at lacks {missing[0]}, expected a scenario and a value of every path of the "
+            "grid"
+        )
+    if over and "constraints" in document:
+        raise DataError(
+            f"{where}: over is a case, and [constraints] may leave out some of its draws and not "
+            "those of the other"
+        )
+    return ExpectedFigure(says, metric, at or {}, over, float(quantile))
+
+
+def case_of(found: Any, document: Mapping[str, Any], where: str) -> Mapping[str, Any] | None:
+    """Return what a table says of a case: values that are written so in the study."""
+    if found is None:
+        return None
+    if not isinstance(found, Mapping):
+        raise DataError(f"{where} is {found!r}, expected {{ scenario, and paths of the grid }}")
+    known = {"scenario": document["scenarios"], **document.get("grid", {})}
+    for path, value in found.items():
+        refuse_unknown("path", [path], known, where)
+        if not isinstance(known[path], list) or value not in known[path]:
+            raise DataError(f"{where}: {path} is {value!r}, expected a value that the study lists")
+    return found
+
+
+def checks(found: Sweep) -> list[Check]:
+    """Return every figure of the answer and what it is in a finished sweep; none where own settings
+    or data make it another question.
+    """
+    job = found.job
+    if not job.study.expect or job.study.settings != {
+        path: str(value) for path, value in job.study.document.get("set", {}).items()
+    }:
+        return []
+    return (
+        []
+        if any(job.ground.folders)
+        else [Check(one, today(one, found)) for one in job.study.expect]
+    )
+
+
+def today(figure: ExpectedFigure, found: Sweep) -> float | None:
+    """Return what a figure is in a sweep: the quantile over the draws, which all cases share, that
+    have a value.
+    """
+    import numpy as np
+
+    many = read_case_draws(figure.metric, figure.at, found)
+    if figure.over is not None:
+        many = many / read_case_draws(figure.metric, {**figure.at, **figure.over}, found)
+    many = many[np.isfinite(many)]
+    return float(np.quantile(many, figure.quantile)) if len(many) else None
+
+
+def read_case_draws(metric: str, at: Mapping[str, Any], found: Sweep) -> Any:
+    """Return a metric in every draw of a case, in the order of the draws."""
+    dataset = library("pyarrow.dataset", "Parquet", "sweep")
+
+    grid: Mapping[str, Sequence[Any]] = found.job.study.grid
+    wanted = dataset.field("scenario") == at["scenario"]
+    for axis in found.job.axes:
+        wanted &= dataset.field(axis.path) == axis.listed[grid[axis.path].index(at[axis.path])]
+    column = dataset.dataset(found.folder, format="parquet").to_table(
+        columns=[metric], filter=wanted
+    )[metric]
+    return column.to_numpy().astype(float)

@@ -1,0 +1,451 @@
+"""A study made ready to run: its axes in their units, how its cases are counted, and what it rests
+on, in a form that travels to workers.
+
+Cases are numbered scenario by scenario, then by the inputs that are set one value at a time (texts,
+and numbers that may change the plan), then by those asked as arrays, in the order of the study's
+file, and last by draws. A setting is a scenario with a value of each of the first. Which cases a
+partition holds is a pure function of its number; it is evaluated, and what the constraints allow is
+a table whose columns say units.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from math import prod
+from os.path import isfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from tco.core.errors import DataError, library, refuse_unknown
+from tco.core.numeric_environment import arithmetic
+from tco.core.provenance import Given
+from tco.core.units import convert
+from tco.evaluation.evaluation import SAVED, catalogue_for
+from tco.evaluation.workers import Figures, Ground, catalogue_on, folders_of, ground_on
+from tco.sampling.uncertainty import sample_of
+from tco.scenario.beliefs import Array, Range, beliefs_of, loadings
+from tco.scenario.evaluate import evaluate
+from tco.scenario.metrics import METRICS
+from tco.scenario.resolve import Inputs, load_scenario
+from tco.sweeps.cases import (
+    CaseDraws,
+    CaseResults,
+    StudyScenario,
+    cases_of,
+    dice_of,
+    parted,
+    settled,
+)
+from tco.sweeps.study import Study, SweepAxis, parse_study_axis
+
+if TYPE_CHECKING:
+    import pyarrow
+
+# of a partition at most: each is a search of plans, and what is computed between two files is lost
+# where a run is killed
+SETTINGS = 32
+ROWS = 2**18  # of a partition at most
+NUMBERS = 2**24  # of a partition at most, in all columns
+LEAST = 2**15  # rows where there are that many, however many the columns
+
+
+class CaseSlice(NamedTuple):
+    """Some cases of one setting."""
+
+    scenario: int
+    places: tuple[int, ...]  # of the values that the setting takes
+    start: int  # places of its cases, from ...
+    stop: int  # ... to before
+
+
+class CaseLayout(NamedTuple):
+    """How many there are of everything that cases are counted by."""
+
+    scenarios: int
+    outer: tuple[int, ...]  # values of the inputs that a setting fixes
+    inner: tuple[int, ...]  # values of those asked as arrays
+    draws: int
+    columns: int
+
+    @property
+    def settings(self) -> int:
+        """How many settings there are."""
+        return self.scenarios * prod(self.outer)
+
+    @property
+    def cases_per_setting(self) -> int:
+        """How many cases a setting has."""
+        return prod(self.inner) * self.draws
+
+    @property
+    def cases(self) -> int:
+        """How many cases there are."""
+        return self.settings * self.cases_per_setting
+
+    @property
+    def rows(self) -> int:
+        """How many cases a partition holds at most."""
+        return min(ROWS, max(NUMBERS // self.columns, LEAST), SETTINGS * self.cases_per_setting)
+
+    @property
+    def partitions(self) -> int:
+        """How many partitions there are."""
+        return -(-self.cases // self.rows)
+
+    def cases_in(self, number: int) -> int:
+        """How many cases a partition holds."""
+        return min(self.rows, self.cases - number * self.rows)
+
+    def slices(self, number: int) -> Iterator[CaseSlice]:
+        """Yield the cases of a partition, setting by setting."""
+        first = number * self.rows
+        last = first + self.cases_in(number)
+        for setting in range(first // self.cases_per_setting, -(-last // self.cases_per_setting)):
+            scenario, *places = map(int, np.unravel_index(setting, (self.scenarios, *self.outer)))
+            begin = setting * self.cases_per_setting
+            yield CaseSlice(
+                scenario,
+                tuple(places),
+                max(first - begin, 0),
+                min(last - begin, self.cases_per_setting),
+            )
+
+    def coordinates(self, cases: Array) -> tuple[list[Array], Array]:
+        """Return the places of cases on the axes asked as arrays, and their draws."""
+        *places, draws = np.unravel_index(cases, (*self.inner, self.draws))
+        return places, draws
+
+
+class SweepJob(NamedTuple):
+    """All that a partition follows from, beside its number."""
+
+    study: Study
+    scenarios: tuple[StudyScenario, ...]
+    baseline: StudyScenario | None
+    outer: tuple[SweepAxis, ...]  # set one value at a time
+    inner: tuple[SweepAxis, ...]  # asked as arrays
+    drawn: tuple[tuple[str, str], ...]  # paths with their units
+    thrown: tuple[str, ...]  # names that are drawn for: inputs whose draws others share, and causes
+    ground: Ground  # of each scenario, then of the baseline
+
+    @property
+    def layout(self) -> CaseLayout:
+        """How its cases are counted."""
+        draws = self.study.draw.samples if self.study.draw else 1
+        outer, inner = (tuple(axis.length for axis in axes) for axes in (self.outer, self.inner))
+        return CaseLayout(len(self.scenarios), outer, inner, draws, len(self.columns))
+
+    @property
+    def axes(self) -> list[SweepAxis]:
+        """Its axes in the order of the study's file."""
+        found = {axis.path: axis for axis in (*self.outer, *self.inner)}
+        return [found[path] for path in self.study.grid]
+
+    @property
+    def columns(self) -> list[tuple[str, str | None]]:
+        """The columns of its tables with their units; none is one of texts."""
+        axes = [(axis.path, axis.unit) for axis in self.axes]
+        return [
+            ("scenario", None),
+            *axes,
+            *self.drawn,
+            *((name, METRICS[name].unit) for name in self.study.report),
+        ]
+
+    @property
+    def inputs_hash(self) -> str:
+        """A short hash of all that its cases rest on: study, scenarios, data and program."""
+        scenarios = [
+            [one.name, *one.scenario._replace(where="")]
+            for one in (*self.scenarios, *([self.baseline] if self.baseline else []))
+        ]
+        rests = [
+            self.study.content,
+            sorted(self.study.settings.items()),
+            scenarios,
+            self.ground.data,
+            self.ground.program,
+        ]
+        text = json.dumps(rests, ensure_ascii=False)
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def fingerprint_metrics(job: SweepJob) -> Figures:
+    """Return the metrics of each scenario at the first value of every axis: what one arithmetic is
+    held against another by.
+    """
+    first = tuple((axis.path, axis.setting(0)) for axis in job.axes)
+    answers = [settled(one, (*job.study.settings.items(), *first)).answer for one in job.scenarios]
+    found = [answer.metrics[name] for answer in answers for name in job.study.report]
+    return tuple(None if value is None else float(value) for value in found)
+
+
+# ---------------------------------------------------------------- making one
+def prepare_sweep(study: Study, data: Path | None) -> SweepJob:
+    """Return a study made ready to run; every path and value that it names is tried."""
+    scenarios = tuple(scenario_of(name, study, data) for name in study.scenarios)
+    named = {one.name: one for one in scenarios}
+    baseline = (
+        None
+        if study.baseline is None
+        else named.get(study.baseline) or scenario_of(study.baseline, study, data)
+    )
+    every = [
+        *scenarios,
+        *([baseline] if baseline is not None and baseline.name not in named else []),
+    ]
+    axes = study_axes(study, every)
+    outer = [axis for axis in axes if axis.unit is None]
+    many = [axis for axis in axes if axis.unit is not None]
+    first = tuple((axis.path, axis.setting(0)) for axis in axes)
+    ranges: dict[str, Range] = {}
+    searched: set[str] = set()
+    for one in every:
+        answer = settled(one, (*study.settings.items(), *first))
+        if study.plan == "best":
+            searched |= answer.reads & {axis.path for axis in many}
+        ranges |= beliefs_of(answer.answer)
+        for fixed in other_names(axes, first):
+            if study.draw is not None:
+                ranges |= beliefs_of(settled(one, (*study.settings.items(), *fixed)).answer)
+            else:
+                evaluate(
+                    one.scenario,
+                    parted((*study.settings.items(), *fixed))[0],
+                    catalogue=one.catalogue,
+                    workload=False,
+                    refuse=False,
+                )
+    drawn = sampled_paths(study, ranges)
+    leaders = {ranges[path].leader for path in drawn}
+    thrown = tuple(
+        sorted(
+            leaders
+            | {
+                f"cause {cause}"
+                for one in leaders
+                for cause in loadings(scenarios[0].catalogue, one)
+            }
+        )
+    )
+    outer = [axis for axis in axes if axis in outer or axis.path in searched]
+    return SweepJob(
+        study,
+        scenarios,
+        baseline,
+        tuple(outer),
+        tuple(axis for axis in axes if axis not in outer),
+        tuple((path, ranges[path].unit) for path in drawn),
+        thrown,
+        ground_on(tuple(one.folders for one in every)),
+    )
+
+
+def scenario_of(name: str, study: Study, data: Path | None) -> StudyScenario:
+    """Return a scenario that a study names; a file may lie beside the study's."""
+    if name.endswith(SAVED):
+        raise DataError(
+            f"{study.where}: {name}: a saved result cannot be asked anew; name its scenario"
+        )
+    beside = Path(study.where).parent / name
+    place = (
+        str(beside) if name.endswith(".toml") and not isfile(name) and beside.is_file() else name
+    )
+    catalogue = catalogue_for(place, data)
+    folders = folders_of(catalogue)
+    return StudyScenario(name, load_scenario(catalogue_on(folders), place), folders, study.plan)
+
+
+def study_axes(study: Study, scenarios: list[StudyScenario]) -> list[SweepAxis]:
+    """Return the axes of a study, each value within the bounds of its input."""
+    inputs = Inputs(scenarios[0].catalogue, scenarios[0].scenario, dict(study.settings), {})
+    values = inputs.values()
+    found = []
+    for path, one in study.grid.items():
+        where = f"{study.where}: [grid] {path}"
+        axis = parse_study_axis(path, one, where, inputs.unit_of)
+        if axis.unit is not None:
+            ends = np.arange(axis.length) if axis.listed else np.array([0, axis.length - 1])
+            unit = inputs.unit_of(path)
+            values.override(
+                path,
+                unit,
+                Given("", many=convert(axis.numbers_at(ends), axis.unit, unit), where=where),
+            )
+        found.append(axis)
+    return found
+
+
+def other_names(
+    axes: list[SweepAxis], first: tuple[tuple[str, Any], ...]
+) -> Iterator[tuple[tuple[str, Any], ...]]:
+    """Yield the settings in which one text is another than the first."""
+    for axis in axes:
+        if axis.unit is None:
+            for place in range(1, axis.length):
+                yield tuple(
+                    (path, axis.setting(place) if path == axis.path else value)
+                    for path, value in first
+                )
+
+
+def sampled_paths(study: Study, ranges: Mapping[str, Range]) -> list[str]:
+    """Return the inputs that a study draws."""
+    if study.draw is None:
+        return []
+    if study.draw.paths is None:
+        if not ranges:
+            raise DataError(
+                f"{study.where}: [draw]: no input of these scenarios has a range to draw from"
+            )
+        return sorted(path for path in ranges if path not in study.grid)
+    refuse_unknown(
+        "input with a range (a low and a high)",
+        study.draw.paths,
+        ranges,
+        f"{study.where}: [draw] paths",
+    )
+    return list(study.draw.paths)
+
+
+PIECE = 2**16  # cases evaluated at once: arrays that stay in the cache
+
+
+def partition_table(job: SweepJob, number: int) -> tuple[pyarrow.Table, int]:
+    """Return the table of a partition, and how many cases it was made of."""
+    pa = library("pyarrow", "Parquet", "sweep")
+
+    schema, tables, cases = partition_schema(job, number), [], 0
+    for piece in job.layout.slices(number):
+        for some in cache_sized_slices(piece, job.layout.draws):
+            cases += some.stop - some.start
+            count, columns = evaluate_slice(job, some)
+            tables.append(
+                pa.Table.from_arrays(
+                    [arrow_column(columns.get(field.name), count, field) for field in schema],
+                    schema=schema,
+                )
+            )
+    return pa.concat_tables(tables), cases
+
+
+def cache_sized_slices(one: CaseSlice, draws: int) -> Iterator[CaseSlice]:
+    """Yield a slice in pieces that fit the cache, none of which goes round the draws more than once
+    unless they fit one.
+    """
+    start = one.start
+    while start < one.stop:
+        stop = min(start + PIECE, one.stop)
+        if draws > PIECE:
+            stop = min(stop, (start // draws + 1) * draws)
+        yield one._replace(start=start, stop=stop)
+        start = stop
+
+
+def evaluate_slice(job: SweepJob, some: CaseSlice) -> tuple[int, dict[str, Any]]:
+    """Evaluate some cases of one setting, and return how many the constraints allow, with their
+    columns; a text is one for all.
+    """
+    cases = np.arange(some.start, some.stop)
+    places, draws = job.layout.coordinates(cases)
+    fixed = tuple(
+        (axis.path, axis.setting(place)) for axis, place in zip(job.outer, some.places, strict=True)
+    )
+    axes = {
+        axis.path: axis.numbers_at(place) for axis, place in zip(job.inner, places, strict=True)
+    }
+    asked = job.scenarios[some.scenario]
+    own = evaluate_cases(job, asked, fixed, axes, draws)
+    other = None
+    if job.baseline is not None:
+        same = job.baseline.name == asked.name
+        other = own if same else evaluate_cases(job, job.baseline, fixed, axes, draws)
+    sample = sample_of(own.draws, None if other is None else other.draws)
+    metrics = sample.metrics
+    columns: dict[str, Any] = {
+        "scenario": asked.name,
+        **{path: value if isinstance(value, str) else value[0] for path, value in fixed},
+        **axes,
+        **own.inputs,
+    }
+    columns |= {name: metrics[name] for name in job.study.report if name in metrics}
+    kept = allowed(job, metrics, len(cases))
+    if not kept.all():
+        columns = {
+            name: many[kept] if isinstance(many, np.ndarray) else many
+            for name, many in columns.items()
+        }
+    return int(kept.sum()), columns
+
+
+dice_kept = lru_cache(maxsize=2)(
+    dice_of
+)  # pieces of a small number of draws share them, and so do a scenario and its baseline
+
+
+def evaluate_cases(
+    job: SweepJob,
+    asked: StudyScenario,
+    fixed: tuple[tuple[str, Any], ...],
+    axes: dict[str, Array],
+    draws: Array,
+) -> CaseResults:
+    """Evaluate a scenario in some cases."""
+    drawing = None
+    if (draw := job.study.draw) is not None:
+        start, stop = int(draws.min()), int(draws.max()) + 1
+        if draw.samples <= PIECE:
+            start, stop = 0, draw.samples
+        dice = dice_kept(asked.catalogue, draw, job.thrown, start, stop)
+        drawing = CaseDraws(frozenset(path for path, _ in job.drawn), dice, draws - start)
+    units = {axis.path: str(axis.unit) for axis in job.inner}
+    centre = {axis.path: axis.setting(0) for axis in job.inner} if job.study.plan == "best" else {}
+    many = {path: (numbers, units[path]) for path, numbers in axes.items()}
+    return cases_of(asked, (*job.study.settings.items(), *fixed), centre, many, drawing, len(draws))
+
+
+def allowed(job: SweepJob, metrics: dict[str, Array], count: int) -> Array:
+    """Say which cases keep to the constraints; one without the metric does not."""
+    kept = np.ones(count, dtype=bool)
+    for metric, (low, high) in job.study.constraints.items():
+        many = metrics.get(metric)
+        kept &= False if many is None else (many >= low) & (many <= high)
+    return kept
+
+
+def partition_schema(job: SweepJob, number: int) -> pyarrow.Schema:
+    """Return the columns of a partition with their units, and what it is made of."""
+    pa = library("pyarrow", "Parquet", "sweep")
+
+    fields = [
+        pa.field(name, pa.string())
+        if unit is None
+        else pa.field(name, pa.float64(), metadata={"unit": unit or "1"})
+        for name, unit in job.columns
+    ]
+    program, data, _ = job.ground
+    said = {
+        "tco.version": program,
+        "tco.inputs": job.inputs_hash,
+        "tco.data": " ".join(dict.fromkeys(data)),
+        "tco.partition": str(number),
+    }
+    said["tco.arithmetic"] = arithmetic()
+    return pa.schema(fields, metadata=said)
+
+
+def arrow_column(found: Any, count: int, field: pyarrow.Field) -> pyarrow.Array:
+    """Return a column of a partition; what has no value is null."""
+    pa = library("pyarrow", "Parquet", "sweep")
+
+    if found is None:
+        return pa.nulls(count, field.type)
+    if isinstance(found, str):
+        return pa.repeat(found, count)
+    many = np.broadcast_to(found, count).astype(float)
+    return pa.array(many, mask=~np.isfinite(many))

@@ -1,0 +1,415 @@
+"""A study run: the partitions that its folder lacks, made one by one, here or by workers; a file is
+whole or is not there.
+
+A partition is written under a name that begins with `_`, which readers pass over, brought to the
+disk, and then named in one step. Local folders are written as such, any other place (`s3://...`,
+`gs://...`) through fsspec.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import os
+from collections.abc import Callable, Iterator, Mapping
+from functools import lru_cache, partial
+from pathlib import Path
+from typing import Any, NamedTuple
+from uuid import uuid4
+
+from tco.core.errors import TcoError, UsageError, library
+from tco.core.numeric_environment import agree, arithmetic, mixed_arithmetic_notes
+from tco.evaluation.workers import Progress, done_by
+from tco.sweeps.job import SweepJob, fingerprint_metrics, partition_table, prepare_sweep
+from tco.sweeps.study import read_study
+
+MANIFEST = "_study.json"
+SCHEMA = "tco.sweep-study/1"
+BEGIN, END = "part-", ".parquet"
+MAGIC = b"PAR1"  # that a whole Parquet file ends with
+UNFINISHED = "_unfinished-"
+
+
+class Folder:
+    """A place that holds the partitions of one study."""
+
+    def __init__(self, place: str) -> None:
+        self.place = place if "://" in place else os.path.abspath(place)
+        self.remote: Any = None
+        if "://" in place:
+            with self.writing():
+                self.remote, self.root = filesystem(place)
+
+    @contextlib.contextmanager
+    def writing(self) -> Iterator[None]:
+        """Turn what a place refuses into an error for its user."""
+        try:
+            yield
+        except (UsageError, KeyboardInterrupt):
+            raise
+        except OSError as error:
+            raise UsageError(
+                f"{self.place}: cannot be written ({error.strerror or error})"
+            ) from None
+        except Exception as error:
+            if self.remote is None and "://" not in self.place:
+                raise
+            raise UsageError(
+                f"{self.place}: cannot be written ({type(error).__name__}: {error})"
+            ) from None  # each store has errors of its own
+
+    def make(self) -> None:
+        """Make the folder, if it is not there."""
+        with self.writing():
+            if self.remote is not None:
+                self.remote.makedirs(self.root, exist_ok=True)
+            else:
+                os.makedirs(self.place, exist_ok=True)
+
+    def names(self) -> list[str]:
+        """Return the names of what it holds."""
+        with self.writing():
+            if self.remote is not None:
+                self.remote.invalidate_cache(self.root)
+                return [
+                    str(path).rstrip("/").rpartition("/")[2]
+                    for path in self.remote.ls(self.root, detail=False)
+                ]
+            return os.listdir(self.place)
+
+    def lacks(self, name: str) -> bool:
+        """Say whether a local folder has no file of a name; what is written to a URL is seen by
+        all.
+        """
+        return self.remote is None and not os.path.exists(os.path.join(self.place, name))
+
+    def is_complete(self, name: str) -> bool:
+        """Say whether a part of a local folder ends as Parquet does; one that was cut short is made
+        again.
+        """
+        if self.remote is not None:
+            return True
+        with open(os.path.join(self.place, name), "rb") as stream:
+            size = stream.seek(0, os.SEEK_END)
+            stream.seek(max(size - len(MAGIC), 0))
+            return stream.read() == MAGIC
+
+    def read(self, name: str) -> bytes:
+        """Return the content of a file."""
+        with self.writing():
+            if self.remote is not None:
+                found: bytes = self.remote.cat_file(f"{self.root}/{name}")
+                return found
+            with open(os.path.join(self.place, name), "rb") as stream:
+                return stream.read()
+
+    def write(self, name: str, content: bytes) -> None:
+        """Write a file such that it is whole or not there, whenever the program is killed."""
+        unfinished = f"{UNFINISHED}{name}-{uuid4().hex[:12]}"
+        with self.writing():
+            if self.remote is not None:
+                self.remote.pipe_file(f"{self.root}/{unfinished}", content)
+                self.remote.mv(f"{self.root}/{unfinished}", f"{self.root}/{name}")
+                return
+            path, final = os.path.join(self.place, unfinished), os.path.join(self.place, name)
+            try:
+                with open(path, "xb") as stream:
+                    stream.write(content)
+                    stream.flush()
+                    os.fsync(stream.fileno())
+                os.replace(path, final)
+            except FileNotFoundError:
+                if not os.path.exists(
+                    final
+                ):  # else another run of the same study has written it, and cleared up
+                    raise
+            except BaseException:
+                with contextlib.suppress(OSError):
+                    os.unlink(path)
+                raise
+            flush_names(self.place)
+
+    def clear(self) -> None:
+        """Remove what killed runs left unfinished."""
+        for name in self.names():
+            if name.startswith(UNFINISHED):
+                with contextlib.suppress(OSError):
+                    self.remote.rm_file(
+                        f"{self.root}/{name}"
+                    ) if self.remote is not None else os.unlink(os.path.join(self.place, name))
+
+
+def filesystem(place: str) -> tuple[Any, str]:
+    """Return what reads and writes a place that is named by a URL, and its path there."""
+    fsspec = library("fsspec", place, "cluster")
+    try:
+        found, root = fsspec.url_to_fs(place)
+    except (ImportError, ValueError) as error:  # no such protocol, or one whose library is missing
+        raise UsageError(f"{place}: cannot be written ({error})") from None
+    return found, root.rstrip("/")
+
+
+def flush_names(folder: str) -> None:
+    """Bring the names of a folder to the disk, where the system can."""
+    with contextlib.suppress(OSError):
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+# ---------------------------------------------------------------- of one study
+def partition_file_name(number: int) -> str:
+    """Return the name of a partition's file; in the order of names the first million follow each
+    other.
+    """
+    return f"{BEGIN}{number:06d}{END}"
+
+
+def partition_number(name: str) -> int | None:
+    """Return the number of the partition that a file holds, if it holds one."""
+    digits = name.removeprefix(BEGIN).removesuffix(END)
+    return int(digits) if name == f"{BEGIN}{digits}{END}" and digits.isdigit() else None
+
+
+def claim_output_folder(folder: Folder, job: SweepJob) -> tuple[set[int], set[str]]:
+    """Take a folder for a study, or one that is already; any other folder raises `UsageError`.
+
+    Returns the partitions it holds, and every arithmetic that has made any.
+    """
+    folder.make()
+    names = folder.names()
+    kinds = {arithmetic()}
+    if MANIFEST in names:
+        kinds = refuse_other(folder, job)
+    else:
+        if other := sorted(name for name in names if not name.startswith((".", "_"))):
+            raise UsageError(
+                f"{folder.place}: holds other files ({other[0]}), expected a new or empty folder, "
+                "or one of this study"
+            )
+        folder.write(MANIFEST, manifest(job, kinds))
+    return {
+        number
+        for name in names
+        if (number := partition_number(name)) is not None and folder.is_complete(name)
+    }, kinds
+
+
+def manifest(job: SweepJob, kinds: set[str]) -> bytes:
+    """Return what a folder says of its study, and of the arithmetic that makes it; the same whoever
+    writes it on equal machines.
+    """
+    layout = job.layout
+    content = {
+        "schema": SCHEMA,
+        "program": job.ground.program,
+        "data": list(job.ground.data),
+        "inputs": job.inputs_hash,
+        "study": dict(job.study.document),
+        "set": dict(job.study.settings),
+        "cases": layout.cases,
+        "partitions": layout.partitions,
+        "arithmetic": sorted(kinds),
+        "figures": list(fingerprint_metrics(job)),
+        "columns": [{"name": name, "unit": unit} for name, unit in job.columns],
+    }
+    return (json.dumps(content, indent=1, ensure_ascii=False, default=str) + "\n").encode()
+
+
+def refuse_other(folder: Folder, job: SweepJob) -> set[str]:
+    """Refuse a folder of another study, of other data, by another version or with other figures;
+    return every arithmetic that has made it.
+    """
+    try:
+        held = json.loads(folder.read(MANIFEST))
+        data, program, inputs = held["data"], held["program"], held["inputs"]
+        kinds, figures = (
+            (set(held["arithmetic"]), held["figures"]) if inputs == job.inputs_hash else (set(), [])
+        )
+    except (ValueError, KeyError, TypeError):
+        raise UsageError(
+            f"{folder.place}/{MANIFEST}: is no study's; expected a new or empty folder, or one of "
+            "this study"
+        ) from None
+    if inputs == job.inputs_hash and (
+        arithmetic() in kinds or agree(figures, fingerprint_metrics(job))
+    ):
+        return kinds
+    why = (
+        f"with other figures by {' and '.join(sorted(kinds))}, this is {arithmetic()}"
+        if inputs == job.inputs_hash
+        else f"by tco {program}, this is {job.ground.program}"
+        if program != job.ground.program
+        else f"on data {' '.join(dict.fromkeys(data))}, today's is "
+        f"{' '.join(dict.fromkeys(job.ground.data))}"
+        if data != list(job.ground.data)
+        else "for another study, or the same with other settings or scenarios"
+    )
+    raise UsageError(f"{folder.place}: was made {why}; name another folder")
+
+
+MAX_CASES = 100_000_000
+COMPRESSION = "zstd"  # of numbers that hardly repeat it is the smallest for the time
+
+
+class Sweep(NamedTuple):
+    """A study whose cases are in a folder."""
+
+    job: SweepJob
+    folder: str
+    progress: Progress
+    notes: list[str]
+
+    def to_frame(self) -> Any:
+        """Return the cases as a pandas data frame, as `pandas.read_parquet` of the folder does."""
+        import pandas as pd
+
+        return pd.read_parquet(self.folder)
+
+
+def sweep(
+    study: str | Path | Mapping[str, Any],
+    folder: str | Path,
+    *,
+    workers: int | None = None,
+    cluster: str | None = None,
+    max_cases: int = MAX_CASES,
+    set: Mapping[str, str] | None = None,  # noqa: A002 - the name users know from the command line
+    data: Path | None = None,
+    tell: Callable[[Progress], None] | None = None,
+) -> Sweep:
+    """Run a study and write its cases to a folder as Parquet: a shipped study by name, a TOML file,
+    or the same as a table.
+
+    A folder that holds some of the cases is gone on with; one of another study, other data or
+    another version raises `UsageError`. The partitions are made in this process, by so many
+    `workers` of this machine, or by those of a Dask `cluster` (`tcp://host:8786`); the bytes are
+    the same where numpy and its instructions are, else the figures to 1e-9, with a note. `tell` is
+    called after each with how far it is. Interrupted or killed, nothing finished is lost.
+    """
+    asked = read_study(study)
+    library("pyarrow", "Parquet", "sweep")  # before anything is written
+    job = prepare_sweep(asked._replace(settings={**asked.settings, **(set or {})}), data)
+    layout, place = job.layout, Folder(str(folder))
+    if layout.cases > max_cases:
+        raise UsageError(
+            f"{asked.where}: has {layout.cases:,} cases, more than the {max_cases:,} that "
+            "--max-cases allows"
+        )
+    held, kinds = claim_output_folder(place, job)
+    found = sum(layout.cases_in(number) for number in held if number < layout.partitions)
+    progress = Progress(layout.cases, found, 0, layout.partitions, len(held))
+    if tell is not None:
+        tell(progress)
+    missing = (number for number in range(layout.partitions) if number not in held)
+    try:
+        for made, _, arithmetic in done_by(
+            workers,
+            cluster,
+            lambda: job.ground,
+            partial(fingerprint_metrics, job),
+            partial(write_partition, job, place.place),
+            missing,
+        ):
+            if place.lacks(partition_file_name(made)):
+                raise UsageError(
+                    f"{place.place}: a worker has written where it cannot be seen from here; name "
+                    "a folder that all share, or a URL"
+                )
+            if arithmetic not in kinds:
+                kinds.add(arithmetic)
+                place.write(MANIFEST, manifest(job, kinds))
+            progress = progress._replace(
+                made=progress.made + layout.cases_in(made), finished=progress.finished + 1
+            )
+            if tell is not None:
+                tell(progress)
+    except TcoError as error:
+        if not progress.finished:
+            raise
+        kept = (
+            f"{progress.finished:,} of {progress.partitions:,} files are finished and kept, "
+            "run "
+            "again to go on"
+        )
+        raise type(error)(f"{error}; {kept}") from None
+    place.clear()
+    return Sweep(job, place.place, progress, mixed_arithmetic_notes(kinds))
+
+
+def write_partition(job: SweepJob, place: str, number: int) -> None:
+    """Make one partition and write it to its folder."""
+    parquet = library("pyarrow.parquet", "Parquet", "sweep")
+
+    table, _ = partition_table(job, number)
+    stream = io.BytesIO()
+    repeated = ["scenario", *(axis.path for axis in job.axes)]
+    parquet.write_table(
+        table, stream, compression=COMPRESSION, use_dictionary=repeated, write_statistics=True
+    )
+    folder_at(place).write(partition_file_name(number), stream.getvalue())
+
+
+folder_at = lru_cache(maxsize=4)(
+    Folder
+)  # one connection to a store serves all of a worker's partitions
+
+
+# ---------------------------------------------------------------- what it comes to
+FEW = 40  # cases that are shown one by one
+# cases beyond which they are only counted: reading them takes as long as the program may take to
+# answer
+MANY = 2_000_000
+
+
+class Span(NamedTuple):
+    """What a metric runs through in the cases of a scenario."""
+
+    scenario: str
+    metric: str
+    cases: int  # that have it
+    low: float
+    median: float
+    high: float
+
+
+class Summary(NamedTuple):
+    """How many cases were kept, and what is shown of them."""
+
+    rows: int
+    shown: Any  # a data frame of all, where they are few
+    spans: list[Span]
+
+
+def summarise_sweep(found: Sweep) -> Summary:
+    """Return what a finished sweep comes to."""
+    dataset = library("pyarrow.dataset", "Parquet", "sweep")
+
+    parts = dataset.dataset(found.folder, format="parquet", filesystem=None)
+    rows = parts.count_rows()
+    if rows > MANY:
+        return Summary(rows, None, [])
+    if rows <= FEW:
+        return Summary(rows, found.to_frame(), [])
+    report = list(found.job.study.report)
+    frame = parts.to_table(columns=["scenario", *report]).to_pandas()
+    spans = []
+    for scenario in found.job.study.scenarios:
+        mine = frame[frame["scenario"] == scenario]
+        for metric in report:
+            many = mine[metric].dropna()
+            if len(many):
+                spans.append(
+                    Span(
+                        scenario,
+                        metric,
+                        len(many),
+                        float(many.min()),
+                        float(many.median()),
+                        float(many.max()),
+                    )
+                )
+    return Summary(rows, None, spans)

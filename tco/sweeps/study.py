@@ -1,0 +1,354 @@
+"""A study as its file states it, checked for its shape: what it asks of which scenarios, over which
+values, and what it keeps.
+
+The values of an input that a study goes through are a list, or so many steps from one value to
+another.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tco.core.errors import DataError, located, refuse_unknown, unknown
+from tco.core.files import is_there, read_toml, scenario_directory
+from tco.core.units import convert, parse_quantity
+from tco.scenario.choices import DOCUMENTS, TEXTS
+from tco.scenario.metrics import METRICS, RATIOS
+from tco.sweeps.answer import ExpectedFigure, parse_expected_figures
+
+Array = np.ndarray[Any, Any]
+RANGE = ("from", "to", "steps", "scale")
+SCALES = ("linear", "log")
+PLAN = "plan."  # begins the path of an axis of the plan
+
+
+class SweepAxis(NamedTuple):
+    """An input and its values: texts, or numbers of one unit, each found by its place alone so that
+    no number of them needs memory.
+    """
+
+    path: str
+    unit: str | None  # none: texts
+    listed: tuple[Any, ...] = ()
+    start: float = 0.0
+    stop: float = 0.0
+    steps: int = 0
+    log: bool = False
+
+    @property
+    def length(self) -> int:
+        """How many values there are."""
+        return len(self.listed) or self.steps
+
+    def numbers_at(self, places: Array) -> Array:
+        """Return the numbers at some places."""
+        if self.listed:
+            return np.asarray(self.listed, dtype=float)[places]
+        share = places / (self.steps - 1)
+        many = (
+            self.start * (self.stop / self.start) ** share
+            if self.log
+            else self.start + (self.stop - self.start) * share
+        )
+        return np.where(places == self.steps - 1, self.stop, many)
+
+    def setting(self, place: int) -> Any:
+        """Return one value as an evaluation takes it."""
+        return (
+            self.listed[place]
+            if self.unit is None
+            else (float(self.numbers_at(np.array([place]))[0]), self.unit)
+        )
+
+
+def parse_study_axis(path: str, found: Any, where: str, unit_of: Callable[[str], str]) -> SweepAxis:
+    """Return the values that a study's file gives for a path; whatever is wrong with them raises
+    `DataError`.
+    """
+    if isinstance(found, dict):
+        return parse_range_axis(path, found, where, unit_of)
+    if not isinstance(found, list) or not found:
+        raise DataError(
+            f"{where}: expected a list of values with one value or more, or {{ from, to, steps, "
+            "scale }"
+        )
+    if twice := next((one for place, one in enumerate(found) if one in found[:place]), None):
+        raise DataError(f"{where}: {twice!r} is listed twice")
+    if path in TEXTS or path in DOCUMENTS or path.startswith(PLAN):
+        return SweepAxis(path, None, tuple(str(one) for one in found))
+    numbers, name = in_one_unit(found, path, where, unit_of)
+    return SweepAxis(path, name, tuple(numbers))
+
+
+def parse_range_axis(
+    path: str, found: dict[str, Any], where: str, unit_of: Callable[[str], str]
+) -> SweepAxis:
+    """Return so many steps from one value to another."""
+    if path in TEXTS or path in DOCUMENTS or path.startswith(PLAN):
+        raise DataError(f"{where}: takes names, expected a list of them")
+    refuse_unknown("key", found, RANGE, where)
+    if missing := [key for key in RANGE[:3] if key not in found]:
+        raise DataError(
+            f"{where}: {missing[0]} is missing, expected {{ from, to, steps }} and perhaps scale"
+        )
+    (start, stop), name = in_one_unit([found["from"], found["to"]], path, where, unit_of)
+    steps, scale = found["steps"], found.get("scale", "linear")
+    if isinstance(steps, bool) or not isinstance(steps, int) or steps < 2:
+        raise DataError(f"{where}: steps is {steps!r}, expected a whole number of 2 or more")
+    refuse_unknown("scale", [str(scale)], SCALES, where)
+    if start >= stop:
+        hint = "the range is reversed" if start > stop else "both ends are the same"
+        raise DataError(
+            f"{where}: from {found['from']} to {found['to']}: {hint}, expected the lower value "
+            "first"
+        )
+    if scale == "log" and start <= 0:
+        raise DataError(
+            f"{where}: from {found['from']} on a log scale, expected a value above zero"
+        )
+    return SweepAxis(path, name, (), start, stop, steps, scale == "log")
+
+
+def in_one_unit(
+    found: list[Any], path: str, where: str, unit_of: Callable[[str], str]
+) -> tuple[list[float], str]:
+    """Return values as numbers of the unit that they are written in, or of the input's own where
+    they differ or name none.
+    """
+    own = unit_of(path)
+    with located(where):
+        read = [quantity(one, own) for one in found]
+    names = {name for _, name in read}
+    if len(names) == 1:
+        return [number for number, _ in read], names.pop()
+    return [float(convert(number, name, own)) for number, name in read], own
+
+
+def quantity(found: Any, own: str) -> tuple[float, str]:
+    """Return a value and the unit it is written in; a bare number is pure, as it is everywhere."""
+    text = found.strip() if isinstance(found, str) else repr(found)
+    value = parse_quantity(text, own)
+    number, _, name = text.replace("%", " %").partition(" ")
+    return (float(number), name.strip()) if name.strip() else (value, own)
+
+
+WORDS = (
+    "title",
+    "question",
+    "answer",
+    "expect",
+)  # for people and tests: the cases do not rest on them
+TABLES = ("set", "grid", "draw", "constraints")
+KEYS = (*WORDS, "scenarios", "report", "baseline", "plan", *TABLES)
+PLANS = ("best", "near", "held")
+METHODS = ("random", "latin-hypercube", "sobol")
+DRAW = ("samples", "seed", "method", "paths")
+LIMITS = ("min", "max")
+SEQUENCE = 2**30  # points of a Sobol sequence of as many bits as the generator has
+MOST = 2**53  # cases: beyond it their numbers are no longer whole
+
+
+class Draw(NamedTuple):
+    """How many cases are drawn at every point of the grid, and how."""
+
+    samples: int
+    seed: int
+    method: str
+    paths: tuple[str, ...] | None  # none: every input with a range
+
+
+class Study(NamedTuple):
+    """What a study asks."""
+
+    name: str
+    where: str
+    document: Mapping[str, Any]  # as it is written
+    scenarios: tuple[str, ...]
+    report: tuple[str, ...]
+    baseline: str | None  # of the ratios, where one is reported
+    plan: str
+    settings: Mapping[str, str]
+    grid: Mapping[str, Any]
+    draw: Draw | None
+    constraints: Mapping[str, tuple[float, float]]
+    expect: tuple[ExpectedFigure, ...] = ()  # of the answer
+
+    @property
+    def content(self) -> str:
+        """What the cases rest on, as one text."""
+        return json.dumps(
+            {key: value for key, value in self.document.items() if key not in WORDS},
+            ensure_ascii=False,
+            default=str,
+        )
+
+
+@cache
+def shipped_studies() -> dict[str, Path]:
+    """Return the studies that come with the program, by name."""
+    return {path.stem: path for path in sorted((scenario_directory() / "studies").glob("*.toml"))}
+
+
+def read_study(study: str | Path | Mapping[str, Any]) -> Study:
+    """Return a study that is shipped, in a file, or given as a table; whatever is wrong with it
+    raises `DataError`.
+    """
+    if isinstance(study, Mapping):
+        return study_of("study", "study", study)
+    path = shipped_studies().get(str(study), Path(study))
+    if not path.suffix and not is_there(path):
+        raise unknown("study", str(study), shipped_studies())
+    return study_of(path.stem, str(path), read_toml(path))
+
+
+def study_of(name: str, where: str, document: Mapping[str, Any]) -> Study:
+    """Return a study that a table states."""
+    refuse_unknown("key", document, KEYS, where)
+    tables = {key: study_table(document, key, where) for key in TABLES}
+    settings = {path: str(value) for path, value in tables["set"].items()}
+    report = tuple(
+        metric_of(one, f"{where}: report") for one in names_of(document, "report", where)
+    )
+    limits = f"{where}: [constraints]"
+    constraints = {
+        metric_of(metric, limits): limits_of(one, f"{limits} {metric}")
+        for metric, one in tables["constraints"].items()
+    }
+    if beside := next((path for path in tables["grid"] if path in settings), None):
+        raise DataError(f"{where}: {beside} is in [grid] and in [set], expected it in one of them")
+    scenarios = names_of(document, "scenarios", where)
+    plan = document.get("plan", PLANS[0])
+    refuse_unknown("plan", [str(plan)], PLANS, where)
+    draw = (
+        parse_draw_section(tables["draw"], f"{where}: [draw]", tables["grid"])
+        if tables["draw"]
+        else None
+    )
+    baseline = baseline_of(document, scenarios, {*report, *constraints} & RATIOS, where)
+    expect = parse_expected_figures(document, where)
+    return Study(
+        name,
+        where,
+        document,
+        scenarios,
+        report,
+        baseline,
+        plan,
+        settings,
+        tables["grid"],
+        draw,
+        constraints,
+        expect,
+    )
+
+
+def study_table(document: Mapping[str, Any], key: str, where: str) -> dict[str, Any]:
+    """Return a table of a study, empty where it has none."""
+    found = document.get(key, {})
+    if not isinstance(found, Mapping):
+        raise DataError(
+            f"{where}: {key} is no table, expected [{key}] with a line for each path or metric"
+        )
+    return dict(found)
+
+
+def names_of(document: Mapping[str, Any], key: str, where: str) -> tuple[str, ...]:
+    """Return a list of names that must not be empty."""
+    found = document.get(key)
+    if not isinstance(found, list) or not found or not all(isinstance(one, str) for one in found):
+        fault = "missing" if found is None else "empty" if found == [] else "no list of names"
+        raise DataError(f"{where}: {key} is {fault}; expected {key} = [...] with one name or more")
+    if twice := next((one for place, one in enumerate(found) if one in found[:place]), None):
+        raise DataError(f"{where}: {key} names {twice} twice")
+    return tuple(found)
+
+
+def metric_of(name: str, where: str) -> str:
+    """Return the name of a metric; an unknown one raises `DataError`."""
+    refuse_unknown("metric", [name], METRICS, where)
+    return name
+
+
+def baseline_of(
+    document: Mapping[str, Any],
+    scenarios: tuple[str, ...],
+    ratios: set[str] | frozenset[str],
+    where: str,
+) -> str | None:
+    """Return the scenario that ratios are held against, none where none is asked for."""
+    from tco.scenario.evaluate import usual_baseline
+
+    found = document.get("baseline")
+    if found is not None and not isinstance(found, str):
+        raise DataError(f"{where}: baseline is {found!r}, expected the name of a scenario")
+    return None if not ratios else found or usual_baseline(scenarios)
+
+
+def limits_of(found: Any, where: str) -> tuple[float, float]:
+    """Return the lowest and the highest value that a metric may have."""
+    if not isinstance(found, Mapping) or not found:
+        raise DataError(
+            f"{where}: expected {{ min, max }} or one of them, in the unit of the metric's name"
+        )
+    for key, value in found.items():
+        refuse_unknown("key", [key], LIMITS, where)
+        if (
+            isinstance(value, bool)
+            or not isinstance(value, int | float)
+            or not math.isfinite(value)
+        ):
+            raise DataError(
+                f"{where}: {key} is {value!r}, expected a number in the unit of the metric's name"
+            )
+    low, high = float(found.get("min", -math.inf)), float(found.get("max", math.inf))
+    if low > high:
+        raise DataError(f"{where}: min {low:g} is above max {high:g}: the range is reversed")
+    return low, high
+
+
+def parse_draw_section(found: Mapping[str, Any], where: str, grid: Mapping[str, Any]) -> Draw:
+    """Return how cases are drawn."""
+    refuse_unknown("key", found, DRAW, where)
+    samples, seed = (
+        parse_study_integer(found, "samples", None, 1, where),
+        parse_study_integer(found, "seed", 0, 0, where),
+    )
+    method, paths = found.get("method", METHODS[0]), found.get("paths")
+    refuse_unknown("method", [str(method)], METHODS, where)
+    if method == "sobol" and samples > SEQUENCE:
+        raise DataError(
+            f"{where}: samples is {samples:,}, expected {SEQUENCE:,} or fewer of a Sobol sequence"
+        )
+    if paths is not None:
+        if (
+            not isinstance(paths, list)
+            or not paths
+            or not all(isinstance(one, str) for one in paths)
+        ):
+            raise DataError(
+                f"{where}: paths is {paths!r}, expected a list of input paths, or to be left out: "
+                "every input with a range"
+            )
+        if both := next((path for path in paths if path in grid), None):
+            raise DataError(f"{where}: {both} is in [grid] too, expected it in one of them")
+    return Draw(samples, seed, method, None if paths is None else tuple(dict.fromkeys(paths)))
+
+
+def parse_study_integer(
+    found: Mapping[str, Any], key: str, usual: int | None, least: int, where: str
+) -> int:
+    """Return a whole number of a table."""
+    value = found.get(key, usual)
+    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= MOST:
+        raise DataError(
+            f"{where}: {key} is {'missing' if value is None else value}, expected a whole number "
+            f"from {least} on"
+        )
+    return value

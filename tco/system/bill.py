@@ -1,0 +1,494 @@
+"""The bill of materials: every place of the tree with its price and its power, chips that are built
+up from silicon among them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tco.catalog import Catalogue
+from tco.catalog.system_tree import Leaf, System
+from tco.core.errors import DataError
+from tco.core.formula import formula, total
+from tco.core.inputs import Values
+from tco.core.provenance import least_direct
+from tco.core.trace import scope
+from tco.core.units import (
+    FLOP,
+    USD,
+    Byte,
+    BytePerSecond,
+    FLOPPerSecond,
+    Hour,
+    Millimetre,
+    PerSecond,
+    PerSquareMillimetre,
+    Pure,
+    SquareMillimetre,
+    USDPerHour,
+    Watt,
+)
+
+INPUTS = (
+    "die_area",
+    "dies",
+    "wafer_price",
+    "wafer_diameter",
+    "defect_density",
+    "defect_clustering",
+    "repairable_area_share",
+    "packaging_cost",
+    "substrate_cost",
+    "test_cost",
+    "assembly_loss",
+    "partner_margin",
+    "wafers_through_partner",
+)
+
+
+@formula(unit="", source="devries2005")
+def gross_dies_per_wafer(
+    die_area: SquareMillimetre, wafer_diameter: Millimetre, pi: Pure = np.pi
+) -> Any:
+    """Whole dies on a round wafer: n = pi (d/2)^2 / S - pi d / sqrt(2 S)."""
+    return pi * (wafer_diameter / 2) ** 2 / die_area - pi * wafer_diameter / np.sqrt(2 * die_area)
+
+
+@formula(unit="", source="stapper1983")
+def negative_binomial_yield(
+    area: SquareMillimetre, defect_density: PerSquareMillimetre, defect_clustering: Pure
+) -> Any:
+    """Share of the dies without a defect in an area S, where defects come in clusters: y = (1 + D0
+    S / alpha)^-alpha.
+    """
+    return (1 + defect_density * area / defect_clustering) ** -defect_clustering
+
+
+@formula(unit="", source="stapper1983")
+def poisson_yield(area: SquareMillimetre, defect_density: PerSquareMillimetre) -> Any:
+    """Share of the dies without a defect in an area S, where defects fall anywhere alike: y =
+    exp(-D0 S); the least of the three.
+    """
+    return np.exp(-defect_density * area)
+
+
+@formula(unit="", source="murphy1964")
+def murphy_yield(area: SquareMillimetre, defect_density: PerSquareMillimetre) -> Any:
+    """Share of the dies without a defect in an area S, where densities vary as a triangle: y = ((1
+    - exp(-D0 S)) / (D0 S))^2.
+    """
+    return (np.expm1(-defect_density * area) / (defect_density * area)) ** 2
+
+
+@formula(unit="mm^2", source="stapper1983")
+def critical_area(die_area: SquareMillimetre, repairable_area_share: Pure) -> Any:
+    """Area of a die in which one defect makes it unusable: A = S (1 - r).
+
+    A defect falls with chance r into a part that a spare replaces or that may be switched off.
+    A die with k defects is usable if all k fall there, with chance r^k. Summed over the number
+    of defects, P(usable) = sum of P(k) r^k is the yield of the area S (1 - r), for all three
+    models: exp(-D0 S (1 - r)) for Poisson's. What it exceeds the yield of S by is P(recovered),
+    exp(-D0 S (1 - r)) - exp(-D0 S). The number of spares is not limited: r is what spares cover
+    at the defects of volume production, and at many more defects fewer dies are usable.
+    """
+    return die_area * (1 - repairable_area_share)
+
+
+@formula(unit="USD", source="tco-model")
+def die_cost(wafer_price: USD, gross_dies: Pure, usable_share: Pure) -> Any:
+    """Cost of one usable die: c = wafer price / (gross dies x usable share)."""
+    return wafer_price / (gross_dies * usable_share)
+
+
+@formula(unit="USD", source="tco-model")
+def chip_cost(
+    die: USD,
+    dies: Pure,
+    packaging_cost: USD,
+    substrate_cost: USD,
+    test_cost: USD,
+    assembly_loss: USD,
+    partner_margin: Pure,
+    wafers_through_partner: Pure,
+) -> Any:
+    """Cost of a packaged chip without HBM: c = dies x die (1 + margin t) + (packaging + substrate +
+    test + loss) (1 + margin).
+
+    t is the share of the wafers that the design partner buys: the owner who buys them himself pays
+    its margin on the rest alone.
+    """
+    made = packaging_cost + substrate_cost + test_cost + assembly_loss
+    return dies * die * (1 + partner_margin * wafers_through_partner) + made * (1 + partner_margin)
+
+
+YIELDS: dict[
+    str, tuple[Callable[..., Any], tuple[str, ...]]
+] = {  # how defects lie on a wafer: the formula, and what it takes beside the area
+    "negative-binomial": (negative_binomial_yield, ("defect_density", "defect_clustering")),
+    "murphy": (murphy_yield, ("defect_density",)),
+    "poisson": (poisson_yield, ("defect_density",)),
+}
+USUAL_YIELD = "negative-binomial"
+
+
+def built_up_price(values: Values, part: str, model: str = USUAL_YIELD) -> Any:
+    """Return what chip `part` costs without its HBM, from its wafer up, with one model of its
+    yield.
+    """
+    area = values[f"parts.{part}.die_area"]
+    gross = gross_dies_per_wafer(area, values[f"parts.{part}.wafer_diameter"])
+    yield_of, rests_on = YIELDS[model]
+    critical = critical_area(area, values[f"parts.{part}.repairable_area_share"])
+    usable = yield_of(critical, *(values[f"parts.{part}.{name}"] for name in rests_on))
+    die = values.derived(
+        f"parts.{part}.die_cost",
+        "USD",
+        lambda: die_cost(values[f"parts.{part}.wafer_price"], gross, usable),
+    )
+    rest = (values[f"parts.{part}.{name}"] for name in INPUTS[INPUTS.index("packaging_cost") :])
+    return chip_cost(die, values[f"parts.{part}.dies"], *rest)
+
+
+def inputs_of_silicon(part: str, model: str) -> tuple[str, ...]:
+    """Return the paths that the price of a built-up chip rests on."""
+    idle = {name for _, names in YIELDS.values() for name in names} - set(YIELDS[model][1])
+    return tuple(f"parts.{part}.{name}" for name in INPUTS if name not in idle)
+
+
+@formula(unit="byte/s", source="tco-model")
+def pin_bandwidth(stacks: Pure, pins: Pure, pin_rate: BytePerSecond) -> Any:
+    """Bandwidth of the memory stacks of a chip: B = stacks x data pins x pin rate."""
+    return stacks * pins * pin_rate
+
+
+@formula(unit="FLOP/s", source="tco-model")
+def systolic_peak(
+    rows: Pure, columns: Pure, clock: PerSecond, cores: Pure, flop_per_mac: FLOP = 2
+) -> Any:
+    """Dense peak of systolic arrays, each element a multiply-accumulate a cycle: P = 2 R C f N."""
+    return flop_per_mac * rows * columns * clock * cores
+
+
+@formula(unit="byte", source="semianalysis-trn3")
+def device_capacity(capacity: Byte, cores_per_device: Pure, cores: Pure) -> Any:
+    """Memory of one of the logical devices that a chip's cores form: C n / N."""
+    return capacity * cores_per_device / cores
+
+
+@formula(unit="FLOP/s", source="tco-model")
+def domain_peak(chips: Pure, peak: FLOPPerSecond) -> Any:
+    """Peak of all chips of a scale-up domain: P = N p."""
+    return chips * peak
+
+
+@formula(unit="byte", source="tco-model")
+def joint_capacity(number: Pure, capacity: Byte) -> Any:
+    """Memory of some dies of a stack, or chips of a scale-up domain, together, or of a share of a
+    cluster: C = n c.
+    """
+    return number * capacity
+
+
+@formula(unit="USD", source="tco-model")
+def extended_price(unit_price: USD, quantity: Pure) -> Any:
+    """Price of all of a part in one world: extended = unit price x quantity."""
+    return unit_price * quantity
+
+
+@formula(unit="W", source="tco-model")
+def extended_power(power: Watt, quantity: Pure) -> Any:
+    """Power of all of a part in one world: extended = power x quantity."""
+    return power * quantity
+
+
+@formula(unit="USD", source="tco-model")
+def share_of_price(price: USD, share: Pure) -> Any:
+    """A share of a price, as storage, a margin, a tax or a rebate are stated: x C."""
+    return price * share
+
+
+@formula(unit="USD", source="tco-model")
+def labour_cost(labour_rate: USDPerHour, assembly_time: Hour, quantity: Pure) -> Any:
+    """Cost of the labour that assembles and tests all of a part in one world: C = w t n."""
+    return labour_rate * assembly_time * quantity
+
+
+@formula(unit="W", source="tco-model")
+def conversion_loss(load: Watt, efficiency: Pure) -> Any:
+    """Heat of the power conversion behind a load: loss = load (1 / efficiency - 1)."""
+    return load * (1 - efficiency) / efficiency
+
+
+@dataclass(slots=True)
+class BillLine:
+    """One leaf of the bill. `unit_price` is None where the price lies in the line named by
+    `included_in`.
+    """
+
+    path: str
+    part: str
+    quantity: float
+    unit_price: Any
+    extended: Any
+    power: Any
+    kind: str
+    sources: tuple[str, ...]
+    included_in: str | None = None
+    overlay: bool = False
+    inputs: tuple[str, ...] = ()  # paths its unit price rests on
+    directness: str = ""  # the least direct of them
+
+
+class Bill(NamedTuple):
+    """All lines of one scale-up domain, with their sums."""
+
+    lines: list[BillLine]
+    price: Any
+    power: Any
+
+
+class Pricing:
+    """Prices parts once each, remembering kind and sources of what the price rests on."""
+
+    def __init__(self, values: Values, catalogue: Catalogue, dies: str = USUAL_YIELD) -> None:
+        self.values = values
+        self.catalogue = catalogue
+        self.dies = dies  # the model of their yield
+        self.found: dict[str, tuple[Any, bool, tuple[str, ...]]] = {}
+
+    def of(self, part: str) -> tuple[Any, bool, tuple[str, ...]]:
+        """Return (unit price, whether it includes the contents, the input paths it rests on)."""
+        if part not in self.found:
+            self.found[part] = self._price(part)
+        return self.found[part]
+
+    def _price(self, part: str) -> tuple[Any, bool, tuple[str, ...]]:
+        values, whole, own = self.values, f"parts.{part}.price", f"parts.{part}.own_price"
+        if values.has(whole) or self.catalogue.has_part_value(part, "price"):
+            return values[whole], True, (whole,)
+        if self.catalogue.has_part_value(part, "own_price"):
+            return values[own], False, (own,)
+        if self.catalogue.has_part_value(part, "die_area"):
+            with scope("parts", part):
+                price = values.derived(own, "USD", lambda: built_up_price(values, part, self.dies))
+            return price, False, (own,) if values.has(own) else inputs_of_silicon(part, self.dies)
+        return values[whole], True, (whole,)  # raises: the price is missing
+
+
+class Offer(NamedTuple):
+    """What may stand in one place of the tree that lists alternatives."""
+
+    part: str
+    quantity: float
+    price: Any  # of all of them
+    rests_on: tuple[str, ...]  # paths of inputs
+
+
+def offers(system: System, values: Values, catalogue: Catalogue) -> dict[str, list[Offer]]:
+    """Return the alternatives of each place of the tree that has some."""
+    pricing = Pricing(values, catalogue)
+    found = {}
+    for place, candidates in system.alternatives.items():
+        found[place] = [
+            Offer(
+                part, quantity, extended_price(pricing.of(part)[0], quantity), pricing.of(part)[2]
+            )
+            for part, quantity in candidates.items()
+        ]
+    return found
+
+
+ASSEMBLY_TIME = "assembly_time"  # attribute of trays and racks
+LABOUR_RATE = "labour_rate"  # attribute of the part that prices their hours
+
+
+class Labour(NamedTuple):
+    """A place of the tree that takes labour to assemble and test."""
+
+    leaf: Leaf
+    path: str  # of its hours
+
+
+class Place(NamedTuple):
+    """A place of the tree, and how its line is made."""
+
+    leaf: Leaf
+    assembles: bool  # priced by the hours that the tree takes to assemble and test
+    converts: bool  # draws what it loses of the power of the others
+    power: str  # path of the power provisioned for one part: `power`, or the `tdp` of a chip
+    labour: str | None  # path of the hours that assemble and test one part, its contents apart
+    contains: bool  # holds other places of the tree
+
+
+def tree_slots(system: System, catalogue: Catalogue) -> list[Place]:
+    """Return the places of a tree, parents first.
+
+    An assembly with an `own_price` takes labour: where its hours are missing, the bill says so.
+    """
+
+    def list_places() -> list[Place]:
+        holders = {leaf.parent for leaf in system.leaves}
+        return [tree_slot(leaf, leaf.path in holders, catalogue) for leaf in system.leaves]
+
+    places: list[Place] = system.once("places", list_places)
+    return places
+
+
+def tree_slot(leaf: Leaf, contains: bool, catalogue: Catalogue) -> Place:
+    """Return how the line of a leaf is made, from the attributes its part has."""
+    has = partial(catalogue.has_part_value, leaf.part)
+    power = "power" if has("power") or not has("tdp") else "tdp"
+    takes_labour = has(ASSEMBLY_TIME) or (contains and has("own_price"))
+    return Place(
+        leaf,
+        assembles=has(LABOUR_RATE),
+        converts=has("efficiency"),
+        power=f"parts.{leaf.part}.{power}",
+        labour=f"parts.{leaf.part}.{ASSEMBLY_TIME}" if takes_labour else None,
+        contains=contains,
+    )
+
+
+def bill_of_materials(
+    system: System, values: Values, catalogue: Catalogue, dies: str = USUAL_YIELD
+) -> Bill:
+    """Price and power of every place of the tree, with one model of the yield of dies; a missing
+    price or power raises `DataError`.
+    """
+    pricing = Pricing(values, catalogue, dies)
+    lines: list[BillLine] = []
+    included: dict[str, str] = {}  # path -> the path whose price holds it
+    labour: list[Labour] = []
+    assembly: Leaf | None = None
+    converter: Leaf | None = None
+    for place in tree_slots(system, catalogue):
+        leaf = place.leaf
+        if place.assembles:
+            assembly = leaf
+            continue
+        holder = included.get(leaf.parent)
+        price, whole, paths = (None, False, ()) if holder is not None else pricing.of(leaf.part)
+        if holder is not None or whole:
+            included[leaf.path] = holder or leaf.path
+        if place.labour is not None and holder is None and not (whole and place.contains):
+            labour.append(Labour(leaf, place.labour))
+        with scope("bill", leaf.path):
+            extended = None if holder is not None else extended_price(price, leaf.quantity)
+            if place.converts:
+                converter, power = leaf, None
+            else:
+                power = extended_power(values[place.power], leaf.quantity)
+        lines.append(bill_line(values, leaf, price, extended, power, paths, holder))
+    if assembly is not None:
+        lines.append(assembly_line(values, assembly, labour, system))
+    add_conversion_loss(values, converter, lines, system)
+    with scope("bill"):
+        price_sum = values.derived(
+            "system.price",
+            "USD",
+            lambda: total("system_price", [x.extended for x in lines if x.extended is not None]),
+        )
+        power_sum = values.derived(
+            "system.power", "W", lambda: total("system_power", [x.power for x in lines])
+        )
+    return Bill(lines, price_sum, power_sum)
+
+
+def bill_line(
+    values: Values,
+    leaf: Leaf,
+    price: Any,
+    extended: Any,
+    power: Any,
+    paths: tuple[str, ...],
+    holder: str | None,
+) -> BillLine:
+    """Return the line of a leaf with the worst kind and all sources of the inputs its price rests
+    on.
+    """
+    kind, sources, overlay = values.grounds(paths)
+    near = least_direct(values.input(path).directness for path in paths) if paths else ""
+    return BillLine(
+        leaf.path,
+        leaf.part,
+        leaf.quantity,
+        price,
+        extended,
+        power,
+        kind,
+        sources or ("included",),
+        holder,
+        overlay,
+        paths,
+        near,
+    )
+
+
+def assembly_line(values: Values, leaf: Leaf, labour: list[Labour], system: System) -> BillLine:
+    """Return the line of assembly and test: the hours of every tray and rack at one rate."""
+    if not labour:
+        raise DataError(
+            f"{system.where}: {leaf.part} prices hours of assembly, but nothing in the tree takes "
+            "any;"
+            f" give trays and racks an {ASSEMBLY_TIME}, or leave {leaf.part} out where the price "
+            "is of finished racks"
+        )
+    rate = f"parts.{leaf.part}.{LABOUR_RATE}"
+    costs = []
+    for task in labour:
+        with scope("bill", leaf.path, task.leaf.path):
+            costs.append(labour_cost(values[rate], values[task.path], task.leaf.quantity))
+    with scope("bill", leaf.path):
+        price = total("assembly_and_test", costs)
+        paths = (rate, *dict.fromkeys(task.path for task in labour))
+        return bill_line(
+            values, leaf, price, extended_price(price, 1.0), extended_power(0.0, 1.0), paths, None
+        )
+
+
+def add_conversion_loss(
+    values: Values, converter: Leaf | None, lines: list[BillLine], system: System
+) -> None:
+    """Give the power shelves, which only convert, the loss behind everything else as their power."""
+    if converter is None:
+        raise DataError(
+            f"{system.where}: the tree holds no power shelf (a part with an efficiency)"
+        )
+    with scope("bill", converter.path):
+        load = total("converted_load", [line.power for line in lines if line.power is not None])
+        for line in lines:
+            if line.power is None:
+                line.power = conversion_loss(load, values[f"parts.{converter.part}.efficiency"])
+
+
+def chosen_among(
+    system: System, catalogue: Catalogue, values: Values, date: str
+) -> tuple[dict[str, str], list[str], list[str]]:
+    """Return the cheapest part for each place, the inputs by which it is that, and notes on what it
+    was chosen among.
+    """
+    chosen, compared, notes = {}, list[str](), list[str]()
+    for place, found in offers(system, values, catalogue).items():
+        for offer in found:
+            if np.ndim(offer.price):
+                raise DataError(
+                    f"{place}: {offer.part} has {np.size(offer.price)} prices and the cheapest "
+                    "stands there: give the structure"
+                )
+            compared += offer.rests_on
+        best, *others = sorted(found, key=lambda offer: float(offer.price))
+        chosen[place] = best.part
+        if others:
+            rest = ", ".join(
+                f"{other.quantity:g} {other.part} {other.price:,.0f}" for other in others
+            )
+            notes.append(
+                f"{place}: {best.quantity:g} {best.part} at {best.price:,.0f} USD, the cheapest at "
+                f"{date}; {rest}"
+            )
+    return chosen, compared, notes

@@ -1,0 +1,40 @@
+"""The price of a whole chip: given as one, or what the parts it is built up from come to, which a
+price that is set stands for.
+"""
+
+from __future__ import annotations
+
+from tco.catalog import Catalogue
+from tco.core.inputs import DERIVED
+from tco.core.provenance import Input
+from tco.evaluation.evaluation import Evaluation
+from tco.scenario.result import Result
+
+
+def chip_of(catalogue: Catalogue, result: Result) -> str:
+    """Return the chip of a system; a chip alone is its own."""
+    return (
+        str(catalogue.document("systems", result.system, "system")[1]["chip"])
+        if result.bill
+        else result.system
+    )
+
+
+def built_up(one: Evaluation) -> Input | None:
+    """Return what the parts of a chip come to as an input: what the bill has less where they cost
+    nothing; none where the chip has a price.
+    """
+    path, bill = f"parts.{chip_of(one.catalogue, one.result)}.price", one.result.bill
+    if bill is None or path in one.result.inputs:
+        return None
+    free = one.again({path: "0 USD"}, refuse=False, workload=False).bill
+    count = next(
+        (float(line.quantity) for line in bill.lines if f"parts.{line.part}.price" == path), 0.0
+    )
+    if free is None or not count:
+        return None
+    whole = float(f"{float(bill.price - free.price) / count:.6g}")
+    own = any(
+        given.overlay for name, given in one.result.inputs.items() if name.startswith("parts.")
+    )
+    return Input(path, whole, "USD", kind="derived", source=DERIVED, overlay=own)

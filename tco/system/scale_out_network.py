@@ -1,0 +1,498 @@
+"""The scale-out network of a cluster: NICs, switches by tier, links, optics, cables and their power
+and price.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Collection, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tco.catalog import Catalogue
+from tco.catalog.system_tree import System, is_part_count
+from tco.core.errors import DataError, unknown
+from tco.core.formula import ceil_ratio, formula, total
+from tco.core.inputs import Rule, Values, following
+from tco.core.trace import scope, untraced_value
+from tco.core.units import BytePerSecond, Metre, Pure
+from tco.system.bill import extended_power, extended_price
+
+MOST_TIERS = 4
+
+
+@formula(unit="", source="clos-fat-tree")
+def clos_endpoints(radix: Pure, tiers: Pure) -> Any:
+    """Largest non-blocking folded Clos of one switch radix: n = 2 (k/2)^tiers."""
+    return 2 * (radix / 2) ** tiers
+
+
+@formula(unit="", source="clos-fat-tree")
+def grown_reach(reach: Pure, radix: Pure, oversubscription: Pure) -> Any:
+    """Endpoints after one more tier below: n' = n k s / (1 + s), s being downlink over uplink
+    bandwidth (k/2 at s = 1).
+    """
+    return reach * radix * oversubscription / (1 + oversubscription)
+
+
+@formula(unit="", source="clos-fat-tree")
+def switch_radix(capacity: BytePerSecond, port: BytePerSecond) -> Any:
+    """Logical ports of a switch: k = C / p."""
+    return np.floor(capacity / port + 1e-9)
+
+
+@formula(unit="", source="clos-fat-tree")
+def network_planes(nic: BytePerSecond, port: BytePerSecond) -> Any:
+    """Parallel planes a NIC spreads over: NIC rate / port rate, at least one."""
+    return np.maximum(nic / port, 1)
+
+
+@formula(unit="byte/s", source="clos-fat-tree")
+def edge_bandwidth(chips: Pure, nic: BytePerSecond) -> Any:
+    """Bandwidth all NICs offer the first tier: B = chips x NIC rate."""
+    return chips * nic
+
+
+@formula(unit="byte/s", source="clos-fat-tree")
+def uplink_bandwidth(downlink: BytePerSecond, oversubscription: Pure) -> Any:
+    """Bandwidth a tier sends up: B_up = B_down / oversubscription."""
+    return downlink / oversubscription
+
+
+@formula(unit="", source="clos-fat-tree")
+def tier_switches(downlink: BytePerSecond, uplink: BytePerSecond, capacity: BytePerSecond) -> Any:
+    """Switches of a tier that carries some bandwidth down and up: n = ceil((B_down + B_up) / C)."""
+    return ceil_ratio(downlink + uplink, capacity)
+
+
+@formula(unit="", source="clos-fat-tree")
+def tier_links(bandwidth: BytePerSecond, module: BytePerSecond) -> Any:
+    """Links of one module rate that carry a bandwidth: n = ceil(B / module rate)."""
+    return ceil_ratio(bandwidth, module)
+
+
+@formula(unit="", source="clos-fat-tree")
+def module_ends(links: Pure, ends: Pure) -> Any:
+    """Optical modules of some links, one at each optical end: n = links x ends."""
+    return links * ends
+
+
+def clos_endpoints_by_radices(radices: Sequence[float], oversubscription: float) -> float:
+    """Return the endpoints of a Clos whose tiers, the lowest first, have these radices."""
+    reach: Any = radices[-1]
+    for radix in radices[-2::-1]:
+        reach = grown_reach(reach, radix, oversubscription)
+    return float(untraced_value(reach))
+
+
+class ReachError(DataError):
+    """More ends than a sensible Clos of a switch reaches."""
+
+
+def tiers_needed(chips: float, radix: float, oversubscription: float = 1.0) -> int:
+    """Return the fewest tiers that hold `chips` endpoints; a size no sensible Clos reaches raises
+    `ReachError`.
+    """
+    for tiers in range(1, MOST_TIERS + 1):
+        if chips <= clos_endpoints_by_radices([radix] * tiers, oversubscription) * (1 + 1e-9):
+            return tiers
+    most = math.floor(clos_endpoints_by_radices([radix] * MOST_TIERS, oversubscription))
+    raise ReachError(
+        f"{chips:,.0f} endpoints do not fit a Clos of {MOST_TIERS} tiers of {radix:.0f}-port "
+        f"switches: it reaches {most:,}; "
+        "take slower ports or larger switches"
+    )
+
+
+FRONTEND = "frontend"
+NETWORKS = {"scale_out": "scale_out_bandwidth", FRONTEND: "frontend_bandwidth"}
+KEYS = ("nic", "below", "hosts", "converged")
+IN_RACKS = "in_racks"  # switches and cables of the scale-out network that the tree holds
+
+
+@formula(unit="byte/s", source="tco-model")
+def nic_bandwidth(nics: Pure, ports: Pure, port: BytePerSecond, chips: Pure) -> Any:
+    """Bandwidth of a chip into a network, per direction: B = NICs x ports x port rate / chips."""
+    return nics * ports * port / chips
+
+
+class Cards(NamedTuple):
+    """The NICs of one network: which part, and how many in one world."""
+
+    part: str
+    quantity: float
+
+
+def cards_of(system: System, network: str) -> Cards | None:
+    """Return the NICs that join the chips of a system to a network; None where its file names none."""
+    stated, where = system.network.get(network), f"{system.where}: network.{network}"
+    if stated is None:
+        return None
+    if not isinstance(stated, dict) or "nic" not in stated:
+        raise DataError(f'{where} is {stated!r}, expected a table such as {{ nic = "connectx-7" }}')
+    for key in stated:
+        if key not in KEYS:
+            raise unknown("key", key, KEYS, where)
+    nic, below, hosts = stated["nic"], stated.get("below"), stated.get("hosts", 0)
+    if below is not None and below not in system.quantity:
+        raise unknown("part of the tree", str(below), system.quantity, f"{where}.below")
+    if not is_part_count(hosts) or (hosts and below is None):
+        raise DataError(
+            f"{where}.hosts is {hosts!r}, expected how many of the cards in each assembly that "
+            "`below` names"
+        )
+    held = sum(
+        leaf.quantity
+        for leaf in system.leaves
+        if leaf.part == nic and below in (None, leaf.parent.rpartition("/")[2])
+    )
+    of_hosts = hosts * system.quantity.get(str(below), 0.0)
+    return Cards(str(nic), of_hosts if network == FRONTEND and hosts else held - of_hosts)
+
+
+def network_parts(system: System) -> frozenset[str]:
+    """Return the parts of the tree that belong to the scale-out network and the front end: cards,
+    and the switches and cables of the racks.
+    """
+
+    def parts() -> frozenset[str]:
+        cards = [
+            cards.part for network in NETWORKS if (cards := cards_of(system, network)) is not None
+        ]
+        return frozenset([*cards, *system.network.get(IN_RACKS, ())])
+
+    found: frozenset[str] = system.once("network parts", parts)
+    return found
+
+
+def converged(system: System) -> bool:
+    """Say whether the front end runs over the switches of the scale-out network that stand in the
+    racks.
+    """
+    return bool(system.network.get(FRONTEND, {}).get("converged", False))
+
+
+def nic_faults(system: System) -> Iterator[str]:
+    """Yield the networks whose cards the tree does not hold; a key nobody reads raises `DataError`."""
+    keys = [f"network.{key}" for key in ("first_tier", IN_RACKS, *NETWORKS)]
+    for key in system.network:
+        if f"network.{key}" not in keys:
+            raise unknown("key", f"network.{key}", keys, system.where)
+    for network in NETWORKS:
+        found = cards_of(system, network)
+        if found is not None and found.quantity <= 0:
+            yield (
+                f"network.{network} names {found.part}, of which the tree holds none for the chips"
+            )
+    for part in system.network.get(IN_RACKS, ()):
+        if not system.quantity.get(part):
+            yield f"network.{IN_RACKS} names {part}, of which the tree holds none"
+
+
+def from_the_tree(system: System, catalogue: Catalogue) -> dict[str, Rule]:
+    """Return how each bandwidth of the chip follows from the NICs of the tree; a card whose ports
+    nobody counts is rated as a whole.
+    """
+    found = {}
+    for network, attribute in NETWORKS.items():
+        if (cards := cards_of(system, network)) is not None:
+            part = f"parts.{cards.part}"
+            ports = f"{part}.ports" if catalogue.has_part_value(cards.part, "ports") else 1.0
+            rule = following(
+                nic_bandwidth, cards.quantity, ports, f"{part}.port_bandwidth", system.chips
+            )
+            found[f"parts.{system.chip}.{attribute}"] = rule
+    return found
+
+
+DESIGNS = ("tor", "leaf")
+FIBRE, STRAND, SHUFFLE, COPPER = "fibre-link", "fibre-strand", "shuffle-panel", "y-aec-400g"
+CABLE_LENGTH = "cluster.cable_length"
+
+
+@formula(unit="byte/s", source="tco-model")
+def bandwidth_share(bandwidth: BytePerSecond, share: Pure) -> Any:
+    """Part of a bandwidth that takes one kind of link: B_s = B s."""
+    return bandwidth * share
+
+
+@formula(unit="", source="tco-model")
+def fibre_metres(links: Pure, strands: Pure, length: Metre, metre: Metre = 1) -> Any:
+    """Metres of strand in the cables of some links: n = links x strands x L / 1 m."""
+    return links * strands * length / metre
+
+
+class NetworkLine(NamedTuple):
+    """One kind of part of the network."""
+
+    name: str
+    part: str
+    quantity: Any
+    price: Any
+    power: Any
+    kind: str
+    sources: tuple[str, ...]
+    inputs: tuple[str, ...]  # paths its unit price rests on
+
+
+class LongLinks(NamedTuple):
+    """Links of the top tiers that run between sites."""
+
+    optic: str  # part id of the module
+    share: float  # of the bandwidth between the top two tiers
+    length: float  # metres
+
+
+class NetworkDesign(NamedTuple):
+    """What is to be built. Bandwidths come from values; the rest is structure."""
+
+    chips: Any
+    nic: Any  # bandwidth of a chip
+    switch: str  # part id
+    optic: str  # part id of the module at both ends of a link
+    tiers: int
+    port: float  # byte/s of a logical port: links of faster modules pass a shuffle
+    design: str = "tor"
+    in_rack: bool = False  # the first tier and its copper belong to the racks' bills
+    long_links: LongLinks | None = None
+    prefix: str = ""
+
+
+class ClosSize(NamedTuple):
+    """A Clos as it is sized."""
+
+    chips: int
+    radix: float  # ports of a switch
+    tiers: int
+    reach: int  # endpoints of its tiers
+
+
+def clos_size(
+    values: Values, switch: str, chips: int | None, port: float, tiers: int | None
+) -> ClosSize:
+    """Return the size of a Clos that joins some chips.
+
+    Args:
+        values: Inputs by path.
+        switch: Part id of the switch.
+        chips: Chips to join; None for as many as the tiers reach.
+        port: Rate of a logical port in byte/s.
+        tiers: Tiers of switches; None for as many as the chips need.
+
+    Raises:
+        DataError: The switch has fewer than two ports, or the tiers reach too few chips.
+
+    """
+    tapering = float(values["cluster.oversubscription"])
+    radix = float(switch_radix(values[f"parts.{switch}.switch_capacity"], port))
+    if radix < 2:
+        raise DataError(f"{switch} has no two ports of {port * 8 / 1e9:g}G: {radix:.0f} ports")
+    levels = tiers or (tiers_needed(chips, radix, tapering) if chips else 2)
+    reach = int(clos_endpoints_by_radices([radix] * levels, tapering) + 1e-9)
+    joined = chips or reach
+    if joined > reach:
+        raise DataError(
+            f"{joined:,} chips do not fit {levels} tiers of {radix:.0f}-port switches, which reach "
+            f"{reach:,}; `--tiers {levels + 1}` or slower ports"
+        )
+    return ClosSize(joined, radix, levels, reach)
+
+
+class Network(NamedTuple):
+    """A network and its sums."""
+
+    tiers: int
+    lines: list[NetworkLine]
+    price: Any
+    power: Any
+
+
+def switch_part(name: str, known: Collection[str]) -> str:
+    """Return the part id of a switch named by its capacity ('12.8T' is `tor-12t8`) or by its id."""
+    text = name.lower()
+    part = "tor-" + text.removesuffix("t").replace(".", "t") + ("" if "." in text else "t")
+    for candidate in (text, part):
+        if candidate in known:
+            return candidate
+    raise unknown(
+        "switch",
+        name,
+        [*(f"{p[4:].replace('t', '.')}T" for p in known if p.startswith("tor-")), *known],
+        "--switch",
+    )
+
+
+def optic_part(name: str, known: Collection[str]) -> str:
+    """Return the part id of an optical module named by its id or without `optic-`."""
+    text = name.lower()
+    for candidate in (text, f"optic-{text}"):
+        if candidate in known:
+            return candidate
+    raise unknown(
+        "optical module",
+        name,
+        [part for part in known if part.startswith("optic-")],
+        "cluster.optic",
+    )
+
+
+def optics_covering(values: Values, optics: Sequence[str], length: float) -> list[str]:
+    """Return the modules that cover a length, of each rate the shortest reach.
+
+    Args:
+        values: Inputs by path.
+        optics: Part ids to choose among.
+        length: Metres of the links.
+
+    Raises:
+        DataError: No module reaches as far.
+
+    """
+    reaches = {optic: values.structure(f"parts.{optic}.reach") for optic in optics}
+    shortest: dict[float, str] = {}
+    for optic in sorted(optics, key=lambda part: reaches[part]):
+        if length <= reaches[optic]:
+            shortest.setdefault(values.structure(f"parts.{optic}.port_bandwidth"), optic)
+    if not shortest:
+        longest = max(optics, key=lambda part: reaches[part])
+        farthest = f"{longest} covers {reaches[longest] / 1000:g} km"
+        raise DataError(
+            f"a link of {length / 1000:g} km is beyond the reach of every optical module of "
+            f"cluster.optic; {farthest}"
+        )
+    return list(shortest.values())
+
+
+def scale_out_network(values: Values, plan: NetworkDesign) -> Network:
+    """Return switches by tier, links, modules and cables of a cluster's network."""
+    if plan.design not in DESIGNS:
+        raise unknown("network design", plan.design, DESIGNS)
+    with scope(f"{plan.prefix}network"):
+        return tier_by_tier(values, plan)
+
+
+def tier_by_tier(values: Values, plan: NetworkDesign) -> Network:
+    """Return the network of a known design, from the chips up."""
+    oversubscription = values["cluster.oversubscription"]
+    capacity = values[f"parts.{plan.switch}.switch_capacity"]
+    down = edge_bandwidth(plan.chips, plan.nic)
+    lines: list[NetworkLine] = []
+    optical = OpticalLinks(values, plan)
+    if plan.design == "leaf":
+        optical.add(plan.optic, down)
+    elif not plan.in_rack:
+        lines.append(
+            network_line(
+                values,
+                plan,
+                "copper-cables",
+                COPPER,
+                tier_links(down, values[f"parts.{COPPER}.port_bandwidth"]),
+            )
+        )
+    for tier in range(1, plan.tiers + 1):
+        with scope(f"tier-{tier}"):
+            up: Any = uplink_bandwidth(down, oversubscription) if tier < plan.tiers else 0.0
+            if tier > 1 or not plan.in_rack:
+                lines.append(
+                    network_line(
+                        values,
+                        plan,
+                        f"switches-tier-{tier}",
+                        plan.switch,
+                        tier_switches(down, up, capacity),
+                    )
+                )
+            if tier < plan.tiers:
+                optical.add_tier(up, between_sites=tier == plan.tiers - 1)
+        down = up
+    return network_totals(plan.tiers, [*lines, *optical.lines()])
+
+
+class OpticalLinks:
+    """The optical links of a network, by their modules and lengths."""
+
+    def __init__(self, values: Values, plan: NetworkDesign) -> None:
+        self.values = values
+        self.plan = plan
+        self.links: dict[str, list[Any]] = {}  # by module
+        self.metres: list[Any] = []
+
+    def add(self, optic: str, bandwidth: Any, length: float | None = None) -> None:
+        """Add the links of one module that carry a bandwidth.
+
+        Args:
+            optic: Part id of the module.
+            bandwidth: In byte/s.
+            length: Metres of a link; None for those inside a hall.
+
+        """
+        part = f"parts.{optic}"
+        links = tier_links(bandwidth, self.values[f"{part}.port_bandwidth"])
+        self.links.setdefault(optic, []).append(links)
+        metres = self.values[CABLE_LENGTH] if length is None else length
+        self.metres.append(fibre_metres(links, self.values[f"{part}.strands"], metres))
+
+    def add_tier(self, bandwidth: Any, between_sites: bool) -> None:
+        """Add the links between two tiers, a share of them between sites."""
+        long_links = self.plan.long_links if between_sites else None
+        if long_links is None:
+            self.add(self.plan.optic, bandwidth)
+            return
+        if long_links.share < 1:
+            self.add(self.plan.optic, bandwidth_share(bandwidth, 1 - long_links.share))
+        self.add(long_links.optic, bandwidth_share(bandwidth, long_links.share), long_links.length)
+
+    def lines(self) -> list[NetworkLine]:
+        """Return modules, fibres and shuffles as lines of the bill."""
+        values, plan = self.values, self.plan
+        lines = []
+        shuffled = []
+        for optic, links in self.links.items():
+            ends = module_ends(total("optical_links", links), 2)
+            lines.append(
+                network_line(values, plan, f"modules-{optic.removeprefix('optic-')}", optic, ends)
+            )
+            if values.decided(operator.gt, f"parts.{optic}.port_bandwidth", rest=(plan.port,)):
+                shuffled += links
+        if self.links:
+            every_link = [link for links in self.links.values() for link in links]
+            lines.append(network_line(values, plan, "fibres", FIBRE, total("fibres", every_link)))
+            lines.append(
+                network_line(
+                    values, plan, "fibre-length", STRAND, total("fibre_length", self.metres)
+                )
+            )
+        if shuffled:
+            lines.append(
+                network_line(values, plan, "shuffle", SHUFFLE, total("shuffled_links", shuffled))
+            )
+        return lines
+
+
+def network_totals(tiers: int, lines: list[NetworkLine]) -> Network:
+    """Return a network with the sums of its lines."""
+    return Network(
+        tiers,
+        lines,
+        *(
+            total(f"network_{name}", [getattr(line, name) for line in lines])
+            for name in ("price", "power")
+        ),
+    )
+
+
+def network_line(
+    values: Values, plan: NetworkDesign, name: str, part: str, quantity: Any
+) -> NetworkLine:
+    """Return one line of the network's bill."""
+    price, power = f"parts.{part}.price", f"parts.{part}.power"
+    kind, sources, _ = values.grounds((price,))
+    with scope(name):
+        extended, drawn = (
+            extended_price(values[price], quantity),
+            extended_power(values[power], quantity),
+        )
+    return NetworkLine(plan.prefix + name, part, quantity, extended, drawn, kind, sources, (price,))

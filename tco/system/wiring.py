@@ -1,0 +1,209 @@
+"""What wires allow: the lanes of a chip, the lanes and the number of its switches, the reach of its
+cables.
+
+The fabric of a system's file states lanes a chip, the switch they end on and the cables they run
+through; the tree of the same file holds so many of each. Where the two cannot both be true the
+system is refused, with the arithmetic.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from tco.catalog import Catalogue
+from tco.catalog.system_tree import System
+from tco.core.errors import DataError, unknown
+from tco.core.formula import somewhere
+from tco.core.inputs import Values
+from tco.fabric.topology import AXES, count, fabric_number, lanes, torus_dimensions, whole_racks
+from tco.system.scale_out_network import nic_faults
+
+SWITCHLESS = ("torus", "mesh")  # fabrics whose chips are wired to each other
+NOT_SCALE_UP = ("host", "nic")  # purposes of lanes that are no part of the scale-up fabric
+
+
+def wire_faults(system: System, catalogue: Catalogue, values: Values) -> Iterator[str]:
+    """Yield what the wires cannot do: more lanes than the chip has, more ports than its switches, a
+    link beyond its reach.
+    """
+    for faults in (
+        chip_faults(system, catalogue, values),
+        switch_faults(system, catalogue, values),
+        cable_faults(system, catalogue, values),
+        system.once("faults of cards", lambda: list(nic_faults(system))),
+    ):
+        yield from (f"{system.where}: {fault}" for fault in faults)
+
+
+def refuse_bad_wires(system: System, catalogue: Catalogue, values: Values) -> None:
+    """Raise `DataError` with everything the wires cannot do."""
+    faults = list(wire_faults(system, catalogue, values))
+    if faults:
+        raise DataError("; ".join(faults))
+
+
+def refuse_unjoined(system: System, catalogue: Catalogue, values: Values) -> None:
+    """Raise `DataError` for a scale-up domain of several chips without bandwidth between them."""
+    rate = f"parts.{system.chip}.scale_up_bandwidth"
+    stated = values.has(rate) or catalogue.has_part_value(system.chip, "scale_up_bandwidth")
+    if system.chips > 1 and stated and somewhere(values[rate] <= 0):
+        raise DataError(
+            f"{rate} is 0, and nothing else joins the {system.chips:g} chips of {system.id} to a "
+            "scale-up domain"
+        )
+
+
+def unstated(system: System, catalogue: Catalogue) -> Iterator[str]:
+    """Yield what a complete system states so that its wires can be judged: its switch, and the
+    lanes of its chip.
+    """
+    if system.fabric.get("kind") not in SWITCHLESS and "switch" not in system.fabric:
+        yield (
+            f"{system.where}: fabric.switch is missing; it names the part of the tree that the "
+            "chips' lanes end on"
+        )
+    used = fabric_section_table(system, "lanes")
+    wanted = ["lanes", *(["serdes_lanes"] if set(NOT_SCALE_UP) & used.keys() else [])]
+    for attribute in wanted:
+        if not catalogue.has_part_value(system.chip, attribute):
+            yield (
+                f"{system.where}: parts.{system.chip}.{attribute} is missing, by which "
+                "fabric.lanes are judged"
+            )
+    if not used:
+        yield f"{system.where}: fabric.lanes is missing: the lanes of one chip by purpose"
+
+
+def used_lanes(system: System) -> dict[str, float]:
+    """Return the lanes of one chip by purpose, spares included: a torus has two links in most
+    dimensions, a mesh one to every chip.
+    """
+    stated = {name: lanes(system, name) for name in fabric_section_table(system, "lanes")}
+    kind = system.fabric.get("kind")
+    if kind == "torus":
+        links = dict(zip(AXES, (min(size - 1, 2) for size in sizes(system)), strict=False))
+    else:
+        links = (
+            dict.fromkeys(stated.keys() - set(NOT_SCALE_UP), int(system.chips) - 1)
+            if kind == "mesh"
+            else {}
+        )
+    return {name: each * links.get(name, 1) for name, each in stated.items()}
+
+
+def scale_up(used: dict[str, float]) -> dict[str, float]:
+    """Return the purposes that are part of the scale-up fabric."""
+    return {name: each for name, each in used.items() if name not in NOT_SCALE_UP}
+
+
+def chip_faults(system: System, catalogue: Catalogue, values: Values) -> Iterator[str]:
+    """Yield the lanes a chip lacks: for its scale-up links, and for those with its host and NICs."""
+    used: dict[str, float] = system.once("used lanes", lambda: used_lanes(system))
+    inside = scale_up(used)
+    for attribute, wanted, what in (
+        ("lanes", inside, "scale-up lanes"),
+        ("serdes_lanes", used, "lanes in all"),
+    ):
+        have = stated_part_value(catalogue, values, system.chip, attribute)
+        need = sum(wanted.values())
+        if have is not None and need > have:
+            terms = " + ".join(f"{name} {each:g}" for name, each in wanted.items())
+            yield f"fabric.lanes: {terms} = {need:g} {what}, a {system.chip} has {have:g}"
+
+
+def switch_faults(system: System, catalogue: Catalogue, values: Values) -> Iterator[str]:
+    """Yield the ports its switches lack."""
+    switch, kind = system.fabric.get("switch"), system.fabric.get("kind")
+    if switch is None:
+        return
+    yield from absent(system, catalogue, switch, "fabric.switch")
+    have, standing = values.structure(f"parts.{switch}.lanes"), system.quantity.get(switch, 0.0)
+    if kind == "two-level":
+        racks, port, planes = (
+            whole_racks(system),
+            count(system, "port_lanes"),
+            count(system, "planes"),
+        )
+        on_plane, of_plane = system.chips / racks / planes, standing / racks / planes
+        if on_plane * port > have:
+            yield (
+                f"{on_plane:g} chips a plane by x{port} are {on_plane * port:g} lanes, a "
+                f"{switch} has {have:g}"
+            )
+        if of_plane * port < lanes(system, "plane"):
+            yield (
+                f"{of_plane:g} {switch} a plane by x{port} give a chip {of_plane * port:g} "
+                f"lanes, fabric.lanes.plane is {lanes(system, 'plane'):g}"
+            )
+    elif kind in ("star", "two-star"):
+        each = sum(scale_up(used_lanes(system)).values())
+        across = (
+            fabric_number(system, "cross_share")
+            if kind == "two-star" and whole_racks(system) > 1
+            else 0.0
+        )
+        need = system.chips * each * (1 + across)
+        if need > standing * have * (1 + 1e-9):
+            crossing = f", {across:g} of them once more to the other rack," if across else ""
+            yield (
+                f"{system.chips:g} chips by {each:g} lanes{crossing} are {need:g}, {standing:g} "
+                f"{switch} have {standing * have:g}"
+            )
+
+
+def cable_faults(system: System, catalogue: Catalogue, values: Values) -> Iterator[str]:
+    """Yield the links that are longer than their cable reaches."""
+    cables = fabric_section_table(system, "cable")
+    for name, cable in cables.items():
+        yield from absent(system, catalogue, cable, f"fabric.cable.{name}")
+    for name, span in fabric_section_table(system, "span").items():
+        if isinstance(span, bool) or not isinstance(span, (int, float)):
+            raise DataError(
+                f"{system.where}: fabric.span.{name} is {span!r}, expected a number of metres"
+            )
+        if name not in cables:
+            yield f"fabric.span.{name} states a length, fabric.cable.{name} no cable"
+            continue
+        reach = values.structure(f"parts.{cables[name]}.reach")
+        if span > reach:
+            yield (
+                f"fabric.span.{name}: {span:g} m is beyond the reach of {cables[name]} "
+                f"({reach:g} m)"
+            )
+
+
+def absent(system: System, catalogue: Catalogue, part: Any, key: str) -> Iterator[str]:
+    """Yield that the tree holds none of a part the fabric names; a part nobody knows raises
+    `DataError`.
+    """
+    if part not in catalogue.parts:
+        raise unknown("part", str(part), catalogue.parts, f"{system.where}: {key}")
+    if not system.quantity.get(part):
+        yield f"{key} names {part}, of which the tree holds none"
+
+
+def stated_part_value(
+    catalogue: Catalogue, values: Values, part: str, attribute: str
+) -> float | None:
+    """Return a value the catalogue or the user states; None where nobody does."""
+    path = f"parts.{part}.{attribute}"
+    return (
+        values.structure(path)
+        if values.has(path) or catalogue.has_part_value(part, attribute)
+        else None
+    )
+
+
+def fabric_section_table(system: System, name: str) -> dict[str, Any]:
+    """Return a table of the fabric section; none is an empty one."""
+    found = system.fabric.get(name, {})
+    if not isinstance(found, dict):
+        raise DataError(f"{system.where}: fabric.{name} is {found!r}, expected a table")
+    return found
+
+
+def sizes(system: System) -> list[int]:
+    """Return the size of every dimension of a torus, those of one place too."""
+    torus_dimensions(system)  # refuses what is no list of sizes, or does not hold the chips
+    return list(system.fabric["dims"])

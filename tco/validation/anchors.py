@@ -1,0 +1,130 @@
+"""Reading measured runs that answers are moved by: serving rows as `tco validate` reads them, each
+refused with its reason, never averaged in.
+
+A row is refused that `tco validate` would not score, one that no chip could do, and one so far off
+that its units must be wrong.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from tco.catalog import Catalogue
+from tco.core.errors import DataError
+from tco.core.inputs import as_number
+from tco.performance.chip.formats import FORMATS
+from tco.performance.chip.roofline import flops_per_token
+from tco.performance.software_maturity import serving_engine_id
+from tco.scenario.anchors import Anchor
+from tco.scenario.resolve import plain_inputs
+from tco.validation import inference
+from tco.validation.measured import numeric_column, read_measured, texts
+from tco.validation.score import Prediction, predict_by_accelerator
+from tco.validation.specifications import Specifications
+from tco.validation.unexplained import residuals
+
+Array = np.ndarray[Any, Any]
+PEAKS = ("peak_bf16", "peak_fp8", "peak_fp4")
+FARTHEST = 10.0  # times slower or quicker than predicted: beyond, something else was measured
+SHOWN = 3  # refused rows that a message tells of
+
+
+def read_anchors(catalogue: Catalogue, path: Path) -> tuple[Anchor, ...]:
+    """Return the runs of a file; one that cannot be believed raises `DataError` with its line and
+    the reason.
+    """
+    kind, table = read_measured(path)
+    if kind != "inference":
+        raise DataError(
+            f"--anchor {path}: holds {kind}, expected serving runs, in columns as `tco validate` "
+            "reads them"
+        )
+    if table.empty:
+        raise DataError(f"--anchor {path}: holds no row")
+    values = plain_inputs(catalogue, {}).values(as_number)
+    chips = Specifications(catalogue, values, texts(table, "accelerator"))
+    made = predict_by_accelerator(inference.predict_serving_runs, table, chips)
+    asked: inference.ServingRows = chips.once("asked", lambda: inference.ServingRows(table, chips))
+    faults = list(faults_of(asked, table, made))
+    if faults:
+        more = f" (and {len(faults) - SHOWN} more rows)" if len(faults) > SHOWN else ""
+        raise DataError("\n".join(f"{path}:{row + 2}: {why}" for row, why in faults[:SHOWN]) + more)
+    found = residuals(kind, table, chips, made)
+    engines = [
+        serving_engine_id(catalogue, family, engine)
+        for family, engine in zip(found.family, found.engine, strict=True)
+    ]
+    columns = found.chip, engines, found.model, map(tuple, asked.formats), found.residual
+    return tuple(
+        Anchor(f"{path}:{row + 2}", *one) for row, one in enumerate(zip(*columns, strict=True))
+    )
+
+
+def faults_of(
+    points: inference.ServingRows, table: pd.DataFrame, made: Prediction
+) -> Iterator[tuple[int, str]]:
+    """Yield the rows that cannot be believed, each with the first reason."""
+    prompt, answer = numeric_column(table, "isl_tokens"), numeric_column(table, "osl_tokens")
+    output = np.fmax(
+        numeric_column(table, "output_tput_tok_s_per_gpu"),
+        numeric_column(table, "system_tput_tok_s") / numeric_column(table, "n_gpus"),
+    )
+    rates = np.fmax(
+        numeric_column(table, "total_tput_tok_s_per_gpu"), output * (prompt + answer) / answer
+    )  # of a chip, prompts and answers
+    times = np.fmin(numeric_column(table, "tpot_ms_mean"), numeric_column(table, "tpot_ms_median"))
+    speeds = np.fmax(numeric_column(table, "interactivity_tok_s_per_user"), 1e3 / times)
+    for row in range(len(table)):
+        if made.skip[row]:
+            yield row, f"{made.skip[row]}; expected a row that `tco validate` scores"
+            continue
+        most, quickest = bounds_of(points, row)
+        ratio = made.target[row] / made.predicted[row]
+        if rates[row] > most:
+            yield (
+                row,
+                f"{rates[row]:,.6g} tokens/s a chip, in and out, are above the roofline: its peak "
+                f"does {most:,.6g}",
+            )
+        elif speeds[row] > quickest:
+            yield (
+                row,
+                f"{speeds[row]:,.6g} tokens/s a user are above the roofline: weights are read at "
+                f"{quickest:,.6g}",
+            )
+        elif not 1 / FARTHEST < ratio < FARTHEST:
+            measured, said = (
+                f"{made.target_name[row]} {made.target[row]:,.6g}",
+                f"{made.predicted[row]:,.6g}",
+            )
+            yield (
+                row,
+                f"{measured} is {ratio:,.3g} times the {said} predicted: expected the unit that "
+                "its name ends in",
+            )
+
+
+def bounds_of(points: inference.ServingRows, row: int) -> tuple[float, float]:
+    """Return the most tokens a second that the peak of a row's chip lets it compute, and that its
+    bandwidth lets a user get.
+
+    R <= P / F with the work F of a token's weights; 1/t <= (1 + d) n B / W with d tokens ahead, n
+    chips of a worker and the weights W read.
+    """
+    chips, part = points.chips, points.chips.parts[row]
+    model = points.model(points.models[row])
+    peak = max(chips.values[f"parts.{part}.{name}"] for name in PEAKS)
+    read = model.active_parameters * min(FORMATS[name].element for name in points.formats[row]) / 8
+    ahead = 1 + (
+        chips.values["performance.serving.draft_tokens"] if points.speculative[row] else 0.0
+    )
+    bandwidth = points.decode["size"][row] * chips.values[f"parts.{part}.hbm_bandwidth"]
+    return peak / float(
+        flops_per_token(model, 1.0, training=False)
+    ), ahead * bandwidth / read if math.isfinite(bandwidth) else math.inf

@@ -1,0 +1,378 @@
+"""Are the ranges right? Each chip is taken as unmeasured, and its rows are held against the range
+that the others alone would have given it.
+
+The parameters of practice are those of the refits without the chip, of every kind of measurements
+that has one, each with the range that the catalogue gives it; what no parameter explains is what
+the rows of the other chips leave on the same refit, split by what runs share. All are drawn
+together, as they are for an answer; what vendors state of the chip is held.
+
+And are ratios right? Pairs of two chips that serve one workload at one speed: how often the model
+puts them in the right order, and their predicted ratio and its range against the measured one. Each
+row of a pair is predicted by the refit that never saw its chip, both in the same draws, so that
+what the two share cancels, as it does between the columns of a comparison.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from tco.catalog import Catalogue
+from tco.catalog.accuracy import accuracy_rows as accuracy
+from tco.core.errors import DataError, UsageError
+from tco.core.inputs import Values, as_number
+from tco.scenario.beliefs import Dice, Range, belief_of
+from tco.scenario.resolve import plain_inputs
+from tco.validation.measured import numeric_column, read_measured, texts
+from tco.validation.naming import part_ids
+from tco.validation.run import PREDICTORS
+from tco.validation.score import Prediction
+from tco.validation.specifications import Specifications
+from tco.validation.unexplained import (
+    PARAMETERS,
+    fit_variance_components,
+    level_of,
+    lognormal_interval,
+    residuals,
+)
+
+Array = np.ndarray[Any, Any]
+CLOSE = 1.1  # interactivities within this ratio are one
+EVEN = 1.1  # rates within this ratio have no order
+WORKLOAD = ("model", "isl_tokens", "osl_tokens", "precision")
+
+
+class Pairs(NamedTuple):
+    """Rows of two chips each that serve one workload at one interactivity, by their places."""
+
+    one: Array
+    other: Array
+
+
+def comparable_row_pairs(
+    workload: pd.DataFrame, chips: Array, speed: Array, usable: Array
+) -> Pairs:
+    """Return the pairs among rows: of one workload, two chips, and speeds within a tenth of each
+    other.
+    """
+    found = []
+    for _, group in workload[usable].groupby(list(workload.columns)):
+        rows = group.index.to_numpy()
+        one, other = (rows[places] for places in np.triu_indices(len(rows), 1))
+        apart = (chips[one] != chips[other]) & (
+            np.abs(np.log(speed[one] / speed[other])) <= np.log(CLOSE)
+        )
+        found.append((one[apart], other[apart]))
+    return (
+        Pairs(
+            *(np.concatenate([np.empty(0, dtype=int), *side]) for side in zip(*found, strict=True))
+        )
+        if found
+        else Pairs(*np.empty((2, 0), int))
+    )
+
+
+def scored_row_pairs(table: pd.DataFrame, made: Prediction) -> Pairs:
+    """Return the pairs of the scored rows of a file of serving points: two accelerators with one
+    model, formats and lengths.
+    """
+    speed = numeric_column(table, "interactivity_tok_s_per_user")
+    usable = (made.skip == "") & (made.target_name != "tpot_ms_mean") & (speed > 0)
+    workload = pd.DataFrame({name: texts(table, name).astype(str) for name in WORKLOAD}).assign(
+        target=made.target_name
+    )
+    return comparable_row_pairs(workload, texts(table, "accelerator").astype(str), speed, usable)
+
+
+def pair_order_accuracy(table: pd.DataFrame, made: Prediction) -> dict[str, float]:
+    """Return pairs of accelerators on one workload, the share in the right order, and the median
+    error of their ratio; nothing without pairs.
+
+    Two that were measured within a tenth of each other have no order to be right about: one
+    configuration differs as much from day to day.
+    """
+    one, other = scored_row_pairs(table, made)
+    if not len(one):
+        return {}
+    truth, guess = (values[one] / values[other] for values in (made.target, made.predicted))
+    differ = np.abs(np.log(truth)) > np.log(EVEN)
+    return {
+        "pairs": len(truth),
+        "right": float(np.mean(((truth > 1) == (guess > 1))[differ])) if differ.any() else 1.0,
+        "ratio_error": float(np.median(np.abs(guess / truth - 1))),
+    }
+
+
+DRAWS, SEED = 256, 0
+P10, P90 = 0.1, 0.9
+
+
+class Tested(NamedTuple):
+    """The rows of some chips against the ranges they would have been given."""
+
+    rows: int
+    inside: float  # share of the rows between P10 and P90
+    below: float  # share of the rows whose measured value is less than the P10
+    above: float
+    width: float  # P90 over P10, the median of the rows
+    alone: float  # share inside were the parameters all that is uncertain
+
+
+class BackTest(NamedTuple):
+    """A file's rows, or pairs of them, against the ranges that they would have been given: by chip
+    and all.
+    """
+
+    kind: str
+    chips: dict[str, Tested]
+    every: Tested
+    order: float = 0.0  # of pairs: share in the right order, of those that differ
+    median_off: float = 0.0  # of pairs: how far the point of their ratio lies off
+
+
+class HeldOutChip(NamedTuple):
+    """What was measured of a chip, and what would have been said of its scored rows had nobody
+    measured it.
+    """
+
+    rows: Array  # places in the file
+    target: Array
+    point: Array
+    draws: Array  # rows by draws
+    alone: Array  # the same were the parameters all that is uncertain
+
+
+def left_out_draws(
+    kind: str,
+    table: pd.DataFrame,
+    catalogue: Catalogue,
+    settings: dict[str, str],
+    wanted: Array,
+    path: Path,
+) -> dict[str, HeldOutChip]:
+    """Return what each chip's wanted rows would have been given by the refits that never saw the
+    chip, all chips in the same draws.
+    """
+    refits: dict[str, dict[str, float]] = {}
+    refitted = set()  # chips whose rows of this kind some refit never saw
+    for row in accuracy(catalogue, "left_out"):
+        if row["left_out"] == "accelerator":
+            refits.setdefault(row["member"], {})[row["path"]] = float(row["value"])
+            if row["kind"] == kind:
+                refitted.add(row["member"])
+    parts = part_ids(catalogue, texts(table, "accelerator"))
+    tried = {
+        chip: predict_held_out_chip(
+            kind, table, chip, parts, wanted, refits[chip], catalogue, settings
+        )
+        for chip in sorted(refitted & set(parts[wanted]))
+    }
+    found = {chip: drawn for chip, drawn in tried.items() if drawn is not None}
+    if not found:
+        raise DataError(
+            f"{path}: holds no scored row of a chip that a refit was made without; there are "
+            f"{', '.join(sorted(refitted))}"
+        )
+    return found
+
+
+def back_test(path: Path, catalogue: Catalogue, settings: dict[str, str]) -> BackTest:
+    """Return how many rows of a file lie inside the P10 to P90 that each chip would have been
+    given, had it been unmeasured.
+    """
+    kind, table = read_measured(path)
+    if kind not in PARAMETERS:
+        raise UsageError(
+            f"--back-test: {path} holds {kind}, expected {' or '.join(PARAMETERS)}: only their "
+            "answers have ranges"
+        )
+    found = left_out_draws(kind, table, catalogue, settings, np.ones(len(table), dtype=bool), path)
+    every = []
+    for drawn in found.values():
+        fits = np.isfinite(drawn.draws).any(axis=1) & np.isfinite(drawn.alone).any(
+            axis=1
+        )  # a row whose plan fits in no draw has no range
+        every.append(range_coverage(drawn.target[fits], drawn.draws[fits], drawn.alone[fits]))
+    return BackTest(
+        kind,
+        {chip: coverage_statistics([one]) for chip, one in zip(found, every, strict=True)},
+        coverage_statistics(every),
+    )
+
+
+def predict_held_out_chip(
+    kind: str,
+    table: pd.DataFrame,
+    chip: str,
+    parts: Array,
+    wanted: Array,
+    apart: dict[str, float],
+    catalogue: Catalogue,
+    settings: dict[str, str],
+) -> HeldOutChip | None:
+    """Return what was measured of a chip and what would have been said, as of one that nobody has
+    measured; None where no row is scored.
+    """
+    mine = np.flatnonzero((parts == chip) & wanted)
+    others, own = (
+        RowPredictor(
+            kind,
+            table.iloc[rows].reset_index(drop=True),
+            catalogue,
+            plain_inputs(catalogue, settings).values(as_number),
+        )
+        for rows in (np.flatnonzero((parts != chip) & (parts != "")), mine)
+    )
+    others.say(apart)
+    left = fit_variance_components(residuals(kind, others.table, others.chips, others.prediction()))
+    own.say(apart)
+    made = own.prediction()
+    scored = made.skip == ""
+    if not scored.any():
+        return None
+    dice = Dice(catalogue, SEED, 0, DRAWS)
+    ranges = {
+        path: rescaled_range(one, apart[path]) if path in apart else one
+        for path, one in own.ranges().items()
+    }
+    unexplained = [path for path in ranges if path.endswith(f".{PARAMETERS[kind]}")]
+    for path in unexplained:
+        low, high = lognormal_interval(
+            left.width(level_of(catalogue, path), path.split(".", 1)[1].rpartition(".")[0])
+        )
+        ranges[path] = ranges[path]._replace(low=low, high=high)
+    places = places_in(ranges, dice)
+    draws = []
+    for more in ({}, dict.fromkeys(unexplained, 0.0)):
+        own.say({**places, **more})
+        draws.append(own.prediction().predicted[:, scored].T)
+    return HeldOutChip(mine[scored], made.target[scored], made.predicted[scored], *draws)
+
+
+def places_in(ranges: Mapping[str, Range], dice: Dice) -> dict[str, Array]:
+    """Return the values of some inputs in all draws, as columns."""
+    return {
+        path: one.quantile(dice.correlated_deviates(one)).reshape(-1, 1)
+        for path, one in ranges.items()
+    }
+
+
+def rescaled_range(one: Range, value: float) -> Range:
+    """Return a range about another value, as wide in proportion."""
+    scale = value / one.value
+    return one._replace(low=one.low * scale, value=value, high=one.high * scale)
+
+
+class RowPredictor:
+    """Some rows that are asked with several sets of parameters."""
+
+    def __init__(
+        self, kind: str, table: pd.DataFrame, catalogue: Catalogue, values: Values
+    ) -> None:
+        self.predict, self.table = PREDICTORS[kind], table
+        self.chips = Specifications(catalogue, values, texts(table, "accelerator"))
+
+    def say(self, parameters: Mapping[str, Any]) -> None:
+        """Set parameters."""
+        self.chips.say(parameters)
+
+    def prediction(self) -> Prediction:
+        """Predict the rows with the parameters that are set."""
+        return self.predict(self.table, self.chips)
+
+    def ranges(self) -> dict[str, Range]:
+        """Return the ranges of the parameters of practice that a prediction has read, but for those
+        that decide structure.
+        """
+        values = self.chips.values
+        return {
+            path: belief_of(given)
+            for path, given in sorted(values.inputs.items())
+            if path.startswith("performance.")
+            and path not in values.readings
+            and given.low is not None
+            and given.high != given.low
+        }
+
+
+def range_coverage(target: Array, draws: Array, alone: Array) -> Array:
+    """Return for every row whether it lies inside, below and above its range, how wide that is, and
+    whether it were inside with parameters alone.
+
+    A draw in which the plan does not fit memory says nothing.
+    """
+    low, high = np.nanquantile(draws, (P10, P90), axis=1)
+    narrow = np.nanquantile(alone, (P10, P90), axis=1)
+    flags = [
+        (low <= target) & (target <= high),
+        target < low,
+        target > high,
+        high / low,
+        (narrow[0] <= target) & (target <= narrow[1]),
+    ]
+    return np.array(flags, dtype=float)
+
+
+def coverage_statistics(parts: list[Array]) -> Tested:
+    """Return what the rows of some chips come to."""
+    inside, below, above, width, alone = np.concatenate(parts, axis=1)
+    return Tested(
+        len(inside),
+        float(inside.mean()),
+        float(below.mean()),
+        float(above.mean()),
+        float(np.nanmedian(width)),
+        float(alone.mean()),
+    )
+
+
+LEAST = 20  # pairs of a chip that say something of it
+
+
+def back_test_ratios(path: Path, catalogue: Catalogue, settings: dict[str, str]) -> BackTest:
+    """Return how ratios of two chips in a file of serving points lie to the measured ones, each
+    side predicted without its chip's rows.
+    """
+    kind, table = read_measured(path)
+    if kind != "inference":
+        raise UsageError(f"--ratios: {path} holds {kind}, expected serving runs")
+    asked = RowPredictor(
+        kind, table, catalogue, plain_inputs(catalogue, settings).values(as_number)
+    )
+    made = asked.prediction()
+    paired = scored_row_pairs(table, made)
+    if not len(paired.one):
+        raise DataError(
+            f"{path}: no two chips serve one model with the same formats and lengths at one speed, "
+            "so there is no ratio"
+        )
+    wanted = np.zeros(len(table), dtype=bool)
+    wanted[np.concatenate(paired)] = True
+    point, draws = np.full(len(table), np.nan), np.full((len(table), DRAWS), np.nan)
+    for drawn in left_out_draws(kind, table, catalogue, settings, wanted, path).values():
+        point[drawn.rows], draws[drawn.rows] = drawn.point, drawn.draws
+    blind = replace(
+        made,
+        predicted=point,
+        skip=np.where(np.isnan(point), "unstated left-out prediction", made.skip),
+    )
+    one, other = scored_row_pairs(table, blind)
+    if not len(one):
+        raise DataError(f"{path}: no pair of chips of which refits were made without each")
+    flags = range_coverage(
+        made.target[one] / made.target[other], draws[one] / draws[other], draws[one] / draws[other]
+    )
+    parts = np.stack([asked.chips.parts[one], asked.chips.parts[other]])
+    of_chip = {chip: (parts == chip).any(axis=0) for chip in sorted(set(parts.ravel()))}
+    by = {
+        chip: coverage_statistics([flags[:, own]])
+        for chip, own in of_chip.items()
+        if own.sum() >= LEAST
+    }
+    found = pair_order_accuracy(table, blind)
+    return BackTest(kind, by, coverage_statistics([flags]), found["right"], found["ratio_error"])

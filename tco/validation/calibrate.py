@@ -1,0 +1,236 @@
+"""A calibration: the fit of one kind of measurements, refits without each accelerator, model and
+source, and what they say.
+
+Kernels pin the efficiencies of single operators; what they settle is held while collectives,
+serving and training are fitted. Every refit starts from the priors and runs to its end; the
+predictions of what it never saw are the honest errors.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from tco.catalog import Catalogue
+from tco.catalog.rows import attribute
+from tco.core.inputs import Values
+from tco.core.provenance import LEADER
+from tco.validation import fit as fitting
+from tco.validation.back_test import pair_order_accuracy
+from tco.validation.fit import HELD_BACK, LEFT_OUT, NORMAL_P95, Free, Task, fitted_paths
+from tco.validation.measured import texts, tiers
+from tco.validation.score import Prediction, scores
+from tco.validation.specifications import Specifications
+from tco.validation.unexplained import PARAMETERS, residuals, unexplained_rows
+
+KINDS = (
+    "kernels",
+    "collectives",
+    "inference",
+    "training",
+)  # in the order in which one holds what the others rest on
+LEAST_SPREAD = 0.02  # of a fitted value, in logarithm, either way
+COLUMNS = (
+    "family",
+    "attribute",
+    "value",
+    "unit",
+    "low",
+    "high",
+    "as_of",
+    "kind",
+    "source",
+    "note",
+    "use",
+    "residual",
+)
+Array = np.ndarray[Any, Any]
+
+
+@dataclass(slots=True)
+class Refit:
+    """What a refit without some rows found, and its predictions of them."""
+
+    left_out: str
+    member: str
+    values: dict[str, float]
+    rows: Array
+    predicted: Array
+
+
+@dataclass(slots=True)
+class Calibration:
+    """A fit with its refits, the rows the catalogue takes, and the errors that go with them."""
+
+    kind: str
+    fit: fitting.Fit
+    refits: list[Refit]
+    rows: list[dict[str, Any]]
+    accuracy: dict[str, dict[str, Any]]
+    chips: dict[str, dict[str, Any]]
+    order: dict[str, float]
+
+
+def fit_shared_parameters(
+    kind: str,
+    table: pd.DataFrame,
+    catalogue: Catalogue,
+    values: Values,
+    date: str,
+    progress: Callable[[str], None] = lambda _: None,
+    fit_name: str = "",
+) -> Calibration:
+    """Fit the shared parameters of one kind of measurements, and again without each accelerator,
+    model and source; `values` carry the fit.
+    """
+    whole, task = table, Task(kind, table, catalogue, values, fit_name)
+    table, groups, free = task.table, task.groups(), task.free
+    progress(
+        f"fitting {len(free.parameters)} parameters on {len(table):,} {kind}, and {len(groups)} "
+        "times without one accelerator, model or source"
+    )
+    everything = np.ones(len(table), dtype=bool)
+    apart = {
+        rows.tobytes(): rows for rows in (~everything, *(rows for _, _, rows in groups))
+    }  # one source often is all there is of a chip
+    fits = dict(zip(apart, task.without(list(apart.values())), strict=True))
+    found, *others = (
+        fits[rows.tobytes()] for rows in (~everything, *(rows for _, _, rows in groups))
+    )
+    task.chips.say(found.values)
+    made = task.predict(table, task.chips)
+    refits = [refit(*group, one, made) for group, one in zip(groups, others, strict=True)]
+    refits = [one for one in refits if len(one.rows)]
+    accuracy = {"nothing": fitting.scored(made, everything)}
+    for name in LEFT_OUT:
+        parts = [one for one in refits if one.left_out == name]
+        if parts:
+            accuracy[name] = scores(
+                np.concatenate([made.target[one.rows] for one in parts]),
+                np.concatenate([one.predicted for one in parts]),
+            )
+    rows = list(
+        fitted_catalogue_rows(
+            values,
+            free,
+            found,
+            refits,
+            int(accuracy["nothing"]["n"] or 0),
+            round_fitted_number(accuracy["nothing"]["median_ape"]),
+            date,
+        )
+    )
+    if (
+        kind in PARAMETERS and not fit_name
+    ):  # of a fit of some chips alone there are too few rows to say how far single ones lie off
+        rows += unexplained_rows(kind, residuals(kind, table, task.chips, made), catalogue, date)
+    blind = unseen(made, refits)
+    chips = held_back(task, whole, catalogue) | errors_by_chip(task.chips, made, blind)
+    return Calibration(
+        fit_name or kind,
+        found,
+        refits,
+        rows,
+        accuracy,
+        chips,
+        pair_order_accuracy(table, blind) if kind == "inference" else {},
+    )
+
+
+def held_back(task: Task, table: pd.DataFrame, catalogue: Catalogue) -> dict[str, dict[str, Any]]:
+    """Return the errors on each chip's rows that its software holds back: no fit sees them, and of
+    some chips they are all there is.
+    """
+    rest = table[np.isin(tiers(table), HELD_BACK)].reset_index(drop=True)
+    if rest.empty:
+        return {}
+    chips = Specifications(catalogue, task.chips.values, texts(rest, "accelerator"))
+    made = task.predict(rest, chips)
+    return errors_by_chip(chips, made, unseen(made, ()))
+
+
+def refit(left_out: str, member: str, apart: Array, found: fitting.Fit, made: Prediction) -> Refit:
+    """Return a refit with what it says of the rows it never saw."""
+    rows = np.flatnonzero(apart & (made.skip == ""))
+    return Refit(left_out, member, found.values, rows, found.predicted[rows])
+
+
+def unseen(made: Prediction, refits: Sequence[Refit]) -> Prediction:
+    """Return the predictions of each accelerator's rows by the refit without them; rows of
+    accelerators that were never left out are not scored.
+    """
+    predicted, skip = np.full(len(made.target), np.nan), made.skip.copy()
+    for one in refits:
+        if one.left_out == "accelerator":
+            predicted[one.rows] = one.predicted
+    skip[(skip == "") & np.isnan(predicted)] = "unstated left-out prediction"
+    return replace(made, predicted=predicted, skip=skip)
+
+
+def errors_by_chip(
+    chips: Specifications, made: Prediction, blind: Prediction
+) -> dict[str, dict[str, Any]]:
+    """Return the errors on each chip's rows, and those of the refit that never saw them."""
+    found = {}
+    for part in sorted(set(chips.parts[made.skip == ""])):
+        rows = chips.parts == part
+        apart = fitting.scored(blind, rows)
+        found[part] = fitting.scored(made, rows) | {"left_out": apart["median_ape"]}
+    return found
+
+
+def fitted_catalogue_rows(
+    values: Values,
+    free: Free,
+    found: fitting.Fit,
+    refits: Sequence[Refit],
+    count: int,
+    residual: float,
+    date: str,
+) -> Iterator[dict[str, Any]]:
+    """Yield the catalogue rows of a fit: ranges cover its own spread either way, and the values
+    that leaving groups out found.
+    """
+    followed = {f.path: f.followed for f in free.followers}
+    for path in fitted_paths(free):
+        _, family, name = path.split(".")
+        value, base = float(values[path]), followed.get(path, path)
+        while base in followed:
+            base = followed[base]
+        moved = [math.log(one.values[path] / value) for one in refits]
+        half = max(NORMAL_P95 * min(found.spread.get(base, 0.0), 1.0), LEAST_SPREAD)
+        wanted = attribute("performance", name, path)
+        low, high = (
+            value * math.exp(end([way, *moved])) for end, way in ((min, -half), (max, half))
+        )
+        low, high = max(low, wanted.minimum), min(high, wanted.maximum)
+        note = (
+            f"fitted on {count:,} rows"
+            if path in found.spread
+            else f"{LEADER}{followed[path].removeprefix('performance.')}"
+        )
+        cells = (
+            family,
+            name,
+            round_fitted_number(value),
+            wanted.unit,
+            round_fitted_number(low),
+            round_fitted_number(high),
+            date,
+            "derived",
+            "tco-calibration",
+            note,
+            "",
+            residual,
+        )
+        yield dict(zip(COLUMNS, cells, strict=True))
+
+
+def round_fitted_number(value: float) -> float:
+    """Return a number at the four digits a fit can claim."""
+    return float(f"{value:.4g}")

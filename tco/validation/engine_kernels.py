@@ -1,0 +1,109 @@
+"""Corrections of kernels by engine, release and chip: ridge regressions of measured over predicted
+time, chips drawn towards what they share.
+
+    ln(t / t_physics) = X (c + d_chip) + e,   c ~ N(0, S),   d_chip ~ N(0, S_chip)
+
+X are the pieces of `tco.performance.chip.engine_corrections`. Of every kernel, release and format first
+c is found from all its chips, then what is left of each chip. Rows that lie far off count as one
+over their distance (Huber 1964), so that a few shapes that a kernel was not made for do not bend
+what it does with the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from tco.catalog import Catalogue
+from tco.core.errors import UsageError
+from tco.core.inputs import Values
+from tco.performance.chip.engine_corrections import ANY, BENDS, COLUMNS, correction_design_matrix
+from tco.validation import collectives, kernels
+from tco.validation.measured import texts
+from tco.validation.score import OfEngine
+from tco.validation.specifications import Specifications
+
+Array = np.ndarray[Any, Any]
+NAME = "engine-kernels"  # as a fit is asked for
+KERNEL = np.array(
+    [1.0, *[0.5] * len(BENDS)]
+)  # standard deviations of the level and of the slopes of a kernel
+CHIP = np.array([0.5, *[0.2] * len(BENDS)])  # and of how a chip differs from the others
+SCATTER = 0.3  # of single shapes, against which both weigh
+ROUNDS = 10
+MIDDLE = 1.4826  # standard deviations of a normal distribution in its median absolute one
+
+
+def ridge(has: Array, left: Array, widths: Array) -> Array:
+    """Return the coefficients that are likeliest beside their belief, with rows that lie far off
+    weighed down.
+    """
+    weights, found = np.ones(len(left)), np.zeros(has.shape[1])
+    for _ in range(ROUNDS):
+        weighed = has * weights[:, None]
+        found = np.linalg.solve(
+            weighed.T @ has + np.diag((SCATTER / widths) ** 2), weighed.T @ left
+        )
+        off = np.abs(left - has @ found)
+        weights = (
+            np.minimum(1, MIDDLE * np.median(off) / np.maximum(off, 1e-12))
+            if off.any()
+            else weights
+        )
+    return found
+
+
+def fit_engine_kernel_rows(
+    kind: str, table: pd.DataFrame, catalogue: Catalogue, values: Values, date: str
+) -> Iterator[dict[str, Any]]:
+    """Yield the rows of the catalogue of a table of engines' kernels: of every chip, and of one
+    that no table is of.
+    """
+    chips, readers = (
+        Specifications(catalogue, values, texts(table, "accelerator")),
+        {
+            "kernels": kernels.engine_kernel_rows,
+            "collectives": collectives.engine_collective_rows,
+        },
+    )
+    if kind not in readers or "engine_kernel" not in table:
+        raise UsageError(
+            f"--fit {NAME}: found {kind} without the column engine_kernel, expected tables of "
+            "engines' kernels, such as engine_gemm"
+        )
+    measured, timed = readers[kind](table, chips)
+    groups: dict[tuple[str, str, str], list[OfEngine]] = {}
+    for one in timed:
+        groups.setdefault((one.operation, one.kernel, one.format), []).append(one)
+    for named, some in sorted(groups.items()):
+        rows = np.concatenate([one.rows for one in some])
+        has = np.concatenate(
+            [
+                correction_design_matrix(one.operation, one.time, one.sides, len(one.rows))
+                for one in some
+            ]
+        )
+        left = np.log(measured[rows] / np.concatenate([one.time for one in some]))
+        common = ridge(has, left, KERNEL)
+        of_chip = {ANY: np.ones(len(rows), dtype=bool)} | {
+            chip: chips.parts[rows] == chip for chip in sorted(set(chips.parts[rows]))
+        }
+        for chip, own in of_chip.items():
+            found = (
+                common
+                if chip == ANY
+                else common + ridge(has[own], left[own] - has[own] @ common, CHIP)
+            )
+            spread = MIDDLE * float(np.median(np.abs(left[own] - has[own] @ found)))
+            cells = (
+                *named,
+                chip,
+                int(own.sum()),
+                *(float(f"{one:.4g}") for one in (*found, spread)),
+                date,
+                "aiconfigurator-0.12",
+            )
+            yield dict(zip(COLUMNS, cells, strict=True))

@@ -1,0 +1,467 @@
+"""The best plan against published runs: a search at the speed of every run that no other run beats
+must not make less than that run.
+
+Runs of one chip, model, set of formats and lengths form an envelope: at each speed a user gets, the
+most that any run at that speed or a higher one makes. A configuration (an engine, its pools and how
+their chips divide) that was run several times under a load counts once, by its newest run. Two
+predictions are held against it: the envelope of the same runs, each predicted as it was configured
+and loaded with the parameters of the refit that never saw the chip, so that like is held against
+like; and the search of `tco perf CHIP` among all plans: pools in the best proportion, public
+software of the run's month unless another is asked for (`--set workload.software=best`), no tokens
+predicted ahead, measured over a run as a benchmark does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from itertools import combinations
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+import pandas as pd
+
+from tco.catalog import Catalogue
+from tco.catalog.accuracy import accuracy_rows
+from tco.core.inputs import Values
+from tco.scenario.evaluate import evaluate
+from tco.validation.inference import MILLI, ServingRows, predict_group
+from tco.validation.measured import numeric_column, texts
+from tco.validation.specifications import Specifications
+
+NOBODY_WAITS = 0.001  # tokens/s per user, of a run whose requests are all there at once
+POOLS = ("size", "workers", "groups", "experts")
+CONFIGURATION = (
+    "engine",
+    "apart",
+    *(f"{side}_{name}" for side in ("decode", "prefill") for name in POOLS),
+)
+Array = np.ndarray[Any, Any]
+
+
+class ParetoEnvelope(NamedTuple):
+    """The runs that no other run beats: the speed a user gets, which rises, and what a chip makes,
+    which falls; in logarithms lines join them.
+    """
+
+    speed: Array
+    rate: Array
+
+    @classmethod
+    def of(cls, speed: Array, rate: Array) -> Self:
+        """Return the envelope of some runs."""
+        best = pareto_front(speed, rate)
+        order = np.argsort(speed[best])
+        return cls(speed[best][order], rate[best][order])
+
+    def rate_at(self, speed: float) -> float:
+        """Return the most that a chip makes at a speed or a higher one; zero beyond the quickest
+        run.
+        """
+        if not len(self.speed) or speed > self.speed[-1]:
+            return 0.0
+        return float(np.exp(np.interp(np.log(speed), np.log(self.speed), np.log(self.rate))))
+
+    def speed_at(self, rate: float) -> float:
+        """Return the highest speed at which a chip makes so much or more; zero beyond the run that
+        makes most.
+        """
+        if not len(self.speed) or rate > self.rate[0]:
+            return 0.0
+        return float(np.exp(np.interp(-np.log(rate), -np.log(self.rate), np.log(self.speed))))
+
+
+def pareto_front(speed: Array, rate: Array) -> Array:
+    """Return which runs no other run beats in both."""
+    order = np.lexsort((-rate, -speed))
+    best = np.maximum.accumulate(rate[order])
+    found = np.zeros(len(rate), dtype=bool)
+    found[order] = (rate[order] >= best) & np.concatenate(
+        [np.ones(1, bool), rate[order][1:] > best[:-1]]
+    )[: len(rate)]
+    return found
+
+
+def left_out(catalogue: Catalogue, chip: str) -> dict[str, float]:
+    """Return the parameters of the refit that never saw a chip's serving runs; empty where there
+    are too few of them for one.
+    """
+    rows = accuracy_rows(catalogue, "left_out")
+    return {
+        row["path"]: float(row["value"])
+        for row in rows
+        if (row["kind"], row["left_out"], row["member"]) == ("inference", "accelerator", chip)
+    }
+
+
+@contextmanager
+def never_seen(chips: Specifications, chip: str) -> Iterator[None]:
+    """Let the values be those of the refit that never saw a chip, but for what the user sets."""
+    values = chips.values
+    found = {
+        path: value
+        for path, value in left_out(chips.catalogue, chip).items()
+        if path not in values.given
+    }
+    held = {path: values[path] for path in found}
+    chips.say(found)
+    try:
+        yield
+    finally:
+        chips.say(held)
+
+
+def predicted_envelope(
+    asked: ServingRows, kind: dict[str, Any], runs: pd.DataFrame
+) -> ParetoEnvelope:
+    """Return the envelope of what some runs of one chip, model, set of formats and lengths are
+    predicted to make.
+    """
+    speeds, rates = list[Array](), list[Array]()
+    for (engine, apart, searched, offline), some in runs.groupby(
+        ["engine", "apart", "searched", "offline"], sort=True
+    ):
+        asks = kind | {
+            "engine": engine,
+            "apart": apart,
+            "searched": searched,
+            "ahead": False,
+            "offline": offline,
+            "equal": False,
+        }
+        made, fits = predict_group(asked, asked.chips, asks, some["row"].to_numpy())
+        rate, time = (
+            np.broadcast_to(made[name], fits.shape)[fits]
+            for name in ("output_tput_tok_s_per_gpu", "tpot_ms_mean")
+        )
+        speeds.append(np.where(offline, NOBODY_WAITS, MILLI / time))
+        rates.append(rate)
+    return ParetoEnvelope.of(np.concatenate(speeds), np.concatenate(rates))
+
+
+LEAST = 5  # distinct configurations of an envelope
+TRIALS, ERRORS = 20, (0.05, 0.1, 0.15)  # of runs that are off at random, in logarithms
+KEYS = ("chip", "model", "attention", "experts", "dense", "prompt", "answer")
+CLOSE, NEAR, FAR = (
+    0.15,
+    0.9,
+    0.75,
+)  # of a published run: how far off a prediction is close, and shares that a best plan should reach
+
+
+class EnvelopeRun(NamedTuple):
+    """A run on an envelope: the speed a user gets and what it makes a chip; what is predicted of
+    the same runs and of the best plan.
+    """
+
+    speed: float
+    measured: float
+    alike: float  # the same runs are predicted to make at that speed; zero where none has it
+    speed_alike: float  # at which the same runs are predicted to make as much; zero where none does
+    best: float | None  # the best plan of all makes at that speed; None: no plan has it
+
+    @property
+    def ratio(self) -> float:
+        """The best plan over the run; zero where no plan has the speed."""
+        return (self.best or 0.0) / self.measured
+
+    @property
+    def ratio_alike(self) -> float:
+        """The same runs as predicted over the run."""
+        return self.alike / self.measured
+
+    @property
+    def speed_ratio(self) -> float:
+        """The speed of the same runs as predicted over that of the run."""
+        return self.speed_alike / self.speed
+
+
+class Envelope(NamedTuple):
+    """The runs of one chip, model, set of formats and lengths that no other run beats."""
+
+    chip: str
+    model: str
+    formats: str
+    prompt: float
+    answer: float
+    speed: Array  # of each configuration
+    rate: Array
+    runs: list[EnvelopeRun]
+    alike: ParetoEnvelope  # of the same runs, by a refit that never saw the chip
+
+    @property
+    def measured(self) -> ParetoEnvelope:
+        """The runs that no other run beats."""
+        return ParetoEnvelope(*np.array([(run.speed, run.measured) for run in self.runs]).T)
+
+
+class EnvelopeCandidates:
+    """The runs of a file that an envelope may hold: what each serves, the speed a user gets and the
+    output tokens a chip makes.
+    """
+
+    def __init__(self, table: pd.DataFrame, catalogue: Catalogue, values: Values) -> None:
+        self.chips = Specifications(catalogue, values, texts(table, "accelerator"))
+        self.asked = asked = ServingRows(table, self.chips)
+        points, speed = asked, numeric_column(table, "interactivity_tok_s_per_user")
+        speed = np.where(np.isnan(speed), 1e3 / numeric_column(table, "tpot_ms_mean"), speed)
+        speed = np.where(asked.offline & asked.at_once, NOBODY_WAITS, speed)
+        part = np.select(
+            [asked.names == "total_tput_tok_s_per_gpu", asked.names == "output_tput_tok_s_per_gpu"],
+            [points.answer / (points.prompt + points.answer), 1.0],
+            np.nan,
+        )
+        prompt, answer = points.nominal.T
+        made = pd.DataFrame(
+            {"chip": asked.chips.parts, "model": points.models, "prompt": prompt, "answer": answer}
+        )
+        made = made.assign(
+            **{
+                name: points.formats[:, place]
+                for place, name in enumerate(("attention", "experts", "dense"))
+            }
+        )
+        pools = {
+            f"{side}_{name}": pool[name]
+            for side, pool in (("decode", points.decode), ("prefill", points.prefill))
+            for name in pool
+        }
+        made = made.assign(
+            **pools,
+            engine=points.engine,
+            apart=points.apart,
+            flight=points.concurrency,
+            speed=speed,
+            rate=asked.target * part,
+        )
+        made = made.assign(
+            ahead=points.speculative,
+            date=points.date,
+            searched=points.searched,
+            offline=points.offline,
+        )
+        made = made.assign(row=np.arange(len(made)), month=asked.months).sort_values(
+            "month", kind="stable", na_position="first"
+        )
+        self.runs = made[
+            ((asked.skip == "") & np.isfinite(speed) & np.isfinite(asked.target * part))[
+                made["row"]
+            ]
+        ]
+
+    def configurations(self, ahead: bool) -> pd.DataFrame:
+        """Return the newest run of each configuration under each load, those that predict tokens
+        ahead only where they are asked for.
+        """
+        runs = self.runs if ahead else self.runs[~self.runs["ahead"]]
+        return runs.drop_duplicates([*KEYS, *CONFIGURATION, "flight", "ahead"], keep="last")
+
+
+def envelopes_of(
+    table: pd.DataFrame,
+    catalogue: Catalogue,
+    values: Values,
+    chips: frozenset[str] | None = None,
+    settings: Mapping[str, str] | None = None,
+) -> Iterator[Envelope]:
+    """Yield the envelopes of a file of serving runs with enough configurations, of all chips or
+    some, each against both predictions.
+    """
+    sweep = EnvelopeCandidates(table, catalogue, values)
+    asked = {path: one.text for path, one in values.given.items()} | dict(settings or {})
+    for key, runs in sweep.configurations(ahead=False).groupby(list(KEYS), sort=True):
+        named = dict(zip(KEYS, key, strict=True))
+        if len(runs) < LEAST or (chips is not None and named["chip"] not in chips):
+            continue
+        every = runs["speed"].to_numpy(float), runs["rate"].to_numpy(float)
+        with never_seen(sweep.chips, named["chip"]):
+            alike = predicted_envelope(
+                sweep.asked,
+                {name: named[name] for name in ("chip", "model", "attention", "experts", "dense")},
+                runs,
+            )
+        envelope = runs[pareto_front(*every)].sort_values("speed", kind="stable")
+        held = [against_best(catalogue, named, run, alike, asked) for run in envelope.itertuples()]
+        formats = "/".join(str(named[name]) for name in ("dense", "experts", "attention"))
+        yield Envelope(
+            named["chip"],
+            named["model"],
+            formats,
+            float(named["prompt"]),
+            float(named["answer"]),
+            *every,
+            held,
+            alike,
+        )
+
+
+def against_best(
+    catalogue: Catalogue,
+    named: dict[str, Any],
+    run: Any,
+    alike: ParetoEnvelope,
+    asked: Mapping[str, str],
+) -> EnvelopeRun:
+    """Return a run of an envelope with the best plan at its speed, under software of its own month
+    unless another is set.
+    """
+    speed, rate = float(run.speed), float(run.rate)
+    best = best_at(catalogue, named, speed, run.date, asked=asked)
+    return EnvelopeRun(speed, rate, alike.rate_at(speed), alike.speed_at(rate), best)
+
+
+def best_at(
+    catalogue: Catalogue,
+    named: dict[str, Any],
+    speed: float,
+    software: str,
+    ahead: bool = False,
+    asked: Mapping[str, str] | None = None,
+) -> float | None:
+    """Return the output tokens a chip makes over a run of the best plan that gives users some
+    speed, ahead or not; None where no plan does.
+
+    `asked` are the user's own settings, which win over those of the runs.
+    """
+    settings = {
+        "workload.model": named["model"],
+        "workload.precision": named["dense"],
+        "workload.expert_format": named["experts"],
+        "workload.attention_format": named["attention"],
+        "workload.input_tokens": f"{named['prompt']:.12g}",
+        "workload.output_tokens": f"{named['answer']:.12g}",
+        "workload.interactivity": f"{speed:.12g} token/s",
+        "workload.software": software,
+        "workload.as_deployed": "0",
+        "workload.operated_by": "benchmark",
+    } | ({} if ahead else {"workload.draft_tokens": "0"})
+    settings |= asked or {}
+    result = evaluate(named["chip"], settings, catalogue=catalogue, refuse=False)
+    rate = result.metrics["output_tokens_per_s_per_chip"]
+    if rate is None:
+        return None
+    over_a_run = (
+        result.plan is not None and result.plan.engines is not None
+    )  # a closed loop begins and ends
+    return (
+        float(rate)
+        if over_a_run
+        else float(rate * catalogue.practice("serving", "steady_share").value)
+    )
+
+
+def envelope_statistics(runs: Sequence[EnvelopeRun]) -> dict[str, Any]:
+    """Return how the best plans stand to some runs, and how what is predicted of the same
+    configurations does, in rate and in speed.
+    """
+    free = stands([run.ratio for run in runs])
+    alike = {
+        "alike": stands([run.ratio_alike for run in runs]),
+        "alike_speed": stands([run.speed_ratio for run in runs]),
+    }
+    return {"n": len(runs), **free, **alike}
+
+
+def stands(ratios: Sequence[float]) -> dict[str, float | None]:
+    """Return the median of predicted over measured, its median error, the shares that are close and
+    that lie well below, and the least.
+    """
+    names = ("median", "median_error", "close", f"below_{NEAR:g}", f"below_{FAR:g}", "least")
+    if not ratios:
+        return dict.fromkeys(names)
+    many = np.array(ratios)
+    error = np.abs(many - 1)
+    found = (
+        np.median(many),
+        np.median(error),
+        np.mean(error <= CLOSE),
+        np.mean(many < NEAR),
+        np.mean(many < FAR),
+        many.min(),
+    )
+    return dict(zip(names, map(float, found), strict=True))
+
+
+def envelope_order_accuracy(
+    envelopes: Sequence[Envelope], predicted: Sequence[ParetoEnvelope]
+) -> dict[str, Any]:
+    """Return how two chips stand to each other at one speed: pairs, the share in the right order,
+    and the median error of their ratio.
+
+    Both the measured and the predicted ratio are of envelopes of one model, set of formats and
+    lengths, at the speeds of their runs that both measured ones span. A chip that is predicted not
+    to have the speed comes second, and the ratio then counts as all wrong.
+    """
+    truths, guesses, order = list[float](), list[float](), list[bool]()
+    for (one, its), (other, its_own) in combinations(zip(envelopes, predicted, strict=True), 2):
+        if (one.model, one.formats, one.prompt, one.answer) != (
+            other.model,
+            other.formats,
+            other.prompt,
+            other.answer,
+        ):
+            continue
+        low, high = (
+            pick(end(run.speed for run in each.runs) for each in (one, other))
+            for pick, end in ((max, min), (min, max))
+        )
+        for speed in sorted(
+            {run.speed for each in (one, other) for run in each.runs if low <= run.speed <= high}
+        ):
+            measured, made = (
+                [curve.rate_at(speed) for curve in both]
+                for both in ((one.measured, other.measured), (its, its_own))
+            )
+            truths.append(measured[0] / measured[1])
+            guesses.append(made[0] / made[1] if all(made) else 0.0)
+            order.append(made[0] != made[1] and (measured[0] > measured[1]) == (made[0] > made[1]))
+    if not truths:
+        return {"pairs": 0, "right": None, "ratio_error": None}
+    error = np.abs(np.array(guesses) / np.array(truths) - 1)
+    return {
+        "pairs": len(truths),
+        "right": float(np.mean(order)),
+        "ratio_error": float(np.median(error)),
+    }
+
+
+def off_at_random(envelopes: Sequence[Envelope], error: float) -> dict[str, Any]:
+    """Return how two chips would stand to each other if each run were predicted but for an error at
+    random, alike in rate and speed.
+    """
+    random = np.random.default_rng(0)
+    found = []
+    for _ in range(TRIALS):
+        factors = (np.exp(random.normal(0, error, len(one.speed))) for one in envelopes)
+        found.append(
+            envelope_order_accuracy(
+                envelopes,
+                [
+                    ParetoEnvelope.of(one.speed * some, one.rate * some)
+                    for one, some in zip(envelopes, factors, strict=True)
+                ],
+            )
+        )
+    if not found[0]["pairs"]:
+        return {"error": error, "right": None, "ratio_error": None}
+    return {"error": error} | {
+        name: float(np.mean([each[name] for each in found])) for name in ("right", "ratio_error")
+    }
+
+
+def against_runs(
+    table: pd.DataFrame,
+    catalogue: Catalogue,
+    values: Values,
+    settings: Mapping[str, str] | None = None,
+) -> tuple[list[tuple[Envelope, dict[str, Any]]], dict[str, Any]]:
+    """Return the envelopes of a file of serving runs, each with its summary, and the summary of
+    all.
+    """
+    found = list(envelopes_of(table, catalogue, values, settings=settings))
+    two = envelope_order_accuracy(found, [one.alike for one in found]) | {
+        "off_at_random": [off_at_random(found, error) for error in ERRORS]
+    }
+    return [(one, envelope_statistics(one.runs)) for one in found], envelope_statistics(
+        [run for one in found for run in one.runs]
+    ) | {"ratio_of_two": two}

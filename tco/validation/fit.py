@@ -1,0 +1,316 @@
+"""Fitting the shared parameters of practice: robust least squares on log(predicted / measured) and
+on what is believed before.
+
+What a fit may move is in `data/fits/KIND.csv`. A parameter belongs to a family of chips, an engine
+or a library, never to a model, a source or a row. Each has a prior with the P5 and P95 of the
+belief, which weighs like measurements, inside the bounds that physics sets to the attribute. Every
+fit starts from the priors, so that what a file cannot pin down stays where it was believed to be.
+Fits on different rows of one file run side by side: an engine asked for many sets of parameters at
+once spends its time on numbers instead of on calls, so that thirty searches together take a few
+times as long as one.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+import pandas as pd
+
+from tco.catalog import Catalogue
+from tco.catalog.rows import attribute, parse_finite_number
+from tco.core.errors import DataError
+from tco.core.files import read_csv
+from tco.core.inputs import Values
+from tco.validation.measured import texts, tiers
+from tco.validation.run import PREDICTORS
+from tco.validation.score import Prediction, scores
+from tco.validation.specifications import Specifications
+
+Array = np.ndarray[Any, Any]
+Ask = Callable[[Array], Array]  # sets of parameters, a row each -> what the engine says, a row each
+Found = TypeVar("Found")
+
+
+def batch_searches(ask: Ask, searches: Sequence[Callable[[Ask], Found]]) -> list[Found]:
+    """Run searches side by side, each of which is given what it asks with, and return what they
+    find.
+
+    All meet again and again, those that have ended too: whoever comes last asks for what the others
+    have come with, all in one question. What goes wrong with it goes wrong for all of them. Once
+    nobody has come with a question, all have ended.
+    """
+    asked: dict[int, Array] = {}  # by the number of the search
+    answers: dict[int, Array | BaseException] = {}
+    over = threading.Event()
+
+    def settle() -> None:
+        numbers = sorted(asked)
+        if not numbers:
+            over.set()
+            return
+        sets = [asked.pop(number) for number in numbers]
+        try:
+            made: Sequence[Array | BaseException] = np.split(
+                ask(np.concatenate(sets)), np.cumsum([len(one) for one in sets])[:-1]
+            )
+        except BaseException as error:
+            made = [error] * len(numbers)
+        answers.update(zip(numbers, made, strict=True))
+
+    meeting = threading.Barrier(max(len(searches), 1), action=settle)
+
+    def put(number: int, sets: Array) -> Array:
+        asked[number] = sets
+        meeting.wait()
+        found = answers.pop(number)
+        if isinstance(found, BaseException):
+            raise found
+        return found
+
+    def run(number: int) -> Found:
+        try:
+            return searches[number](lambda sets: put(number, sets))
+        finally:
+            while not over.is_set():
+                meeting.wait()
+
+    with ThreadPoolExecutor(max(len(searches), 1)) as pool:
+        return list(pool.map(run, range(len(searches))))
+
+
+COLUMNS = ("family", "attribute", "prior", "low", "high", "follows", "note")
+NORMAL_P95 = 1.645
+FARTHEST = 100.0  # a search never goes beyond this factor from the prior, whatever physics allows
+
+
+class Parameter(NamedTuple):
+    """One shared parameter: its path, what is believed of it, and the bounds of physics."""
+
+    path: str
+    prior: float
+    low: float  # P5 and P95 of the belief
+    high: float
+    minimum: float
+    maximum: float
+
+    @property
+    def spread(self) -> float:
+        """Standard deviation of the belief, in logarithm."""
+        return max(math.log(self.high / self.low) / (2 * NORMAL_P95), 1e-3)
+
+
+class Follower(NamedTuple):
+    """A parameter that follows another: value = ratio x the other's."""
+
+    path: str
+    followed: str
+    ratio: float
+
+
+class Free(NamedTuple):
+    """What a fit may move, and what moves with it."""
+
+    parameters: tuple[Parameter, ...]
+    followers: tuple[Follower, ...]
+
+
+def read_free(catalogue: Catalogue, kind: str) -> Free:
+    """Return what a fit of a kind may move, from the last data folder that says so; a bad file
+    raises `DataError`.
+    """
+    path = next(
+        (
+            found
+            for folder in reversed(catalogue.folders)
+            if (found := folder / "fits" / f"{kind}.csv").is_file()
+        ),
+        None,
+    )
+    if path is None:
+        raise DataError(f"no data folder holds fits/{kind}.csv, which says what may be fitted")
+    parameters, followers = [], []
+    for line, row in read_csv(path, COLUMNS):
+        where = f"{path}:{line}"
+        own = f"performance.{row['family']}.{row['attribute']}"
+        prior = parse_finite_number(row["prior"], "prior", where)
+        if row["follows"]:
+            followers.append(Follower(own, row["follows"], prior))
+            continue
+        wanted = attribute("performance", row["attribute"], where)
+        low, high = (parse_finite_number(row[name], name, where) for name in ("low", "high"))
+        if not 0 < low <= prior <= high:
+            raise DataError(
+                f"{where}: {own}: expected 0 < low <= prior <= high, found {low:g}, {prior:g}, "
+                f"{high:g}"
+            )
+        bounds = max(wanted.minimum, prior / FARTHEST), min(wanted.maximum, prior * FARTHEST)
+        parameters.append(Parameter(own, prior, low, high, *bounds))
+    return Free(tuple(parameters), tuple(followers))
+
+
+def fitted_paths(free: Free) -> list[str]:
+    """Return every path a fit moves."""
+    return [*(p.path for p in free.parameters), *(f.path for f in free.followers)]
+
+
+LEFT_OUT = {
+    "accelerator": "accelerator",
+    "model": "model",
+    "source": "source_id",
+}  # what is left out, and the column that names it
+# Fewer rows than these say nothing when they are left out; of a small file a twentieth of its rows
+LEAST_GROUP = 20
+HELD_BACK = ("B", "C")  # tiers of rows that software holds back: scored, and never fitted
+GROUPS = ("accelerator", "model", "op", "source_id")
+# errors well beyond it count by their logarithm: runs of an engine's first weeks say little of the
+# rest (Cauchy)
+SCALE = 0.1
+STEP = 0.01  # of a logarithm, for derivatives
+ROUNDS = 60  # at most; fits end long before, by convergence
+TOLERANCE = 1e-4  # relative change of cost or of parameters by which a fit has converged
+
+
+@dataclass(slots=True)
+class Fit:
+    """The fitted values by path, their spread in logarithm, whether the search came to its end, and
+    what it predicts of every row.
+    """
+
+    values: dict[str, float]
+    spread: dict[str, float]
+    converged: bool
+    predicted: Array
+
+
+class Task:
+    """The rows of a kind of measurements that are fitted, what may move, and what the engine
+    predicts of them for sets of parameters.
+    """
+
+    def __init__(
+        self, kind: str, table: pd.DataFrame, catalogue: Catalogue, values: Values, name: str = ""
+    ) -> None:
+        self.predict, self.table = (
+            PREDICTORS[kind],
+            table[~np.isin(tiers(table), HELD_BACK)].reset_index(drop=True),
+        )
+        self.chips = Specifications(catalogue, values, texts(self.table, "accelerator"))
+        self.free = read_free(catalogue, name or kind)
+        self.priors = np.log([p.prior for p in self.free.parameters])
+        self.set_parameters(np.exp(self.priors))
+        made = self.predict(self.table, self.chips)
+        self.scored, self.target = np.asarray(made.skip == ""), made.target
+        keys = [key for key in GROUPS if key in self.table]
+        self.alike = self.table.groupby(keys, dropna=False).ngroup().to_numpy()
+
+    def set_parameters(self, sets: Array) -> None:
+        """Set the parameters of a fit: `sets` has a row of values for each set of them, or is one
+        set.
+        """
+        columns = sets.T if sets.ndim == 1 else [column.reshape(-1, 1) for column in sets.T]
+        values = self.chips.values
+        for parameter, value in zip(self.free.parameters, columns, strict=True):
+            values[parameter.path] = value
+        for follower in self.free.followers:
+            values[follower.path] = values[follower.followed] * follower.ratio
+        self.chips.found.clear()
+
+    def predicted(self, logs: Array) -> Array:
+        """Return the predictions of all rows for each row of logarithms of parameters."""
+        self.set_parameters(np.exp(logs if len(logs) > 1 else logs[0]))
+        return np.broadcast_to(
+            self.predict(self.table, self.chips).predicted, (len(logs), len(self.table))
+        )
+
+    def weights(self, rows: Array) -> Array:
+        """Return the weight of each row's error: a group of n rows counts as much as the square
+        root of n, so that big ones do not drown others.
+        """
+        groups = self.alike[rows]
+        weights = np.bincount(groups)[groups] ** -0.25
+        return np.asarray(weights / np.sqrt(np.mean(weights**2)))
+
+    def groups(self) -> list[tuple[str, str, Array]]:
+        """Return every group that is left out once: what is left out, which member, and its rows;
+        small ones say nothing.
+        """
+        count, found = len(self.table), []
+        least = min(LEAST_GROUP, max(count // LEAST_GROUP, 2))
+        for name, column in LEFT_OUT.items():
+            if column in self.table:
+                labels = (
+                    self.chips.parts
+                    if name == "accelerator"
+                    else self.table[column].to_numpy(object)
+                ).astype(str)  # a part has several names
+                members = [
+                    (name, member, labels == member) for member in sorted(set(labels)) if member
+                ]
+                found += [one for one in members if least <= one[2].sum() < count]
+        return found
+
+    def without(self, apart: Sequence[Array]) -> list[Fit]:
+        """Return the fits without some rows, one for each choice of rows, and what each predicts of
+        all rows.
+        """
+        found = batch_searches(
+            self.predicted,
+            [lambda ask, rows=rows: minimise_fit_errors(self, ~rows, ask) for rows in apart],  # type: ignore[misc]
+        )
+        predicted = self.predicted(np.array([one.x for one in found]))
+        return [fit_of(self, one, own) for one, own in zip(found, predicted, strict=True)]
+
+
+def minimise_fit_errors(task: Task, kept: Array, ask: Ask) -> Any:
+    """Return where the errors of some rows, and distances from the priors, are least together,
+    starting from the priors.
+
+    The derivatives of the residuals come with the same call of the engine as they do.
+    """
+    from scipy.optimize import least_squares
+
+    parameters, rows = task.free.parameters, np.flatnonzero(task.scored & kept)
+    spreads, weights = np.array([p.spread for p in parameters]), task.weights(rows) / SCALE
+
+    @lru_cache(maxsize=1)
+    def residuals_and_slopes(at: bytes) -> tuple[Array, Array]:
+        logs = np.frombuffer(at)
+        predicted = ask(np.concatenate([logs[None], logs + STEP * np.eye(len(logs))]))[:, rows]
+        errors = np.log(predicted / task.target[rows]) * weights
+        slopes = np.concatenate([(errors[1:] - errors[0]).T / STEP, np.diag(1 / spreads)])
+        return np.concatenate([errors[0], (logs - task.priors) / spreads]), slopes
+
+    bounds = np.log([[p.minimum for p in parameters], [p.maximum for p in parameters]])
+    return least_squares(
+        lambda logs: residuals_and_slopes(logs.tobytes())[0],
+        np.clip(task.priors, *bounds),
+        jac=lambda logs: residuals_and_slopes(logs.tobytes())[1],
+        bounds=bounds,
+        loss="cauchy",
+        max_nfev=ROUNDS,
+        **dict.fromkeys(("ftol", "xtol", "gtol"), TOLERANCE),
+    )
+
+
+def fit_of(task: Task, found: Any, predicted: Array) -> Fit:
+    """Return a fit from what its search found; the values of the chips carry it afterwards."""
+    task.set_parameters(np.exp(found.x))
+    paths, values = [p.path for p in task.free.parameters], task.chips.values
+    spread = np.sqrt(np.maximum(np.diag(np.linalg.pinv(found.jac.T @ found.jac)), 0))
+    every = {path: float(values[path]) for path in (*paths, *(f.path for f in task.free.followers))}
+    return Fit(
+        every, dict(zip(paths, spread.tolist(), strict=True)), bool(found.status > 0), predicted
+    )
+
+
+def scored(made: Prediction, rows: Array) -> dict[str, Any]:
+    """Return the errors of some rows that are scored."""
+    chosen = rows & (made.skip == "")
+    return scores(made.target[chosen], made.predicted[chosen])

@@ -1,0 +1,609 @@
+"""Measured serving points as questions to the engine: what each row states of its software,
+formats, pools and load. One rule for all rows.
+
+Rows of one chip, model, engine and set of formats are asked for at once; the plan of each is the
+one it states. What is read depends on what a row's own columns say, never on who published it. What
+a row leaves unstated is the checkpoint's own format, the date of its source, or skips the row with
+a reason. So does a row whose figures contradict each other: requests in flight are the rate of
+requests times the time one takes (Little's law). Of a closed loop the left side is the stated
+concurrency, and the right side follows from the printed throughput and latencies. Of the 1,281
+shipped rows that state both, 94 in 100 agree within 15 %, and all lie between 0.73 and 1.17 but for
+a group of 36 from 0.02 to 0.68. Medians printed for means explain the first, nothing the second:
+rate, latency or concurrency are of another run.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from tco.catalog import Catalogue
+from tco.catalog.system_tree import is_bare_chip
+from tco.models.architecture import Architecture, load_model
+from tco.performance.chip.formats import computed_on
+from tco.performance.layer.chip_model import Machine
+from tco.performance.serving.plans import DecodePlan, PrefillPlan, ServingPlan, as_prefill_plan
+from tco.performance.serving.result import evaluate_serving_plan
+from tco.performance.software_maturity import MEASURED, parse_calendar_month
+from tco.scenario.choices import checkpoint_of
+from tco.scenario.resolve import Inputs, system_inputs
+from tco.scenario.workload import machine_of
+from tco.validation.audited import (
+    all_at_once,
+    as_serving_rows,
+    is_audited,
+    refused_runs,
+    same_lengths,
+)
+from tco.validation.measured import first_stated, mapped, numeric_column, refused, texts
+from tco.validation.naming import model_ids, read_pattern_table
+from tco.validation.row_dates import row_dates
+from tco.validation.score import OFFLINE, Prediction
+from tco.validation.specifications import (
+    RowValues,
+    Specifications,
+    command_line,
+    plan_axes_text,
+)
+from tco.validation.whole_engines import Engines, engines_inside_domain
+from tco.validation.wording import interpret_note
+
+MILLI = 1e3
+ANY = "0.001 token/s"  # a row asks for no interactivity
+DRAFTS = {
+    "draft_tokens": "draft_tokens",
+    "spec_acceptance": "draft_acceptance",
+    "spec_decline": "draft_decline",
+    "draft_cost": "draft_share",
+}  # input -> what stands in for it
+KEYS = {
+    "total_tput_tok_s_per_gpu": "metrics/output_tokens_per_s_per_chip",
+    "output_tput_tok_s_per_gpu": "metrics/output_tokens_per_s_per_chip",
+    "tpot_ms_mean": "metrics/tpot_s",
+}
+BREAKS = "suspect: breaks Little's law: rate x time of a request is not the stated concurrency"
+GROWN = "2026-01"  # sweeps of models that predict ahead say so from then on
+TOLERANCE = 1.4  # ratio of the two sides, either way
+
+
+def requests_in_flight(table: pd.DataFrame) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    """Return the requests that are being answered and those that wait for a first token, as rates
+    and latencies imply; NaN where unstated.
+
+    The output rate of separate pools is printed per chip of either all pools or one, so that only
+    the rate of all tokens is read there.
+    """
+    prompt, answer = numeric_column(table, "isl_tokens"), numeric_column(table, "osl_tokens")
+    separate = numeric_column(table, "prefill_gpus") > 0
+    output = np.where(separate, np.nan, numeric_column(table, "output_tput_tok_s_per_gpu"))
+    total = numeric_column(table, "total_tput_tok_s_per_gpu")
+    rate = (
+        numeric_column(table, "n_gpus")
+        * np.where(np.isnan(total), output, total * answer / (prompt + answer))
+        / answer
+    )
+    first = first_stated(table, "ttft_ms_mean", "ttft_ms_median")[0] / 1e3
+    each = first_stated(table, "tpot_ms_mean", "tpot_ms_median")[0] / 1e3
+    each = np.where(np.isnan(each), 1 / numeric_column(table, "interactivity_tok_s_per_user"), each)
+    return rate * (answer - 1) * each, rate * first
+
+
+def breaks_littles_law(table: pd.DataFrame) -> np.ndarray[Any, Any]:
+    """Say of every row whether its own figures contradict each other; without a time to first token
+    there are only too many requests.
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        stated = numeric_column(table, "concurrency")
+        concurrency = np.where(
+            np.isinf(stated), np.nan, stated
+        )  # offline there is nothing to hold the other side against
+        answered, waiting = (requests / concurrency for requests in requests_in_flight(table))
+        return np.asarray(
+            (answered + np.nan_to_num(waiting) > TOLERANCE) | (answered + waiting < 1 / TOLERANCE)
+        )
+
+
+Array = np.ndarray[Any, Any]
+
+
+def parse_framework(catalogue: Catalogue, framework: str, date: str) -> tuple[str, str]:
+    """Return the engine a framework names, the family's where it names none, and the date of its
+    release, else that of the row.
+    """
+    table, text = (
+        read_pattern_table(
+            catalogue, "serving_engines.csv", ("pattern", "engine", "version", "date")
+        ),
+        framework.lower(),
+    )
+    engine = next(
+        (row["engine"] for row in table if row["pattern"].pattern and row["pattern"].search(text)),
+        "family",
+    )
+    released = [
+        row["date"]
+        for row in table
+        if row["version"] and re.search(rf"{row['engine']} {re.escape(row['version'])}", text)
+    ]
+    return engine, released[-1] if released else date
+
+
+def checkpoint_formats(
+    catalogue: Catalogue, model: str, precision: str, sparse: bool
+) -> tuple[str, str, str]:
+    """Return the formats of attention, experts and dense parts; a dense model's FP4 takes in its
+    attention too.
+    """
+    row = checkpoint_of(catalogue, model, precision)
+    return row.attention if sparse else row.dense, row.experts, row.dense
+
+
+class ServingRows:
+    """The rows of a serving file with what they state and ask, as arrays: everything that no
+    parameter under fit changes.
+    """
+
+    def __init__(self, table: pd.DataFrame, chips: Specifications) -> None:
+        self.table, self.chips, catalogue = table, chips, chips.catalogue
+        table = self.table = as_serving_rows(catalogue, table)
+        self.models = model_ids(catalogue, table)
+        named = zip(texts(table, "framework").astype(str), row_dates(catalogue, table), strict=True)
+        self.engine, self.date = (
+            mapped(named, lambda one: parse_framework(catalogue, *one)).reshape(-1, 2).T
+        )
+        self.apart = mapped(
+            texts(table, "disaggregated").astype(str),
+            lambda text: interpret_note(catalogue, "answer", text) == "yes",
+            bool,
+        )
+        prompt, answer = numeric_column(table, "isl_tokens"), numeric_column(table, "osl_tokens")
+        drawn = self.drawn(prompt, answer)
+        self.searched = numeric_column(table, "searched", 0.0) > 0
+        self.slowest = np.full(
+            len(table), np.nan
+        )  # rate of the slowest engine that a row without a plan may have had
+        self.prompt, self.answer = prompt * drawn, answer * drawn
+        self.nominal = same_lengths(catalogue, table, np.stack([self.prompt, self.answer], axis=-1))
+        # offline all requests wait at once, so that the batch is what memory holds
+        stated, load = numeric_column(table, "concurrency"), texts(table, "scenario").astype(str)
+        without_users = mapped(
+            load, lambda text: interpret_note(catalogue, "load", text) == "offline", bool
+        )
+        self.gpus, self.offline = (
+            numeric_column(table, "n_gpus"),
+            np.isinf(stated) | (np.isnan(stated) & without_users),
+        )
+        self.at_once = all_at_once(catalogue, table)
+        self.concurrency = np.where(self.offline, 0.0, numeric_column(table, "concurrency"))
+        pairs = zip(self.models, texts(table, "precision").astype(str), strict=True)
+        self.formats = mapped(
+            pairs, lambda one: checkpoint_formats(catalogue, one[0], one[1], self.sparse(one[0]))
+        ).reshape(-1, 3)
+        self.speculative, self.unstated_speculation = self.speculation(drawn)
+        self.drafts = numeric_column(table, "draft_tokens")
+        self.decode, self.prefill = self.pool("decode"), self.pool("prefill")
+        self.target, self.names = inference_targets(table, self.says("time per token"))
+        self.skip = self.reasons()
+        self.months = mapped(
+            self.date,
+            lambda text: np.nan if (month := parse_calendar_month(text)) is None else month,
+            float,
+        )
+        kinds = {
+            "chip": chips.parts,
+            "model": self.models,
+            "engine": self.engine,
+            "apart": self.apart,
+            "ahead": self.speculative,
+        }
+        kinds |= {
+            "offline": self.offline,
+            "equal": (drawn == 1) & ~is_audited(table),
+            "searched": self.searched,
+        }
+        kinds |= {
+            name: self.formats[:, place]
+            for place, name in enumerate(("attention", "experts", "dense"))
+        }
+        asked = np.flatnonzero(self.skip == "")
+        frame = pd.DataFrame(kinds).iloc[asked]
+        self.groups = [
+            (dict(zip(kinds, key, strict=True)), asked[rows])
+            for key, rows in frame.groupby(list(kinds)).indices.items()
+        ]
+        self.inputs = {
+            chip: system_inputs(catalogue, chip, {}, {})
+            for chip in {kind["chip"] for kind, _ in self.groups}
+        }
+
+    def model(self, name: str) -> Architecture:
+        """Return the model of a row."""
+        return load_model(self.chips.catalogue, name)
+
+    def sparse(self, name: str) -> bool:
+        """Say whether a model has experts."""
+        return bool(name) and any(block.feed_forward.experts for block in self.model(name).blocks)
+
+    def says(self, subject: str) -> Array:
+        """Return which rows carry a note on how columns of theirs are to be read."""
+        return mapped(
+            texts(self.table, "notes").astype(str),
+            lambda text: interpret_note(self.chips.catalogue, subject, text) == "yes",
+            bool,
+        )
+
+    def drawn(self, prompt: Array, answer: Array) -> Array:
+        """Return the mean of what a benchmark draws its lengths from, over the nominal length."""
+        scenario, share = texts(self.table, "scenario").astype(str), np.ones(len(self.table))
+        for row in read_pattern_table(
+            self.chips.catalogue, "benchmarks.csv", ("scenario", "lengths", "drawn", "note")
+        ):
+            lengths = [float(text) for text in row["lengths"].split()]
+            matches = (
+                np.array([row["scenario"] in text for text in scenario])
+                & np.isin(prompt, lengths)
+                & np.isin(answer, lengths)
+            )
+            share[matches] = float(row["drawn"])
+        return share
+
+    def speculation(self, drawn: Array) -> tuple[Array, Array]:
+        """Return which rows predict several tokens, and for which it is unstated.
+
+        Exports of a sweep may lack that column: a sweep whose own rows all predict ahead does, one
+        whose rows do not does not, and other recent rows of models that ship prediction layers stay
+        unstated.
+        """
+        stated = texts(self.table, "spec_decoding").astype(str) == "mtp"
+        names = ("accelerator", "precision", "date", "scenario")
+        sweep = pd.DataFrame({name: texts(self.table, name).astype(str) for name in names})
+        sweep = sweep.assign(model=self.models, engine=self.engine, apart=self.apart)
+        export = self.says("no speculation column")
+        known = (
+            sweep[~export]
+            .assign(ahead=stated[~export])
+            .groupby(list(sweep.columns))
+            .ahead.agg(["min", "max"])
+        )
+        joined = sweep.merge(known, left_on=list(sweep.columns), right_index=True, how="left")
+        every = export & (joined["min"] == True).to_numpy(bool)  # noqa: E712 - a missing sweep is neither
+        none = (joined["max"] == False).to_numpy(bool)  # noqa: E712
+        recent = texts(self.table, "date").astype(str) >= GROWN
+        predicts = mapped(
+            self.models, lambda name: bool(name) and self.model(name).prediction_layers > 0, bool
+        )
+        return stated | every, export & (drawn < 1) & predicts & recent & ~every & ~none
+
+    def pool(self, side: str) -> dict[str, Array]:
+        """Return size, workers, attention groups and expert groups of a worker of one side; one
+        pool serves both when aggregated.
+        """
+        chips, workers = (
+            numeric_column(self.table, f"{side}_gpus"),
+            numeric_column(self.table, f"{side}_workers"),
+        )
+        with np.errstate(divide="ignore", invalid="ignore"):
+            size = np.where(
+                self.apart,
+                np.where((chips > 0) & (workers > 0), chips / workers, np.nan),
+                self.gpus,
+            )
+        experts = np.where(
+            self.apart,
+            numeric_column(self.table, f"{side}_ep", 1),
+            numeric_column(self.table, "ep", 1),
+        )
+        stated = pd.to_numeric(
+            pd.Series(texts(self.table, "dp_attention")), errors="coerce"
+        ).to_numpy(float)
+        groups = np.where(self.apart, numeric_column(self.table, f"{side}_dp"), stated)
+        experts = np.minimum(np.maximum(experts, 1), size)
+        # attention data parallel is a degree; where nothing says that degrees are stated, one is a
+        # flag that goes with experts over all chips
+        degrees = ~np.isnan(numeric_column(self.table, "pp")) | self.says("degrees")
+        flag = (
+            ~degrees
+            & (groups == 1)
+            & ((experts == size) | (numeric_column(self.table, f"{side}_tp") == 1))
+        )
+        degree = np.maximum(np.minimum(np.nan_to_num(groups, nan=1), size), 1)
+        plans = {
+            "size": size,
+            "workers": np.where(self.apart, workers, 1.0),
+            "groups": np.where(flag, size, degree),
+            "experts": experts,
+            "stages": np.ones(len(size)),
+            "stated": ~np.isnan(groups),
+        }
+        stated_as_words = is_audited(self.table) & ~self.apart
+        engine = numeric_column(self.table, "engine_chips")
+        audited = {
+            "size": engine,
+            "workers": np.round(self.gpus / engine),
+            "groups": numeric_column(self.table, "groups"),
+            "experts": numeric_column(self.table, "ep"),
+            "stages": numeric_column(self.table, "pp"),
+        }
+        return plans | {
+            name: np.where(stated_as_words, stated, plans[name]) for name, stated in audited.items()
+        }
+
+    def reasons(self) -> Array:
+        """Return why rows are not scored whatever the model says; empty where they may be."""
+        apart = self.apart & ~self.decode["stated"] & ~self.prefill["stated"]
+        context = mapped(
+            self.models, lambda name: self.model(name).context if name else np.inf, float
+        )
+        audited = refused_runs(self.chips.catalogue, self.table)
+        pools = np.isnan(self.decode["size"]) | np.isnan(self.prefill["size"])
+        pools = np.where(self.searched, ~(self.gpus >= 1) | (self.gpus % 1 > 0), pools)
+        return refused(
+            self.table,
+            (audited != "", audited),
+            (breaks_littles_law(self.table), BREAKS),
+            (self.models == "", "unknown-model"),
+            (self.chips.parts == "", "unknown-accelerator"),
+            (
+                mapped(
+                    self.chips.parts,
+                    lambda part: part != "" and not is_bare_chip(self.chips.catalogue, part),
+                    bool,
+                ),
+                "unsupported: no server of this chip is known",
+            ),
+            (~((self.prompt > 0) & (self.answer > 0)), "unstated lengths"),
+            (~self.offline & ~(self.concurrency > 0), "unstated concurrency"),
+            (np.isnan(self.gpus) | pools, "unstated workers"),
+            (apart, "unstated attention parallelism"),
+            (self.date == "", "unstated date"),
+            (self.unstated_speculation, "unstated speculative decoding"),
+            (
+                ~np.isin(texts(self.table, "spec_decoding").astype(str), ("", "none", "mtp")),
+                "unstated acceptance of drafts",
+            ),
+            (
+                np.nan_to_num(self.prompt + self.answer) > context,
+                "unsupported: longer than the model's context",
+            ),
+            (np.isnan(self.target), "unstated result"),
+        )
+
+    def texts(self, kind: dict[str, Any]) -> dict[str, str]:
+        """Return the inputs of a group that are texts."""
+        eight = self.chips.values.structure(f"parts.{kind['chip']}.peak_fp8") > 0
+        narrow = kind["experts"] in ("fp8", "nvfp4") or (
+            kind["experts"] == "w4a8" and self.computes_experts_natively(kind)
+        )
+        cache = "fp8" if eight and narrow else "bf16"  # as published recipes have it
+        return {
+            "workload.model": kind["model"],
+            "workload.precision": kind["dense"],
+            "workload.attention_format": kind["attention"],
+            "workload.expert_format": kind["experts"],
+            "workload.cache_format": cache,
+            "workload.attention_core_format": "bf16",
+            "workload.engine": kind["engine"],
+            "workload.software": "public",
+        }
+
+    def computes_experts_natively(self, kind: dict[str, Any]) -> bool:
+        """Say whether the chip itself computes the format of a group's experts."""
+        return computed_on(
+            self.chips.values, kind["chip"], kind["experts"], "workload.expert_format"
+        ).is_native
+
+    def numbers(self, kind: dict[str, Any], rows: Array, values: Any) -> dict[str, Any]:
+        """Return the inputs of a group that are numbers; what a row that predicts ahead leaves
+        unsaid is what recipes do.
+        """
+        found = {
+            "workload.concurrency": self.concurrency[rows],
+            "workload.offline": 1.0 * kind["offline"],
+            "workload.equal_lengths": 1.0 * kind["equal"],
+            "workload.input_tokens": self.prompt[rows],
+            "workload.output_tokens": self.answer[rows],
+        }
+        if not kind["ahead"]:
+            return found | {"workload.draft_tokens": 0.0}
+        found |= {
+            f"workload.{path}": values[f"performance.serving.{stands_in}"]
+            for path, stands_in in DRAFTS.items()
+        }
+        if not np.isnan(self.drafts[rows]).all():
+            found["workload.draft_tokens"] = np.where(
+                np.isnan(self.drafts[rows]), found["workload.draft_tokens"], self.drafts[rows]
+            )
+        return found
+
+    def plan(self, rows: Array, apart: bool) -> ServingPlan:
+        """Return the plans that rows state."""
+        decode, prefill = (
+            {name: values[rows] for name, values in pool.items()}
+            for pool in (self.decode, self.prefill)
+        )
+        tensor = decode["size"] / decode["groups"] / decode["stages"]
+        chosen = DecodePlan(
+            decode["size"], tensor, 1.0, decode["stages"], 0.0, 1.0, decode["experts"]
+        )
+        if not apart:
+            return ServingPlan(chosen, as_prefill_plan(chosen), decode["workers"])
+        before = PrefillPlan(
+            prefill["size"], prefill["size"] / prefill["groups"], 1.0, 1.0, 0.0, prefill["experts"]
+        )
+        return ServingPlan(chosen, before, decode["workers"], prefill["workers"])
+
+    def take_engines(self, rows: Array, engines: Engines) -> None:
+        """Let rows that state no plan have the engines that a search found."""
+        self.decode["size"][rows] = engines.size
+        self.decode["groups"][rows] = engines.size / engines.tensor
+        self.decode["experts"][rows] = engines.experts
+        self.decode["workers"][rows] = self.gpus[rows] / engines.size
+        self.decode["stages"][rows] = 1.0
+
+    def axes(self, row: int) -> dict[str, float]:
+        """Return the plan of a row as a command line takes it."""
+        found = dict[str, float]()
+        for prefix, pool in (("", self.decode), ("prefill_", self.prefill))[
+            : 2 if self.apart[row] else 1
+        ]:
+            size, groups, experts, workers, stages = (
+                float(pool[name][row])
+                for name in ("size", "groups", "experts", "workers", "stages")
+            )
+            own = {
+                "chips": size,
+                "tp": size / groups / stages,
+                "pp": stages,
+                "ep": experts,
+                "cp": 1.0,
+                "workers": workers,
+            }
+            found |= {f"{prefix}{name}": value for name, value in own.items()}
+        return found
+
+    def settings(self, kind: dict[str, Any], row: int) -> dict[str, Any]:
+        """Return the inputs of a row as a command line sets them."""
+        numbers = self.numbers(kind, np.array([row]), self.chips.values)
+        silent = "workload.concurrency" if kind["offline"] else "workload.offline"
+        asked = {
+            path: float(np.ravel(value)[0]) for path, value in numbers.items() if path != silent
+        }
+        software = {"workload.software": self.date[row]}
+        return self.texts(kind) | software | asked | {"workload.interactivity": ANY}
+
+    def commands(self) -> tuple[Array, Array, Array]:
+        """Return the command line that gives the prediction of each row again, the key of its
+        number, and what that times gives it.
+        """
+        command, key, scale = (
+            np.full(len(self.skip), missing, dtype=object) for missing in ("", "", np.nan)
+        )
+        for kind, rows in self.groups:
+            for row in rows:
+                command[row] = command_line(
+                    ["perf", kind["chip"]],
+                    {"plan": plan_axes_text(self.axes(row))},
+                    self.settings(kind, row),
+                )
+                key[row] = KEYS[self.names[row]]
+                prompt, answer = self.prompt[row], self.answer[row]
+                scale[row] = {
+                    "total_tput_tok_s_per_gpu": (prompt + answer) / answer,
+                    "tpot_ms_mean": MILLI,
+                }.get(self.names[row], 1.0)
+        return command, key, scale
+
+
+def inference_targets(table: pd.DataFrame, by_token: Array) -> tuple[Array, Array]:
+    """Return the measured value of every row and what it is: tokens per second and GPU (all, else
+    output), else time per token.
+
+    Rows whose notes say so are held by their time per token first.
+    """
+    output = numeric_column(table, "output_tput_tok_s_per_gpu")
+    output = np.where(
+        np.isnan(output),
+        numeric_column(table, "system_tput_tok_s") / numeric_column(table, "n_gpus"),
+        output,
+    )
+    per_token, _ = first_stated(table, "tpot_ms_mean", "tpot_ms_median")
+    known = table.assign(output_tput_tok_s_per_gpu=output, tpot_ms_mean=per_token)
+    (rate, named), (time, timed) = (
+        first_stated(known, *KEYS),
+        first_stated(known, "tpot_ms_mean", *KEYS),
+    )
+    return np.where(by_token, time, rate), np.where(by_token, timed, named)
+
+
+def group_machine(
+    asked: ServingRows, chips: Specifications, kind: dict[str, Any], rows: Array
+) -> tuple[Machine, RowValues]:
+    """Return the chips that some rows of a group run on, under the software of their dates, and
+    their values.
+    """
+    values = RowValues(chips, asked.numbers(kind, rows, chips.values))
+    released = chips.values.structure(f"parts.{kind['chip']}.released")
+    reach = MEASURED._replace(months=asked.months[rows] - released * 12)
+    inputs: Inputs = asked.inputs[kind["chip"]]
+    return machine_of(inputs, values, asked.texts(kind).__getitem__, reach), values
+
+
+def predict_plans(
+    asked: ServingRows, chips: Specifications, kind: dict[str, Any], rows: Array, plan: ServingPlan
+) -> tuple[dict[str, Array], Array]:
+    """Return the predictions of rows of a group with some plans by what they are, and which of them
+    fit.
+    """
+    machine, values = group_machine(asked, chips, kind, rows)
+    result = evaluate_serving_plan(machine, asked.model(kind["model"]), values, plan)
+    output, per_token = result.rates["output_tokens_per_s_per_chip"], result.rates["tpot_s"]
+    prompt, answer = asked.prompt[rows], asked.answer[rows]
+    predicted = {
+        "total_tput_tok_s_per_gpu": output * ((prompt + answer) / answer),
+        "output_tput_tok_s_per_gpu": output,
+        "tpot_ms_mean": per_token * MILLI,
+    }
+    return predicted, np.broadcast_to(result.fits, (*chips.sets, len(rows)))
+
+
+def predict_group(
+    asked: ServingRows, chips: Specifications, kind: dict[str, Any], rows: Array
+) -> tuple[dict[str, Array], Array]:
+    """Return the predictions of the rows of a group by what they are, and which rows have a plan
+    that fits.
+
+    Where rows state no plan, the best whole engine that divides their chips stands for it.
+    """
+    if not kind["searched"]:
+        return predict_plans(asked, chips, kind, rows, asked.plan(rows, kind["apart"]))
+    machine, _ = group_machine(asked, chips, kind, rows[:1])
+    engines = engines_inside_domain(machine, asked.model(kind["model"]))
+    matches = [np.flatnonzero(asked.gpus[row] % engines.size == 0) for row in rows]
+    repeated, chosen = np.repeat(rows, [len(match) for match in matches]), np.concatenate(matches)
+    candidates = Engines(*(axis[chosen] for axis in engines))
+    predicted, fits = predict_plans(
+        asked, chips, kind, repeated, candidates.plan(asked.gpus[repeated])
+    )
+    rates = np.where(fits, predicted["output_tput_tok_s_per_gpu"], -np.inf)
+    ends = np.cumsum([len(match) for match in matches])
+    best = np.stack(
+        [
+            start + np.argmax(rates[..., start:end], axis=-1)
+            for start, end in zip([0, *ends[:-1]], ends, strict=True)
+        ],
+        axis=-1,
+    )
+    if not chips.sets:
+        asked.take_engines(rows, Engines(*(axis[best] for axis in candidates)))
+        slowest = np.where(fits, predicted["output_tput_tok_s_per_gpu"], np.inf)
+        asked.slowest[rows] = np.minimum.reduceat(slowest, [0, *ends[:-1]])
+
+    def of_best(values: Any) -> Array:
+        return np.take_along_axis(np.broadcast_to(values, fits.shape), best, axis=-1)
+
+    return {name: of_best(values) for name, values in predicted.items()}, of_best(fits)
+
+
+def predict_serving_runs(table: pd.DataFrame, chips: Specifications) -> Prediction:
+    """Predict every row of a file of serving points."""
+    asked: ServingRows = chips.once("asked", lambda: ServingRows(table, chips))
+    skip, predicted = asked.skip.copy(), np.full((*chips.sets, len(table)), np.nan)
+    for kind, rows in asked.groups:
+        made, fits = predict_group(asked, chips, kind, rows)
+        predicted[..., rows] = np.select(
+            [asked.names[rows] == name for name in made],
+            [np.broadcast_to(one, fits.shape) for one in made.values()],
+        )
+        if kind["offline"]:
+            skip[rows[~asked.at_once[rows]]] = OFFLINE
+        skip[rows[~fits.reshape(-1, len(rows))[0]]] = "unsupported: the plan does not fit memory"
+    found = Prediction(asked.target, predicted, asked.names, skip)
+    found.unstated = np.where(asked.searched, "plan", "").astype(object)
+    if not chips.sets:
+        found.command, found.key, found.scale = asked.commands()
+        # a run without a plan may have had the slowest of the engines that fit
+        found.low = np.where(np.isfinite(asked.slowest), asked.slowest, predicted)
+    return found

@@ -1,0 +1,163 @@
+"""What long training runs make of the best plan: their plans as configured over the plans a search
+would have chosen.
+
+Both are of one model, on the same chips, batch and software of the month, so that errors of kernels
+cancel and what is left is the choice of a plan. Over the runs of the sources in
+`training/long_runs.csv`, on 512 chips or more,
+
+    ln e = a - k log2(n / 1024) + e,
+
+by least squares in which every publisher's runs on one chip weigh as much together as another's.
+Ranges hold what leaving one of these groups out moves, and for the level how far the groups lie
+from each other.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from tco.catalog import Catalogue
+from tco.core.inputs import Values
+from tco.core.provenance import P95
+from tco.scenario.evaluate import evaluate
+from tco.validation.measured import numeric_column, texts
+from tco.validation.naming import read_pattern_table
+from tco.validation.specifications import Specifications, command_line_text
+from tco.validation.training import as_configured, asked_again
+
+NAME = "long-runs"  # as a fit is asked for
+FILE = "training/long_runs.csv"
+LEAST_CHIPS = 512
+REFERENCE = 1024  # chips of the level
+TUNED = {"workload.as_deployed": "0"}
+Array = np.ndarray[Any, Any]
+
+
+class LongRun(NamedTuple):
+    """A run at scale: who published it on which chip, its size, and its rate as configured over
+    that of the best plan.
+    """
+
+    publisher: str
+    chip: str
+    model: str
+    chips: int
+    efficiency: float
+
+
+class Decline(NamedTuple):
+    """The efficiency at 1,024 chips, its decline for each doubling, and the standard deviations of
+    both.
+    """
+
+    level: float  # logarithm
+    slope: float  # of the logarithm, for each doubling
+    level_spread: float
+    slope_spread: float
+
+
+def long_runs(table: pd.DataFrame, catalogue: Catalogue, values: Values) -> list[LongRun]:
+    """Return the runs at scale of a file of training runs, one for each job."""
+    publishers = {
+        row["source_id"]: row["publisher"]
+        for row in read_pattern_table(catalogue, FILE, ("source_id", "publisher", "note"))
+    }
+    large = table["source_id"].isin(list(publishers)) & (
+        numeric_column(table, "n_accelerators") >= LEAST_CHIPS
+    )
+    runs = table[large].reset_index(drop=True)
+    chips = Specifications(catalogue, values, texts(runs, "accelerator"))
+    efficiencies: dict[tuple[Any, ...], LongRun] = {}
+    for run in as_configured(runs, chips):
+        job = {
+            path: command_line_text(value)
+            for path, value in asked_again(run.asked, run.batch, chips).items()
+        }
+        best = evaluate(run.asked.part, job | TUNED, catalogue=catalogue).metrics["step_s"]
+        if best is None:
+            continue
+        publisher = publishers[runs["source_id"][run.row]]
+        efficiency = float(best) / run.step
+        key = (
+            runs["source_id"][run.row],
+            run.asked.part,
+            run.asked.model,
+            run.asked.chips,
+            run.asked.sequence,
+            run.batch,
+        )
+        efficiencies[key] = LongRun(
+            publisher, run.asked.part, run.asked.model, run.asked.chips, efficiency
+        )
+    return list(efficiencies.values())
+
+
+def fit_decline(runs: list[LongRun]) -> Decline:
+    """Return level and decline of the efficiency of some runs."""
+    groups = np.array([f"{run.publisher} {run.chip}" for run in runs])
+    doublings = np.log2([run.chips / REFERENCE for run in runs])
+    logs = np.log([run.efficiency for run in runs])
+    level, slope = weighted_line(doublings, logs, groups)
+    names = np.unique(groups)
+    without = np.array(
+        [
+            weighted_line(*(part[groups != name] for part in (doublings, logs, groups)))
+            for name in names
+        ]
+    )
+    spreads = np.sqrt(
+        (len(names) - 1) / len(names) * ((without - without.mean(axis=0)) ** 2).sum(axis=0)
+    )
+    residuals = logs - level - slope * doublings
+    between = float(np.std([residuals[groups == name].mean() for name in names], ddof=1))
+    return Decline(level, slope, math.hypot(float(spreads[0]), between), float(spreads[1]))
+
+
+def weighted_line(doublings: Array, logs: Array, groups: Array) -> tuple[float, float]:
+    """Return level and slope of a line through points whose groups weigh alike."""
+    _, group, sizes = np.unique(groups, return_inverse=True, return_counts=True)
+    weights = np.sqrt(1 / sizes[group])
+    design = np.column_stack([np.ones_like(doublings), doublings])
+    (level, slope), *_ = np.linalg.lstsq(design * weights[:, None], logs * weights, rcond=None)
+    return float(level), float(slope)
+
+
+def long_run_rows(runs: list[LongRun], date: str) -> Iterator[dict[str, Any]]:
+    """Yield the catalogue rows of the efficiency of long runs: its level at 1,024 chips and its
+    decline, each with its range.
+    """
+    line = fit_decline(runs)
+    note = (
+        f"{len(runs)} runs of {len({(run.publisher, run.chip) for run in runs})} publishers "
+        "and "
+        f"chips, {LEAST_CHIPS} chips or more"
+    )
+    rates = [math.exp(line.level + side * P95 * line.level_spread) for side in (0, -1, 1)]
+    declines = [
+        max(1 - math.exp(line.slope - side * P95 * line.slope_spread), 0.0) for side in (0, -1, 1)
+    ]
+    for name, ends in (("long_run_rate", rates), ("long_run_decline", declines)):
+        value, low, high = (float(f"{end:.4g}") for end in ends)
+        yield {
+            **{
+                "family": "training",
+                "attribute": name,
+                "value": value,
+                "unit": "ratio",
+                "low": low,
+                "high": high,
+            },
+            **{
+                "as_of": date,
+                "kind": "derived",
+                "source": "tco-calibration",
+                "note": note,
+                "use": "",
+                "residual": "",
+            },
+        }

@@ -1,0 +1,299 @@
+"""Reading a file of measurements: its kind from the header, its numbers checked, every row either
+usable or skipped with a reason.
+
+A row of `data/headers.csv` says how a publisher's column is read in files that have the header's
+mark: from others by name (`{batch_size}`), as a calculation of two of them or of one and a number
+(`= isl + step`), or as a text that holds for the whole file, and where only for some rows, which of
+them.
+"""
+
+from __future__ import annotations
+
+import gzip
+import operator
+import re
+import zlib
+from collections.abc import Callable, Iterable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from tco.core.errors import DataError, located, refuse_unknown
+from tco.core.files import LARGEST_FILE, data_directory, is_there, read_csv, read_toml
+from tco.core.provenance import refuse_own
+
+COLUMNS = ("header", "mark", "column", "reads", "where")
+CALCULATIONS: dict[str, Callable[[Any, Any], Any]] = {
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "/": operator.truediv,
+}
+NAMED = re.compile(r"{(\w+)}")
+
+
+def translated(table: pd.DataFrame) -> pd.DataFrame:
+    """Return a table of texts with the columns that its header means."""
+    made: dict[str, pd.Series[str]] = {}
+    for _, row in read_csv(data_directory() / "headers.csv", COLUMNS):
+        if row["mark"] in table:
+            read = evaluate_column_template(table, row["reads"])
+            chosen = pd.Series(True, index=table.index)
+            for name, _, text in (one.partition("=") for one in row["where"].split()):
+                chosen &= required_column(table, name) == text
+            before = made.get(
+                row["column"], table.get(row["column"], pd.Series("", index=table.index))
+            )
+            made[row["column"]] = read.where(chosen, before)
+    return table.assign(**made)
+
+
+def required_column(table: pd.DataFrame, name: str) -> pd.Series[str]:
+    """Return a column that a header must have beside its mark."""
+    if name not in table:
+        raise DataError(
+            f"the header lacks the column {name!r}; there are {', '.join(table.columns[:12])}"
+        )
+    return table[name]
+
+
+def evaluate_column_template(table: pd.DataFrame, reads: str) -> pd.Series[str]:
+    """Return what a column reads, as texts; blank where a number of a calculation is."""
+    if reads.startswith("= "):
+        one, sign, other = reads.removeprefix("= ").split()
+        numbers = (
+            float(name)
+            if name.isdigit()
+            else pd.to_numeric(required_column(table, name), errors="coerce")
+            for name in (one, other)
+        )
+        return CALCULATIONS[sign](*numbers).map(
+            lambda value: "" if pd.isna(value) else repr(float(value))
+        )
+    names, texts = NAMED.findall(reads), NAMED.split(reads)[::2]
+    found = pd.Series(texts[0], index=table.index)
+    for name, text in zip(names, texts[1:], strict=True):
+        found = found + required_column(table, name) + text
+    return found
+
+
+@cache
+def columns_known() -> dict[str, Any]:
+    """Return what is known of the columns of measured files."""
+    return read_toml(data_directory() / "measured" / "columns.toml")
+
+
+def of_text(name: str) -> bool:
+    """Say whether a column holds texts; all others hold numbers."""
+    return name in columns_known()["texts"]
+
+
+CHUNK = 2**20  # bytes that are unpacked at a time
+TIMES = (
+    "time_us",
+    "step_time_s",
+    "tpot_ms_mean",
+    "tpot_ms_median",
+)  # of these: of which less is better
+PLACES = (
+    Path(),
+    Path("data/measured"),
+)  # where the name of a file that travels with the program may be written
+WORDS = {
+    "concurrency": {"offline": np.inf, "unlimited": np.inf}
+}  # words that a column of numbers may hold
+SUFFIXES = {
+    "_us": "microseconds",
+    "_ms": "milliseconds",
+    "_s": "seconds",
+    "_gb_s": "GB/s",
+    "_bytes": "bytes",
+}
+
+
+def measurement_kind(columns: list[str], path: Path, given: str | None = None) -> str:
+    """Return the kind of a file: the given one, or the one whose own column its header holds."""
+    kinds: dict[str, Any] = columns_known()["kinds"]
+    if given is not None:
+        refuse_unknown("kind of measurements", [given], kinds, "--kind")
+        return given
+    scores = {
+        kind: len({one["mark"], *one["needed"], *one["targets"]} & set(columns))
+        + 5 * (one["mark"] in columns)
+        for kind, one in kinds.items()
+    }
+    best: str = max(scores, key=lambda kind: scores[kind])
+    if scores[best] < 3:
+        raise DataError(
+            f"{path}:1: the header fits no kind of measurements; say --kind {', '.join(kinds)}"
+        )
+    return best
+
+
+def read_measured(path: Path, given: str | None = None) -> tuple[str, pd.DataFrame]:
+    """Return kind and rows of a CSV of measurements; columns it lacks are empty, numbers that are
+    none raise `DataError`.
+    """
+    path = travelling(path)
+    if not path.resolve().is_relative_to(data_directory()):
+        refuse_own(f"{path}: measured rows of your own")
+    check_file(path)
+    try:
+        table = pd.read_csv(path, dtype=str, keep_default_na=False, encoding="utf-8")
+    except EOFError:
+        raise DataError(f"{path}: the gzip file ends too early") from None
+    except UnicodeDecodeError:
+        raise DataError(f"{path}: not UTF-8 text, expected a CSV of measurements") from None
+    except (pd.errors.ParserError, pd.errors.EmptyDataError) as error:
+        raise DataError(f"{path}: broken CSV ({str(error).splitlines()[0]})") from None
+    with located(f"{path}:1"):
+        table = translated(table)
+    kind = measurement_kind(list(table.columns), path, given)
+    needed, targets = (
+        columns_known()["kinds"][kind]["needed"],
+        columns_known()["kinds"][kind]["targets"],
+    )
+    missing = [name for name in needed if name not in table.columns]
+    if missing:
+        raise DataError(
+            f"{path}:1: {kind} need the column {missing[0]!r}; there are "
+            f"{', '.join(table.columns[:12])}"
+        )
+    if not any(name in table.columns for name in targets):
+        raise DataError(f"{path}:1: {kind} need a measured column: {' or '.join(targets)}")
+    if table.empty:
+        raise DataError(f"{path}: holds a header and no row")
+    numbers = {
+        name: to_numbers(table[name], name, path) for name in table.columns if not of_text(name)
+    }
+    return kind, table.assign(**numbers)
+
+
+def travelling(path: Path) -> Path:
+    """Return the file that travels with the program where its name is given, as `kernels` or as it
+    lies in a checkout; else the path itself.
+    """
+    shipped = data_directory() / "measured" / f"{path.name.removesuffix('.csv.gz')}.csv.gz"
+    return shipped if path.parent in PLACES and not is_there(path) and is_there(shipped) else path
+
+
+def check_file(path: Path) -> None:
+    """Raise `DataError` for what is no readable CSV of sensible size."""
+    if not is_there(path):
+        known = sorted(
+            one.name.removesuffix(".csv.gz")
+            for one in (data_directory() / "measured").glob("*.csv.gz")
+        )
+        raise DataError(
+            f"{path}: no such file; those that travel with the program are {', '.join(known)}"
+        )
+    if path.is_dir():
+        raise DataError(f"{path}: is a folder, expected a CSV of measurements")
+    size = path.stat().st_size
+    if size == 0:
+        raise DataError(f"{path}: is empty, expected a CSV of measurements")
+    packed = path.suffix == ".gz"
+    opened = gzip.open if packed else open
+    with opened(path, "rb") as stream:
+        try:
+            start = stream.read(4096)
+            read = len(start)
+            while (
+                packed and read <= LARGEST_FILE and (chunk := stream.read(CHUNK))
+            ):  # a small file may unpack to any size
+                read += len(chunk)
+        except (gzip.BadGzipFile, EOFError, zlib.error):
+            raise DataError(f"{path}: no whole gzip file, though its name says so") from None
+    if (read if packed else size) > LARGEST_FILE:
+        said = "unpacks to more" if packed else f"{size / 2**20:,.0f} MiB, more"
+        raise DataError(
+            f"{path}: {said} than the {LARGEST_FILE // 2**20} MiB a table of measurements may "
+            "have; split it"
+        )
+    if b"\0" in start:
+        raise DataError(f"{path}: holds NUL bytes, expected a CSV of measurements")
+
+
+def to_numbers(column: pd.Series[str], name: str, path: Path) -> pd.Series[float]:
+    """Return a column as numbers, blank cells as not stated; a text in it raises `DataError` with
+    its line.
+    """
+    words = {"": np.nan} | WORDS.get(name, {})
+    found: pd.Series[float] = pd.to_numeric(
+        column.str.strip().str.lower().map(lambda text: words.get(text, text)), errors="coerce"
+    )
+    bad = (found.isna() | ~(np.isfinite(found) | column.str.strip().str.lower().isin(words))) & (
+        column != ""
+    )
+    if bad.any():
+        line = int(bad.to_numpy().argmax()) + 2
+        unit = next((word for end, word in SUFFIXES.items() if name.endswith(end)), "a number")
+        raise DataError(f"{path}:{line}: {name} is {column.iloc[line - 2]!r}, expected {unit}")
+    return found
+
+
+def numeric_column(table: pd.DataFrame, name: str, default: float = np.nan) -> np.ndarray[Any, Any]:
+    """Return a numeric column as an array; a column the file lacks is the default throughout."""
+    if name not in table:
+        return np.full(len(table), default)
+    return np.asarray(table[name].fillna(default), dtype=float)
+
+
+def texts(table: pd.DataFrame, name: str) -> np.ndarray[Any, Any]:
+    """Return a text column as an array; a column the file lacks is empty throughout."""
+    return table[name].to_numpy(object) if name in table else np.full(len(table), "", dtype=object)
+
+
+def mapped(
+    values: Iterable[Any], of: Callable[[Any], Any], kind: type = object
+) -> np.ndarray[Any, Any]:
+    """Return what each of some values means; each that differs is asked once."""
+    each = list(values)
+    found = {one: of(one) for one in set(each)}
+    return np.array([found[one] for one in each], dtype=kind)
+
+
+def first_stated(
+    table: pd.DataFrame, *names: str
+) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    """Return of every row the first of some columns that it states, and which that is; empty where
+    it states none.
+    """
+    values = [numeric_column(table, name) for name in names]
+    stated = [~np.isnan(one) for one in values]
+    return np.select(stated, values, np.nan), np.select(stated, names, "").astype(object)
+
+
+def tiers(table: pd.DataFrame) -> np.ndarray[Any, Any]:
+    """Return the tier that the notes of rows begin with: A near the hardware, B and C held back by
+    software; empty where they state none.
+    """
+    notes = pd.Series(texts(table, "notes").astype(str))
+    return np.asarray(notes.str.extract(r"^tier ([A-Z]);", expand=False).fillna(""), dtype=object)
+
+
+def refused(table: pd.DataFrame, *marks: tuple[Any, Any]) -> np.ndarray[Any, Any]:
+    """Return why each row is left out, empty where it is not: suspect, a claim, a value no
+    measurement can have, or the first of some marks.
+
+    A mark is which rows, and their reason or that of each.
+    """
+    kinds = pd.Series(texts(table, "value_kind").astype(str)).str.upper()
+    negative = [
+        (numeric_column(table, name) < 0, f"suspect: negative {name}")
+        for name in table.columns
+        if not of_text(name) and name != "date"
+    ]
+    reasons = np.full(len(table), "", dtype=object)
+    for rows, reason in (
+        (kinds.str.startswith("SUSPECT"), "suspect"),
+        (kinds.str.startswith("CLAIM"), "claim"),
+        *negative,
+        *marks,
+    ):
+        chosen = (reasons == "") & np.asarray(rows, dtype=bool)
+        reasons[chosen] = reason if isinstance(reason, str) else reason[chosen]
+    return reasons

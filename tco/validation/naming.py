@@ -1,0 +1,321 @@
+"""Names of accelerators and models as vendors, frameworks and papers print them, and what they are
+called here.
+
+A name is what the tables in the data folders say, exactly or in a form that leaves out what differs
+between spellings. A name that fits several parts or none is unknown: no name is guessed, and a
+variant with another form (PCIe, NVL) or memory is another part. A model is also known by the shape
+that a row states. A file of aliases says what names mean that are in no table: `name,part`,
+`name,model`, or both.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from tco.catalog import Catalogue
+from tco.core.errors import DataError, located, unknown
+from tco.core.files import read_csv
+from tco.models.architecture import is_stated_model, load_model
+from tco.models.from_figures import KEYS, figures_text, missing_figures
+from tco.validation.measured import mapped, texts
+
+Array = np.ndarray[Any, Any]
+MARKS = re.compile(r"\((r|tm|c)\)|[®™©]")
+MEMORY = re.compile(r"(\d+(?:\.\d+)?)(gi?b)\b")
+COUNT = re.compile(r"^\d{1,2}x(?=[a-z]|$)|^x\d+$")  # how many of them
+FORMS = {"pcie": re.compile(r"pcie\d?"), "sxm": re.compile(r"sxm\d?")}
+PRINTED = 0.1  # printed and usable memory differ by less: binary units, spare stacks
+
+
+class Spelling(NamedTuple):
+    """What a name says once spellings are levelled."""
+
+    core: str  # what is left: the chip and, if printed, its form
+    memory: float  # bytes; zero where none is printed
+    parts: frozenset[str] | None  # the only parts a word of the name is said of
+
+
+def read_pattern_table(
+    catalogue: Catalogue, name: str, columns: tuple[str, ...], flags: int = 0
+) -> list[dict[str, Any]]:
+    """Return the rows of a table that any data folder may have, a person's own folder first;
+    patterns are read as regular expressions.
+    """
+
+    def read() -> Iterator[dict[str, Any]]:
+        for folder in reversed(catalogue.folders):
+            for line, row in read_csv(path, columns) if (path := folder / name).is_file() else ():
+                try:
+                    yield row | (
+                        {"pattern": re.compile(row["pattern"], flags)} if "pattern" in row else {}
+                    )
+                except re.error as error:
+                    raise DataError(
+                        f"{path}:{line}: {row['pattern']!r} is no regular expression ({error})"
+                    ) from None
+
+    found: list[dict[str, Any]] = catalogue.once(("table", name), lambda: list(read()))
+    return found
+
+
+def hyphenated_name(name: str) -> str:
+    """Return a name in small letters, its words joined by hyphens."""
+    return re.sub(r"[\s_:\-]+", "-", MARKS.sub(" ", name.lower())).strip("-")
+
+
+def spelling(name: str, words: Mapping[str, frozenset[str] | None]) -> Spelling:
+    """Return what a name says, words that say nothing left out."""
+    text = MEMORY.sub(r" \1\2 ", re.sub(r"(\d)\s+(gi?b)\b", r"\1\2", MARKS.sub(" ", name.lower())))
+    kept: list[str] = []
+    forms: list[str] = []
+    memory, parts = 0.0, None
+    for token in re.split(r"[^a-z0-9.]+", text):
+        word = COUNT.sub("", token)
+        size = MEMORY.fullmatch(word)
+        form = next((form for form, pattern in FORMS.items() if pattern.fullmatch(word)), "")
+        if size:
+            memory = float(size[1]) * (2**30 if size[2] == "gib" else 1e9)
+        elif form:
+            forms.append(form)
+        elif word in words:
+            said = words[word]
+            parts = parts if said is None else said if parts is None else parts & said
+        else:
+            kept.append(word)
+    return Spelling("".join([*kept, *sorted(set(forms))]) if "".join(kept) else "", memory, parts)
+
+
+class Accelerators:
+    """The names of every accelerator of a catalogue."""
+
+    def __init__(self, catalogue: Catalogue) -> None:
+        self.catalogue = catalogue
+        rows = read_pattern_table(catalogue, "accelerator_words.csv", ("word", "parts"))
+        self.words = {
+            row["word"]: frozenset(row["parts"].split()) or None for row in rows
+        }  # that tell no part from another, and of which
+        self.exact = {
+            part: part for part, known in catalogue.parts.items() if "hbm_bandwidth" in known
+        }
+        for row in read_pattern_table(catalogue, "accelerators.csv", ("name", "part")):
+            self.exact.setdefault(row["name"], row["part"])
+        self.spelt: dict[str, list[tuple[float, str]]] = {}
+        for name, part in self.exact.items():
+            said = spelling(name, self.words)
+            if said.core:
+                self.spelt.setdefault(said.core, []).append((said.memory, part))
+
+    def candidates(self, name: str) -> set[str]:
+        """Return the parts a name may mean."""
+        name = name.strip()
+        if name in self.exact:
+            return {self.exact[name]}
+        inside = re.fullmatch(r"(.+?)\s*\((.+)\)", name)
+        meant = self.fitting(name)
+        if not meant and inside:
+            both = self.candidates(inside[1]), self.candidates(inside[2])
+            return both[0] & both[1]
+        return meant
+
+    def fitting(self, name: str) -> set[str]:
+        """Return the parts that a name fits once spellings are levelled."""
+        said = spelling(name, self.words)
+        entries = self.spelt.get(said.core, [])
+        if said.memory:
+            parts = {part for _, part in entries if self.holds(part, said.memory)}
+        else:
+            parts = {part for memory, part in entries if not memory} or {
+                part for _, part in entries
+            }
+        return parts if said.parts is None else parts & said.parts
+
+    def holds(self, part: str, memory: float) -> bool:
+        """Say whether a printed size of memory is that of a part."""
+        if not self.catalogue.has_part_value(part, "hbm_capacity"):
+            return False
+        return bool(
+            abs(self.catalogue.part_input(part, "hbm_capacity", "").value / memory - 1) <= PRINTED
+        )
+
+    def part(self, name: str) -> str:
+        """Return the part a name means, empty where it is unknown or may be several."""
+        found = self.candidates(name)
+        return found.pop() if len(found) == 1 else ""
+
+    def fault(self, name: str) -> str:
+        """Return why rows of an accelerator are not read: what the name may mean, if it says too
+        little.
+        """
+        core = spelling(name, self.words).core
+        near = {
+            part
+            for other, entries in self.spelt.items()
+            if core and other.startswith(core)
+            for _, part in entries
+        }
+        found = sorted(self.candidates(name) or near)
+        return f"unknown-accelerator: {name!r}" + (f" may be {' or '.join(found)}" if found else "")
+
+
+def accelerators(catalogue: Catalogue) -> Accelerators:
+    """Return the names of the accelerators of a catalogue, read once."""
+    found: Accelerators = catalogue.once("accelerators", lambda: Accelerators(catalogue))
+    return found
+
+
+def part_ids(catalogue: Catalogue, names: Iterable[Any]) -> Array:
+    """Return the part id of every name; empty where it is unknown."""
+    return mapped(map(str, names), accelerators(catalogue).part)
+
+
+def unread_accelerators(catalogue: Catalogue, names: Iterable[Any]) -> Array:
+    """Return why the rows of every name that is unknown are not read."""
+    known = accelerators(catalogue)
+    return mapped(map(str, names), lambda name: "" if known.part(name) else known.fault(name))
+
+
+OWNER = re.compile(r"[\w.-]+/(?=[^\s/]+$)")  # of a model on a hub
+BRACKETS = re.compile(r"[()\[\],]")
+MAKERS = re.compile(r"^(meta|nvidia|openai|mistralai|moonshotai|google|amd)-(?=.)")
+VOCABULARIES = (
+    32_000.0,
+    50_304.0,
+    128_256.0,
+    256_000.0,
+)  # tokens, as published models of one's own have them
+USUAL = VOCABULARIES[1]  # where a row states all of its model but this
+SHAPE = tuple(key for key in KEYS if key not in ("tied", "context"))  # columns of numbers
+
+
+def named_model(catalogue: Catalogue, name: str) -> str:
+    """Return the model a name means, empty where it is unknown: an id, a list of figures, or what
+    the table of names says.
+    """
+    name = name.strip()
+    if name in catalogue.models or is_stated_model(name):
+        return name
+    level = MAKERS.sub("", hyphenated_name(BRACKETS.sub(" ", OWNER.sub("", name))))
+    if level in catalogue.models:
+        return level
+    rows = read_pattern_table(
+        catalogue, "model_names.csv", ("pattern", "model"), re.IGNORECASE
+    )  # an empty model: the name is of none here
+    return next(
+        (
+            row["model"]
+            for row in rows
+            if row["pattern"].search(level) or row["pattern"].search(name)
+        ),
+        "",
+    )
+
+
+def stated_model_dimensions(table: pd.DataFrame) -> list[dict[str, float]]:
+    """Return the figures every row states of its model."""
+    stated = [name for name in SHAPE if name in table]
+    rows = table[stated].to_numpy(float) if stated else np.empty((len(table), 0))
+    return [
+        {name: value for name, value in zip(stated, row, strict=True) if not np.isnan(value)}
+        for row in rows
+    ]
+
+
+def read_model(catalogue: Catalogue, name: str, figures: Mapping[str, float]) -> tuple[str, str]:
+    """Return the model of a row and why it is unknown, one of them empty."""
+    known = named_model(catalogue, name)
+    if not known and vocabulary_alone(figures):
+        figures = {**figures, "vocab": USUAL}
+    missing = missing_figures(figures)
+    if not known and missing:
+        return (
+            "",
+            f"unknown-model: neither the name {name!r} nor its shape is known; missing: "
+            f"{', '.join(missing)}",
+        )
+    try:
+        return load_model(catalogue, known or figures_text(figures)).id, ""
+    except DataError as error:
+        return "", f"unknown-model: {error}"
+
+
+def vocabulary_alone(figures: Mapping[str, float]) -> bool:
+    """Say whether a model's figures lack nothing but its vocabulary, which may then be any of the
+    usual ones.
+    """
+    return missing_figures(figures) == ["vocab"]
+
+
+def read_models(catalogue: Catalogue, table: pd.DataFrame) -> tuple[Array, Array]:
+    """Return the model of every row, and the reason where it is unknown."""
+    names = [str(name) for name in texts(table, "model")]
+    asked = [
+        (name, tuple(figures.items()))
+        for name, figures in zip(names, stated_model_dimensions(table), strict=True)
+    ]
+    both = mapped(asked, lambda one: read_model(catalogue, one[0], dict(one[1]))).reshape(-1, 2)
+    return both[:, 0], both[:, 1]
+
+
+def model_ids(catalogue: Catalogue, table: pd.DataFrame) -> Array:
+    """Return the model of every row; empty where it is unknown."""
+    return read_models(catalogue, table)[0]
+
+
+COLUMNS = {"part": "accelerator", "model": "model"}  # of the aliases: the column of the rows
+
+
+def read_aliases(path: Path, catalogue: Catalogue) -> dict[str, dict[str, str]]:
+    """Return by column of the rows what every name means; one that means nothing known raises
+    `DataError` with its line.
+    """
+    found: dict[str, dict[str, str]] = {column: {} for column in COLUMNS.values()}
+    for line, row in read_csv(path, ("name",), tuple(COLUMNS)):
+        name, where = row["name"].strip(), f"{path}:{line}"
+        given = {key: row[key].strip() for key in COLUMNS if row.get(key, "").strip()}
+        if not name or len(given) != 1:
+            raise DataError(f"{where}: expected a name and either the part or the model it means")
+        ((key, meant),) = given.items()
+        if name in found[COLUMNS[key]]:
+            raise DataError(f"{where}: the name {name!r} is given twice")
+        found[COLUMNS[key]][name] = (
+            part_of(meant, catalogue, where)
+            if key == "part"
+            else model_id_for_alias(meant, catalogue, where)
+        )
+    return found
+
+
+def part_of(meant: str, catalogue: Catalogue, where: str) -> str:
+    """Return the accelerator an alias stands for."""
+    known = accelerators(catalogue)
+    part = known.part(meant)
+    if not part:
+        raise unknown("accelerator", meant, set(known.exact.values()), where)
+    return part
+
+
+def model_id_for_alias(meant: str, catalogue: Catalogue, where: str) -> str:
+    """Return the model an alias stands for: one of the catalogue, or stated figures."""
+    model = named_model(catalogue, meant)
+    if not model:
+        raise unknown("model", meant, catalogue.models, where)
+    with located(where):
+        return load_model(catalogue, model).id
+
+
+def renamed(table: pd.DataFrame, catalogue: Catalogue, path: Path) -> pd.DataFrame:
+    """Return rows with the names of a file of aliases replaced by what they mean."""
+    found = read_aliases(path, catalogue)
+    return table.assign(
+        **{
+            name: table[name].map(lambda text, meant=meant: meant.get(text.strip(), text))
+            for name, meant in found.items()
+            if name in table
+        }
+    )

@@ -1,0 +1,247 @@
+"""Scores of predictions: absolute percentage errors, bias and rank correlation, overall and by
+group.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from tco.core.errors import DataError
+from tco.validation.measured import columns_known, tiers
+from tco.validation.specifications import Specifications
+
+LEAST_CURVE = 4  # points
+OFFLINE = "unstated concurrency: offline, predicted at the batch that memory holds and scored apart"
+GROUPS = (
+    "accelerator",
+    "op",
+    "model",
+    "precision",
+    "dtype",
+    "source_id",
+    "framework",
+    "library",
+    "target",
+)
+
+
+@dataclass(slots=True)
+class Prediction:
+    """What a kind's model says of the rows of a file: one entry a row, in order."""
+
+    target: np.ndarray[Any, Any]  # the measured value, in the unit of `target_name`
+    predicted: np.ndarray[Any, Any]  # the same quantity by the model
+    target_name: np.ndarray[Any, Any]
+    skip: np.ndarray[Any, Any]  # reason, empty where the row is scored
+    command: np.ndarray[Any, Any] | None = None  # the command line that gives the same number again
+    key: np.ndarray[Any, Any] | None = None  # path into its JSON, steps joined by "/"
+    scale: np.ndarray[Any, Any] | None = None  # its value x scale is the prediction
+    low: np.ndarray[Any, Any] | None = (
+        None  # least and most of the predictions over what the row leaves unstated
+    )
+    high: np.ndarray[Any, Any] | None = None
+    unstated: np.ndarray[Any, Any] | None = None  # what that is: names with a space between them
+
+    def __post_init__(self) -> None:
+        """Leave out what is measured as nothing, against which no error can be told."""
+        nothing = (self.skip == "") & (self.target == 0)
+        if nothing.any():
+            self.skip = np.where(
+                nothing, [f"suspect: zero {name}" for name in self.target_name], self.skip
+            )
+            self.target, self.predicted = (
+                np.where(nothing, np.nan, many) for many in (self.target, self.predicted)
+            )
+
+
+class OfEngine(NamedTuple):
+    """Rows of one kernel of an engine: how they are found, the time that physics gives each in
+    seconds, and the sides of its shape.
+    """
+
+    operation: str
+    kernel: str
+    format: str
+    rows: Sequence[int]
+    time: Any
+    sides: Mapping[str, Any]
+
+
+def scores(
+    target: np.ndarray[Any, Any], predicted: np.ndarray[Any, Any]
+) -> dict[str, float | int | None]:
+    """Return the errors of some predictions: |p/t - 1|, and bias as the median of p/t - 1."""
+    count = len(target)
+    if not count:
+        return {
+            "n": 0,
+            "median_ape": None,
+            "mean_ape": None,
+            "p90_ape": None,
+            "bias": None,
+            "spearman": None,
+        }
+    ratio = predicted / target - 1
+    error = np.abs(ratio)
+    return {
+        "n": count,
+        "median_ape": float(np.median(error)),
+        "mean_ape": float(np.mean(error)),
+        "p90_ape": float(np.percentile(error, 90)),
+        "bias": float(np.median(ratio)),
+        "spearman": spearman(target, predicted),
+    }
+
+
+def spearman(a: np.ndarray[Any, Any], b: np.ndarray[Any, Any]) -> float | None:
+    """Return the rank correlation; None where one side does not vary."""
+    ranks = [pd.Series(x).rank().to_numpy() for x in (a, b)]
+    if len(a) < 3 or any(np.ptp(x) == 0 for x in ranks):
+        return None
+    return float(np.corrcoef(*ranks)[0, 1])
+
+
+def curve_scores(table: pd.DataFrame, made: Prediction) -> dict[str, float | int | None]:
+    """Return how well the shape of a curve is met: errors after each curve's own median ratio is
+    taken out, and rank correlation inside it.
+    """
+    curves = columns_known()["curves"]  # what is swept along a curve, and what its points share
+    swept = next((name for name in curves if name in table), "")
+    keys = [name for name in ("source_id", *curves.get(swept, ())) if name in table]
+    found = (
+        table[keys].assign(ratio=made.predicted / made.target, kind=made.target_name)[
+            (made.skip == "") & table[swept].notna()
+        ]
+        if swept
+        else None
+    )
+    errors, ranks = [], []
+    if found is not None:
+        for _, curve in found.groupby([*keys, "kind"], dropna=False):
+            if len(curve) >= LEAST_CURVE:
+                rows = curve.index.to_numpy()
+                errors.append(np.abs(curve.ratio / curve.ratio.median() - 1))
+                ranks.append(spearman(made.target[rows], made.predicted[rows]))
+    known = [rank for rank in ranks if rank is not None]
+    return {
+        "n": len(errors),
+        "p90_ape": float(np.percentile(np.concatenate(errors), 90)) if errors else None,
+        "spearman": float(np.median(known)) if known else None,
+        "spearman_p10": float(np.percentile(known, 10)) if known else None,
+    }
+
+
+def range_scores(made: Prediction) -> dict[str, float | int | None]:
+    """Return how many rows leave something unstated, how many of those were measured inside the
+    range, and the median of high over low.
+    """
+    if made.low is None or made.high is None or made.unstated is None:
+        return {"n": 0, "inside": 0, "median_width": None}
+    rows = (made.skip == "") & (made.unstated != "")
+    low, high, target = (values[rows] for values in (made.low, made.high, made.target))
+    inside = (low <= target) & (target <= high)
+    return {
+        "n": len(target),
+        "inside": int(inside.sum()),
+        "median_width": float(np.median(high / low)) if len(target) else None,
+    }
+
+
+def scorecard(table: pd.DataFrame, made: Prediction) -> dict[str, Any]:
+    """Return the whole score of a file: counts, errors, and errors by every group the file knows."""
+    scored, apart = made.skip == "", made.skip == OFFLINE
+    reasons, counts = np.unique(made.skip[~scored].astype(str), return_counts=True)
+    found: dict[str, Any] = scores(made.target[scored], made.predicted[scored])
+    found["scored"] = found.pop("n")
+    by: dict[str, dict[str, Any]] = {}
+    labels = table.assign(target=made.target_name, tier=tiers(table))
+    for name in (*GROUPS, *(("tier",) if labels.tier.any() else ())):
+        if name in labels:
+            column = labels[name].astype(str).to_numpy()
+            parts = {key: scored & (column == key) for key in sorted(set(column[scored])) if key}
+            by[name] = {
+                key: scores(made.target[rows], made.predicted[rows]) for key, rows in parts.items()
+            }
+    skipped = dict(zip(reasons.tolist(), counts.tolist(), strict=True))
+    beside = {
+        "offline": scores(made.target[apart], made.predicted[apart]),
+        "ranges": range_scores(made),
+    }
+    return {
+        "n": len(table),
+        **found,
+        "skipped": skipped,
+        "curves": curve_scores(table, made),
+        **beside,
+        "by": by,
+    }
+
+
+NUMBERS = ("target", "predicted", "scale", "low", "high")
+Predictor = Callable[[pd.DataFrame, Specifications], Prediction]
+
+
+def predict_by_accelerator(
+    predictor: Predictor, table: pd.DataFrame, chips: Specifications
+) -> Prediction:
+    """Return the predictions of all rows; if the catalogue lacks something of an accelerator, its
+    rows say so, and all lacking it is an error.
+    """
+    try:
+        return predictor(table, chips)
+    except DataError:
+        parts = sorted(set(chips.parts))
+        if len(parts) == 1:
+            raise
+    made = []
+    for part in parts:
+        rows = chips.parts == part
+        made.append((rows, tried(predictor, table[rows].reset_index(drop=True), chips.rows(rows))))
+    faults = [one for _, one in made if isinstance(one, DataError)]
+    if len(faults) == len(made):
+        raise faults[0]
+    return merge_predictions(
+        [
+            (rows, unsupported(one, int(rows.sum())) if isinstance(one, DataError) else one)
+            for rows, one in made
+        ]
+    )
+
+
+def tried(
+    predictor: Predictor, table: pd.DataFrame, chips: Specifications
+) -> Prediction | DataError:
+    """Return the predictions of the rows of one accelerator, or what it lacks."""
+    try:
+        return predictor(table, chips)
+    except DataError as error:
+        return error
+
+
+def unsupported(error: DataError, count: int) -> Prediction:
+    """Return rows that are not predicted, with the reason."""
+    nothing, empty = np.full(count, np.nan), np.full(count, "", dtype=object)
+    return Prediction(
+        nothing, nothing, empty, np.full(count, f"unsupported accelerator: {error}", dtype=object)
+    )
+
+
+def merge_predictions(parts: list[tuple[np.ndarray[Any, Any], Prediction]]) -> Prediction:
+    """Return predictions of parts of the rows as one, every row in its place."""
+    columns: dict[str, np.ndarray[Any, Any]] = {}
+    for name in (field.name for field in fields(Prediction)):
+        for rows, one in parts:
+            values = getattr(one, name)
+            if values is not None:
+                blank = (
+                    np.full(len(rows), np.nan)
+                    if name in NUMBERS
+                    else np.full(len(rows), "", dtype=object)
+                )
+                columns.setdefault(name, blank)[rows] = values
+    return Prediction(**columns)

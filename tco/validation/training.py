@@ -1,0 +1,484 @@
+"""Measured training runs as questions to the engine: each row's model, chips, software and what it
+states of its plan.
+
+Rows of one structure are asked together, as arrays. What a row leaves unstated is searched as the
+program searches it; the answer is that of the quickest plan that fits, and the command line beside
+it gives the same number.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from tco.catalog.catalogue import CONFIGURATION, RUN
+from tco.core.errors import DataError
+from tco.fabric.libraries import family_library
+from tco.fabric.links import Route, links_of_chips
+from tco.models.architecture import load_model
+from tco.performance.chip.gemm import Traits, traits_of
+from tco.performance.chip.roofline import flops_per_token
+from tco.performance.layer.chip_model import Passes, passes_of, trainer
+from tco.performance.software_maturity import TRAINING, unexplained, unexplained_time_paths
+from tco.performance.training.batched_jobs import (
+    FIELDS,
+    Candidates,
+    candidate_step_times,
+    candidates,
+    concatenate_candidates,
+    token_rate,
+)
+from tco.performance.training.job import (
+    Software,
+    TrainingJob,
+    facts_of,
+    setting_or_software_default,
+    training_software,
+)
+from tco.performance.training.plans import TrainingPlan, fixed_axes, space
+from tco.performance.training.result import training_plan_document
+from tco.scenario.network_choice import protocol, switch_of, tiers_of
+from tco.scenario.resolve import Inputs, plain_inputs
+from tco.validation.measured import numeric_column, refused, texts
+from tco.validation.naming import read_models, unread_accelerators
+from tco.validation.row_dates import row_dates
+from tco.validation.score import Prediction
+from tco.validation.specifications import (
+    CHIP,
+    FAMILY,
+    RowValues,
+    Specifications,
+    command_line,
+    plan_axes_text,
+)
+from tco.validation.training_rows import Reader, training_targets, usable_domain
+
+Array = np.ndarray[Any, Any]
+WORKLOAD = "training"  # the workload of all commands
+SIZES = {"workload.optimizer_size": 12.0, "workload.accumulator_size": 4.0}
+AXES = (
+    "tp",
+    "pp",
+    "dp",
+    "ep",
+    "cp",
+    "micro_batch",
+    "schedule",
+    "interleave",
+    "zero",
+    "hybrid_sharding",
+    "recompute",
+    "sequence_parallel",
+)
+CHIPS = "chips"  # owner of what the time of rows on their chips has beyond what is known
+MORE_AXES = ("tp_overlap", "optimizer_offload", "order")
+UNTRAINED = "unsupported accelerator"  # of a family without parameters of training
+
+
+class TrainingRow(NamedTuple):
+    """What a row asks."""
+
+    row: int
+    model: str
+    part: str
+    family: str
+    software: Software
+    passes: Passes
+    traits: Traits
+    chips: int
+    sequence: int
+    domain: int
+    texts: dict[str, str]
+    gradient_size: float  # bytes
+    evaluated: float
+    full_attention: bool
+    unstated: str  # what of its plan the row leaves open
+
+    @property
+    def structure(self) -> tuple[Any, ...]:
+        """What rows that are asked together share."""
+        return self.model, self.family, self.software, self.passes, self.traits
+
+
+class TrainingQuery(NamedTuple):
+    """A row with one batch, and the plans it leaves open."""
+
+    asked: TrainingRow
+    batch: int
+    plans: list[Candidates]
+
+
+def training_skip_reasons(
+    table: pd.DataFrame, chips: Specifications, unknown: Array, target: Array
+) -> Array:
+    """Return why rows are not asked; empty where they are."""
+    accelerators = numeric_column(table, "n_accelerators")
+    return refused(
+        table,
+        (unknown != "", unknown),
+        (chips.parts == "", unread_accelerators(chips.catalogue, texts(table, "accelerator"))),
+        (
+            [
+                bool(family)
+                and (family, "gradient_efficiency") not in chips.catalogue.calibration_rows
+                for family in chips.families
+            ],
+            UNTRAINED,
+        ),
+        (np.isnan(target), "unstated result"),
+        (row_dates(chips.catalogue, table) == "", "unstated date"),
+        (~(accelerators > 0), "unstated accelerators"),
+    )
+
+
+def questions(
+    table: pd.DataFrame, chips: Specifications, models: Array, skip: Array
+) -> list[TrainingQuery]:
+    """Return what every row asks; `skip` takes the reason of those that leave no plan."""
+    reader = Reader(table, chips.catalogue)
+    found: list[TrainingQuery] = []
+    for row in np.flatnonzero(skip == "").tolist():
+        try:
+            asked, fixed, batches = question_of(reader, chips, models[row], row)
+        except DataError as error:
+            skip[row] = f"unsupported: {error}"
+            continue
+        before = len(found)
+        for batch in batches:
+            job = TrainingJob(
+                load_model(chips.catalogue, asked.model),
+                asked.software,
+                chips.values,
+                asked.chips,
+                batch,
+                asked.sequence,
+            )
+            if blocks := space(job, asked.domain, fixed_axes(fixed)):
+                found.append(TrainingQuery(asked, batch, candidates(blocks)))
+        if len(found) == before:
+            skip[row] = no_plan(fixed, asked.chips, max(batches))
+    return found
+
+
+def question_of(
+    reader: Reader, chips: Specifications, name: str, row: int
+) -> tuple[TrainingRow, dict[str, str], tuple[int, ...]]:
+    """Return what a row asks, the axes of its plan that it fixes, and the batches it leaves open."""
+    part, family = str(chips.parts[row]), str(chips.families[row])
+    said, model = reader.texts(row), load_model(chips.catalogue, name)
+    facts = facts_of(model, said["workload.precision"])
+    software = training_software(chips.catalogue, said, family, part, facts)
+    passes = passes_of(
+        chips.values,
+        part,
+        said["workload.precision"],
+        said.get("workload.backward_precision", said["workload.precision"]),
+    )
+    devices, sequence = (
+        int(reader.count("n_accelerators", row) or 0),
+        reader.count("seq_len", row) or reader.sequence,
+    )
+    domain = usable_domain(
+        reader.domain(row, devices, int(chips.values.structure(f"parts.{part}.scale_up_domain"))),
+        devices,
+    )
+    fixed = reader.fixed(
+        row, reader.cores(row, chips.values.structure(f"parts.{part}.cores")), devices
+    )
+    asked = TrainingRow(
+        *(
+            row,
+            name,
+            part,
+            family,
+            software,
+            passes,
+            traits_of(chips.catalogue, part),
+            devices,
+            sequence,
+            domain,
+            said,
+        ),
+        gradient_size=float(
+            setting_or_software_default(
+                chips.catalogue, "workload.gradient_size", said, family, facts
+            )
+        ),
+        evaluated=reader.evaluated(row, name),
+        full_attention=reader.full_attention(row),
+        unstated=" ".join(reader.unstated(row, fixed)),
+    )
+    return asked, fixed, reader.batches(row, fixed, devices, sequence, software.whole_batches)
+
+
+def no_plan(fixed: Mapping[str, str], devices: int, batch: int) -> str:
+    """Return why a row leaves no plan."""
+    groups = math.prod(int(fixed[name]) for name in ("tp", "pp", "cp") if fixed[name].isdigit())
+    if devices % groups:
+        return "unsupported: groups do not divide the accelerators"
+    return (
+        "unsupported: fewer sequences than ranks"
+        if batch < devices // groups
+        else "unsupported: no plan that the row allows"
+    )
+
+
+class Answers(NamedTuple):
+    """The quickest plan that fits of every row: its time for a sequence, and which plan it is where
+    one set of parameters was asked for.
+    """
+
+    seconds: Array  # (..., rows)
+    batch: Array
+    slowest: Array  # time for a sequence of the slowest plan that fits
+    plan: list[TrainingPlan | None]
+    need: Array  # bytes of the leanest plan, where none fits
+
+
+def fastest_plan_per_row(found: list[TrainingQuery], chips: Specifications, count: int) -> Answers:
+    """Return the quickest plan that fits of every row."""
+    shape = (*chips.sets, count)
+    made = Answers(
+        np.full(shape, np.inf),
+        np.zeros(shape),
+        np.zeros(shape),
+        [None] * count,
+        np.full(count, np.inf),
+    )
+    groups: dict[tuple[Any, ...], list[tuple[TrainingQuery, Candidates]]] = {}
+    for question in found:
+        for plans in question.plans:
+            groups.setdefault((*question.asked.structure, plans.schedule), []).append(
+                (question, plans)
+            )
+    inputs = plain_inputs(chips.catalogue, {})
+    for members in groups.values():
+        ask(members, chips, inputs, made)
+    return made
+
+
+def ask(
+    members: list[tuple[TrainingQuery, Candidates]],
+    chips: Specifications,
+    inputs: Inputs,
+    made: Answers,
+) -> None:
+    """Ask rows of one structure and schedule, and keep the best plan of each."""
+    asked, plans = members[0][0].asked, concatenate_candidates([one for _, one in members])
+    lengths = [len(one.plans) for _, one in members]
+
+    def column_of(values: list[Any]) -> Array:
+        return np.repeat(np.array(values, dtype=float), lengths)
+
+    rows = np.repeat([question.asked.row for question, _ in members], lengths)
+    batch = column_of([question.batch for question, _ in members])
+    switch = switch_of(inputs)
+    tiers = [
+        tiers_of(inputs, chips.values, switch, "leaf", question.asked.domain, question.asked.chips)
+        for question, _ in members
+    ]
+    given = {
+        **SIZES,
+        "workload.gradient_size": column_of(
+            [question.asked.gradient_size for question, _ in members]
+        ),
+        "workload.global_batch": batch,
+        "workload.sequence_length": column_of([question.asked.sequence for question, _ in members]),
+        "workload.evaluation_share": 0.0,
+        "cluster.oversubscription": chips.values["cluster.oversubscription"],
+        f"parts.{CHIP}.scale_up_domain": np.repeat(
+            [question.asked.domain for question, _ in members], lengths
+        ),
+    }
+    known = chips.rows(rows)
+    values = RowValues(
+        known,
+        given,
+        {CHIPS: known.parts}
+        | {
+            f"{level}-{CHIP}": np.char.add(f"{level}-", known.parts.astype(str))
+            for level in (CONFIGURATION, RUN)
+        },
+    )
+    route = Route("leaf", np.repeat(tiers, lengths), protocol("rdma"))  # type: ignore[arg-type]
+    links = links_of_chips(
+        values,
+        CHIP,
+        FAMILY,
+        route,
+        family_library(chips.catalogue, asked.family),
+        signalled=asked.traits.fed,
+    )
+    beyond = unexplained(
+        values,
+        unexplained_time_paths(chips.catalogue, TRAINING, FAMILY, CHIPS, "", asked.model, CHIP),
+    )
+    machine = trainer(
+        CHIP, FAMILY, values, asked.passes, links, asked.traits, asked.software.programs, beyond
+    )
+    job = TrainingJob(
+        load_model(chips.catalogue, asked.model),
+        asked.software,
+        values,
+        column_of([question.asked.chips for question, _ in members]),
+    )
+    result = candidate_step_times(job, machine, plans)
+    each = np.where(result.fits, result.times, np.inf) / batch
+    best, choice = each.min(axis=0), each.argmin(axis=0)
+    worst = np.where(np.isfinite(each), each, 0.0).max(axis=0)
+    need = result.held.min(axis=tuple(range(result.held.ndim - 1)))
+    for row in np.unique(rows):
+        own = np.flatnonzero(rows == row)
+        at = best[..., own].argmin(axis=-1)
+        seconds = best[..., own].min(axis=-1)
+        made.need[row] = min(made.need[row], need[own].min())
+        made.slowest[..., row] = np.maximum(made.slowest[..., row], worst[..., own].max(axis=-1))
+        better = seconds < made.seconds[..., row]
+        if not np.any(better):
+            continue
+        made.batch[..., row] = np.where(better, batch[own[at]], made.batch[..., row])
+        made.seconds[..., row] = np.where(better, seconds, made.seconds[..., row])
+        if not chips.sets:
+            where = int(own[at])
+            level, zero, hybrid = result.choices[int(choice[where])]
+            made.plan[row] = TrainingPlan(
+                **dict(zip(FIELDS, plans.plans[where].tolist(), strict=True)),
+                schedule=plans.schedule,
+                recompute=level,
+                zero=zero,
+                hybrid=hybrid,
+            )
+
+
+def predict_training_runs(table: pd.DataFrame, chips: Specifications) -> Prediction:
+    """Predict every row of a file of training runs."""
+    target, names = training_targets(table)
+
+    def read() -> tuple[list[TrainingQuery], Array, Array]:
+        models, unknown = read_models(chips.catalogue, table)
+        skip = training_skip_reasons(table, chips, unknown, target)
+        return questions(table, chips, models, skip), models, skip
+
+    asked, _, skip = chips.once("training", read)
+    skip = skip.copy()
+    made = fastest_plan_per_row(asked, chips, len(table))
+    known = {question.asked.row: question.asked for question in asked}
+    fits = np.isfinite(made.seconds).reshape(-1, len(table)).all(axis=0)
+    for row in np.flatnonzero((skip == "") & ~fits):
+        skip[row] = (
+            f"unsupported: no plan fits, the leanest needs {made.need[row] / 1e9:.0f} GB a chip"
+        )
+    predicted = np.full((*chips.sets, len(table)), np.nan)
+    command, key, unstated = (np.full(len(table), "", dtype=object) for _ in range(3))
+    scale, slowest = np.ones(len(table)), np.full(predicted.shape, np.nan)
+    for row in np.flatnonzero(skip == ""):
+        one = known[row]
+        batch, timed_step = made.batch[..., row], names[row] == "step_time_s"
+        if not timed_step:
+            scale[row] = (
+                published_work_per_token(one, chips, names[row], made.plan[row]) / one.chips
+            )
+        for answer, seconds in (
+            (predicted, made.seconds),
+            (slowest, made.slowest if one.unstated else made.seconds),
+        ):
+            step = seconds[..., row] * batch
+            answer[..., row] = (
+                step
+                if timed_step
+                else token_rate(batch, one.sequence, step, one.evaluated) * scale[row]
+            )
+        if not chips.sets:
+            key[row] = "metrics/step_s" if timed_step else "metrics/train_tokens_per_s"
+            command[row] = command_of(one, int(batch), made.plan[row], chips)
+            unstated[row] = one.unstated
+    low, high = np.fmin(predicted, slowest), np.fmax(predicted, slowest)
+    return Prediction(target, predicted, names, skip, command, key, scale, low, high, unstated)
+
+
+def published_work_per_token(
+    asked: TrainingRow, chips: Specifications, name: str, plan: TrainingPlan | None
+) -> float:
+    """Return what a publisher counts for a token: one, or work as its own convention has it."""
+    if name == "tokens_s_per_accelerator":
+        return 1.0
+    flops = float(
+        flops_per_token(
+            load_model(chips.catalogue, asked.model),
+            asked.sequence * (2.0 if asked.full_attention else 1.0),
+        )
+    )
+    again = (
+        4 / 3
+        if name == "hw_tflops_per_accelerator" and plan is not None and plan.recompute == "full"
+        else 1.0
+    )
+    return flops * again / 1e12
+
+
+def asked_again(asked: TrainingRow, batch: int, chips: Specifications) -> dict[str, Any]:
+    """Return the inputs that ask for a row's job again, whatever its plan."""
+    settings: dict[str, Any] = {
+        "workload": WORKLOAD,
+        "workload.model": asked.model,
+        "cluster.chips": asked.chips,
+    }
+    settings |= {
+        "workload.global_batch": batch,
+        "workload.sequence_length": asked.sequence,
+        **asked.texts,
+    }
+    settings["workload.gradient_size"] = (asked.gradient_size, "byte")
+    if asked.evaluated:
+        settings["workload.evaluation_share"] = asked.evaluated
+    if asked.domain != int(chips.values.structure(f"parts.{asked.part}.scale_up_domain")):
+        settings[f"parts.{asked.part}.scale_up_domain"] = asked.domain
+    return settings
+
+
+def command_of(
+    asked: TrainingRow, batch: int, plan: TrainingPlan | None, chips: Specifications
+) -> str:
+    """Return the command line that gives a row's answer again."""
+    assert plan is not None
+    said = training_plan_document(plan, load_model(chips.catalogue, asked.model), batch)
+    axes = {name: said[name] for name in (*AXES, *MORE_AXES)}
+    words = {
+        name: ("yes" if value else "no") if isinstance(value, bool) else value
+        for name, value in axes.items()
+    }
+    return command_line(
+        ["perf", asked.part], {"plan": plan_axes_text(words)}, asked_again(asked, batch, chips)
+    )
+
+
+class Configured(NamedTuple):
+    """A measured run as it was configured: its job, and the time of a step as predicted."""
+
+    row: int
+    asked: TrainingRow
+    batch: int
+    step: float  # seconds
+
+
+def as_configured(table: pd.DataFrame, chips: Specifications) -> list[Configured]:
+    """Return the runs of a file on the quickest plan that each row's words leave."""
+    models, unknown = read_models(chips.catalogue, table)
+    skip = training_skip_reasons(table, chips, unknown, training_targets(table)[0])
+    open_plans = questions(table, chips, models, skip)
+    quickest = fastest_plan_per_row(open_plans, chips, len(table))
+    jobs = {question.asked.row: question.asked for question in open_plans}
+    fitting = [row for row in jobs if skip[row] == "" and np.isfinite(quickest.seconds[row])]
+    return [
+        Configured(
+            row,
+            jobs[row],
+            int(quickest.batch[row]),
+            float(quickest.seconds[row] * quickest.batch[row]),
+        )
+        for row in fitting
+    ]

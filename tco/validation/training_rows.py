@@ -1,0 +1,266 @@
+"""Reading training rows: what each states of its job, its software and its plan, in the names the
+program itself uses.
+
+What a row states fixes axes of the plan and inputs; what it leaves unstated stays free, as in any
+question to the program. Words are read as publishers write them: `selective + sequence parallel`,
+`FULL_SHARD`, `ZeRO-1`, `amp_fp8`. One rule for all rows.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from tco.catalog import Catalogue
+from tco.performance.training.job import engine_words
+from tco.validation.measured import columns_known, first_stated, numeric_column, texts
+from tco.validation.naming import read_pattern_table
+from tco.validation.row_dates import row_dates
+from tco.validation.wording import interpret_note, precisions
+
+Array = np.ndarray[Any, Any]
+SEQUENCE = 4096  # tokens, where unstated
+STEP_TOKENS = 4.0e6  # of a step, where the batch is unstated
+SIZES = (
+    1,
+    2,
+    4,
+    8,
+    16,
+)  # sequences a rank takes at once, tried where neither batch nor micro-batch are stated
+OPEN = {
+    "zero": "sharding",
+    "micro_batch": "micro_batch_seqs",
+    "recompute": "activation_recompute",
+}  # axis of a plan -> the column that states it
+# tensor groups tried where a row says nothing of its groups and its batch is too small for as many
+# ranks as chips
+WIDEST = 16
+
+
+def training_targets(table: pd.DataFrame) -> tuple[Array, Array]:
+    """Return the measured value of every row and what it is: time of a step, else tokens per second
+    and chip, else TFLOP/s.
+
+    Where the batch is unstated a step says nothing: its rate is held against the measured one.
+    """
+    every = columns_known()["kinds"]["training"]["targets"]
+    (rate, of), (any_, name) = first_stated(table, *every[1:]), first_stated(table, *every)
+    batchless = np.isnan(numeric_column(table, "global_batch_seqs")) & ~np.isnan(rate)
+    return np.where(batchless, rate, any_), np.where(batchless, of, name)
+
+
+def linear_layer_formats(catalogue: Catalogue, precision: str) -> tuple[str, str]:
+    """Return the number formats of the linear layers forward and backward: as `int8/bf16` names
+    them, else one for both.
+    """
+    named = precisions(catalogue, precision) or ("bf16",)
+    return named[0], named[min(1, len(named) - 1)]
+
+
+def usable_domain(domain: int, chips: int) -> int:
+    """Return the chips of a scale-up domain a job uses: all that divide it, else the largest power
+    of two.
+    """
+    if domain % chips == 0 or chips % domain == 0:
+        return domain
+    return chips if chips < domain else 1 << (domain.bit_length() - 1)
+
+
+class Reader:
+    """What the words of a file say, row by row."""
+
+    def __init__(self, table: pd.DataFrame, catalogue: Catalogue) -> None:
+        self.table, self.catalogue = table, catalogue
+        names = (
+            "source_id",
+            "source_title",
+            "date",
+            "system",
+            "model",
+            "precision",
+            "sharding",
+            "activation_recompute",
+            "notes",
+            "framework",
+        )
+        self.sequence = SEQUENCE
+        self.cells = {
+            name: texts(table, name).astype(str)
+            for name in (*names, "sequence_parallel", "attention", "attention_kernel", "schedule")
+        }
+        counts = (
+            "tp",
+            "pp",
+            "vp",
+            "cp",
+            "ep",
+            "dp",
+            "global_batch_seqs",
+            "micro_batch_seqs",
+            "seq_len",
+            "n_accelerators",
+        )
+        self.numbers = {name: numeric_column(table, name) for name in counts}
+        printed = ~np.isnan(self.numbers["vp"])
+        self.prints = set(
+            self.cells["source_id"][printed]
+        )  # publications that print the interleave of their plans
+        self.engines = engine_words(catalogue)
+        self.dates = row_dates(catalogue, table)
+        columns = ("benchmark", "model", "evaluated", "every", "source", "note")
+        self.evaluations = read_pattern_table(catalogue, "training/evaluations.csv", columns)
+
+    def count(self, name: str, row: int) -> int | None:
+        """Return a whole number a row states."""
+        value = self.numbers[name][row]
+        return None if np.isnan(value) else int(value)
+
+    def means(self, subject: str, column: str, row: int) -> str:
+        """Return what a cell means of a subject; empty where it says nothing of it."""
+        return interpret_note(self.catalogue, subject, self.cells[column][row])
+
+    def engine(self, row: int) -> str:
+        """Return the training engine that the words of a row name."""
+        for cell in ("framework", "source_title", "sharding", "notes"):
+            text = self.cells[cell][row].lower()
+            if found := next((engine for word_of, engine in self.engines if word_of in text), ""):
+                return found
+        return ""
+
+    def texts(self, row: int) -> dict[str, str]:
+        """Return the inputs of a row that are texts."""
+        forward, backward = linear_layer_formats(self.catalogue, self.cells["precision"][row])
+        found = {"workload.precision": forward}
+        if backward != forward:
+            found["workload.backward_precision"] = backward
+        found["workload.software"] = str(self.dates[row])
+        if engine := self.engine(row):
+            found["workload.engine"] = engine
+        kernel = "attention_kernel" if self.cells["attention_kernel"][row] else "attention"
+        for path, subject, cell in (
+            ("attention", "attention kernel", kernel),
+            ("trained", "trained", "model"),
+            ("loss", "loss", "notes"),
+        ):
+            if said := self.means(subject, cell, row):
+                found[f"workload.{path}"] = said
+        return found
+
+    def cores(self, row: int, cores: float) -> int:
+        """Return the cores of a chip where the row's groups count cores, else one."""
+        return (
+            int(cores)
+            if re.search(r"count (neuron)?cores", self.cells["notes"][row].lower())
+            else 1
+        )
+
+    def domain(self, row: int, chips: int, domain: int) -> int:
+        """Return the chips of a scale-up domain: those of a slice where the system is several of
+        them.
+        """
+        whole = re.search(r"^(\d+)x\s+v\d", self.cells["system"][row])
+        return max(chips // int(whole[1]), 1) if whole else domain
+
+    def fixed(self, row: int, cores: int, devices: int) -> dict[str, str]:
+        """Return the axes of its plan that a row states, groups in chips where publishers count
+        cores.
+        """
+        stated = {name: self.count(name, row) for name in ("tp", "pp", "cp", "ep")}
+        silent = not any(stated[name] for name in ("tp", "pp", "cp"))
+        groups = {name: stated[name] or 1 for name in stated}
+        if cores > 1 and groups["tp"] % cores == 0:
+            groups["tp"] //= cores
+        found = {name: str(value) for name, value in groups.items()}
+        whole = re.search(r"^(\d+)x\s", self.cells["system"][row])
+        level, _, hybrid = self.means("sharding", "sharding", row).partition(" ")
+        batch = self.count("global_batch_seqs", row)
+        if (
+            silent and batch and batch < devices
+        ):  # fewer sequences than ranks: something else divides the model
+            found["tp"] = "|".join(str(2**n) for n in range(WIDEST.bit_length()))
+        if level:
+            found["zero"] = level
+        if hybrid or (level == "3" and whole and int(whole[1]) > 1):
+            found["hybrid_sharding"] = "yes"
+        found["optimizer_offload"] = self.means("offload", "sharding", row) or "no"
+        found |= self.schedule(row, groups["pp"])
+        if (size := self.count("micro_batch_seqs", row)) is not None:
+            found["micro_batch"] = str(size)
+        if again := self.means("recomputation", "activation_recompute", row):
+            found["recompute"] = again
+        if split := self.means("answer", "sequence_parallel", row) or self.means(
+            "sequence parallel", "activation_recompute", row
+        ):
+            found["sequence_parallel"] = split
+        return found
+
+    def unstated(self, row: int, fixed: Mapping[str, str]) -> list[str]:
+        """Return the columns of a row's plan that are blank and leave a choice."""
+        stated = {column: axis in fixed for axis, column in OPEN.items()}
+        stated["tp"] = "|" not in fixed["tp"]
+        stated["sequence_parallel"] = "sequence_parallel" in fixed or fixed["tp"] == "1"
+        stated["vp"] = "|" not in fixed["schedule"]
+        stated["global_batch_seqs"] = self.count("global_batch_seqs", row) is not None
+        return [column for column, known in stated.items() if not known]
+
+    def schedule(self, row: int, stages: int) -> dict[str, str]:
+        """Return the schedule and the interleave of a row: one part a stage where its publication
+        prints others and this row none.
+        """
+        interleave = self.count("vp", row)
+        if interleave is None and stages > 1 and self.cells["source_id"][row] in self.prints:
+            interleave = 1
+        if interleave is not None and stages > 1:
+            return {
+                "interleave": str(interleave),
+                "schedule": "interleaved" if interleave > 1 else "1f1b",
+            }
+        printed = re.search(r"pipeline schedule ([\w-]+)", self.cells["notes"][row])
+        dual = "dualpipe" if re.search(r"dual.?pipe", self.cells["notes"][row].lower()) else ""
+        said = interpret_note(
+            self.catalogue,
+            "schedule",
+            self.cells["schedule"][row] or (printed[1] if printed else dual),
+        )
+        return {"schedule": said or ("1f1b|interleaved" if stages > 1 else "1f1b")}
+
+    def batches(
+        self, row: int, fixed: Mapping[str, str], devices: int, sequence: int, whole_batches: bool
+    ) -> tuple[int, ...]:
+        """Return the sequences a step may have: those stated, else about what steps take."""
+        groups = math.prod(int(fixed[name]) for name in ("tp", "pp", "cp") if fixed[name].isdigit())
+        ranks = max(devices // groups, 1)
+        stated, size = self.count("global_batch_seqs", row), self.count("micro_batch_seqs", row)
+        if stated is not None:
+            return (stated,)
+        sizes = SIZES if size is None else (size,)
+        if whole_batches:
+            return tuple(ranks * one for one in sizes)
+        most = ranks * max(sizes)
+        return (max(round(STEP_TOKENS / sequence / most), 1) * most,)
+
+    def evaluated(self, row: int, model: str) -> float:
+        """Return the sequences evaluated for each one trained where the row's rate counts the time
+        of that.
+        """
+        if "eval included" not in self.cells["notes"][row].lower():
+            return 0.0
+        title = f"{self.cells['source_title'][row]} {self.cells['source_id'][row]}".lower()
+        found = (
+            one for one in self.evaluations if one["benchmark"] in title and one["model"] == model
+        )
+        return next((float(one["evaluated"]) / float(one["every"]) for one in found), 0.0)
+
+    def full_attention(self, row: int) -> bool:
+        """Say whether the publisher's FLOPs count attention without its causal half."""
+        return bool(
+            re.search(
+                r"not causally halved|without the causal half", self.cells["notes"][row].lower()
+            )
+        )

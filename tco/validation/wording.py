@@ -1,0 +1,60 @@
+"""What words in the columns of measured rows mean: recomputation, sharding, precision, attention
+kernel, schedule, yes and no.
+
+The words are data (`wording.csv`), patterns against a text in small letters whose hyphens and
+underscores are spaces. What a text says nothing known of stays unstated; it is never taken as the
+usual choice.
+"""
+
+from __future__ import annotations
+
+import re
+
+from tco.catalog import Catalogue
+from tco.validation.naming import read_pattern_table
+
+COLUMNS = ("subject", "pattern", "means")
+ASIDE = re.compile(r"\(.*?\)")
+
+
+def level_text(text: str) -> str:
+    """Return a text in small letters with single spaces for hyphens and underscores."""
+    return re.sub(r"[\s_\-]+", " ", text.lower()).strip(" ,;.") or text.strip()
+
+
+def wording_patterns(catalogue: Catalogue, subject: str) -> list[tuple[re.Pattern[str], str]]:
+    """Return the patterns of a subject in order, each with what it means."""
+    return [
+        (row["pattern"], row["means"])
+        for row in read_pattern_table(catalogue, "wording.csv", COLUMNS)
+        if row["subject"] == subject
+    ]
+
+
+def interpret_note(catalogue: Catalogue, subject: str, text: str) -> str:
+    """Return what the first pattern that a text holds means; empty where it holds none."""
+    level = level_text(text)
+    return next(
+        (means for pattern, means in wording_patterns(catalogue, subject) if pattern.search(level)),
+        "",
+    )
+
+
+def precisions(catalogue: Catalogue, text: str) -> tuple[str, ...]:
+    """Return the number formats a text names, in its order; what stands in brackets counts only
+    where nothing else is said.
+    """
+
+    def read() -> tuple[str, ...]:
+        level = level_text(ASIDE.sub(" ", text)) or level_text(text)
+        found: list[tuple[int, str]] = []
+        taken: set[int] = set()
+        for pattern, means in wording_patterns(catalogue, "precision"):
+            for match in pattern.finditer(level):
+                if not taken.intersection(range(*match.span())):
+                    taken.update(range(*match.span()))
+                    found.append((match.start(), means))
+        return tuple(dict.fromkeys(means for _, means in sorted(found)))
+
+    formats: tuple[str, ...] = catalogue.once(("precisions", text), read)
+    return formats

@@ -1,0 +1,493 @@
+"""The curve of a comparison: its costs against a search at each speed, its chances against the
+study of draws, its verdict against known costs.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+import tco
+from tco.comparison.evidence_value import evidence_of
+from tco.comparison.regimes import Costs, regimes_of
+from tco.sampling.drivers import rank_share
+from tests.catalogue import CATALOGUE
+from tests.cli import document
+from tests.cli import tco as command
+
+GB200, TRN3, MI450X = "gb200-nvl72", "trn3-nl72x2", "mi450x-ualoe72"
+HEADLINE = ("trn3-nl32x2", TRN3, GB200, MI450X)
+COST, RATIO, SPEED = (
+    "usd_per_million_output_tokens",
+    "perf_per_tco_vs_baseline",
+    "workload.interactivity",
+)
+SPEEDS = (20, 30, 50, 75, 100)
+DRAWS = 512  # of a comparison
+TRAINED = ("llama-3.1-405b-training-gb200-nvl72", "llama-3.1-405b-training-trn3-nl72x2")
+EMPTY = {}  # standard errors of draws that are the same
+
+
+@cache
+def found(*arguments):
+    """Return the document of a comparison, and the points of its curve by scenario and speed."""
+    said = document("compare", *arguments)
+    return said, {(one["scenario"], one["tokens_per_s_per_user"]): one for one in said["curve"]}
+
+
+# ---------------------------------------------------------------- points
+@pytest.mark.parametrize("settings", [(), ("--set", "workload.as_deployed=0")])
+def test_each_speed_costs_what_a_search_for_it_finds(settings):
+    _, curve = found(*settings)
+    asked = {"workload.as_deployed": "0"} if settings else {}
+    assert sorted(curve) == sorted((name, speed) for name in HEADLINE for speed in SPEEDS)
+    for (name, speed), one in curve.items():
+        alone = tco.evaluate(name, asked | {SPEED: f"{speed} token/s"}).metrics[COST]
+        if alone is None:
+            assert one[COST] is None
+            assert one["note"] == f"no plan that fits memory gives a user {speed} tokens/s"
+        else:
+            assert one[COST] == pytest.approx(alone, rel=1e-3), (name, speed)
+
+
+def test_at_its_own_speed_the_curve_is_the_answer():
+    said, curve = found()
+    for row in said["rows"]:
+        own = curve[row["scenario"], 50]
+        assert (own[COST], own[RATIO]) == (row["metrics"][COST], row["metrics"][RATIO])
+        assert own["meets"] == row["share_of_draws_that_meet_the_target"]
+        if row["scenario"] != GB200:
+            assert (
+                own["probability_better_than_baseline"] == row["probability_better_than_baseline"]
+            )
+            assert {at: own["range"][at] for at in ("p10", "p50", "p90")} == {
+                at: row["range"][RATIO][at] for at in ("p10", "p50", "p90")
+            }
+
+
+def test_a_higher_speed_is_never_cheaper_and_met_no_more_often():
+    _, curve = found()
+    for name in HEADLINE:
+        points = [curve[name, speed] for speed in SPEEDS]
+        costs = [np.inf if one[COST] is None else one[COST] for one in points]
+        assert costs == sorted(costs)
+        shares = [one["meets"] for one in points]
+        assert shares == sorted(shares, reverse=True)
+
+
+def test_what_misses_the_speed_is_no_win():
+    for (name, _), one in found()[1].items():
+        if name == GB200:
+            assert one["probability_better_than_baseline"] is None
+            continue
+        assert one["probability_better_than_baseline"] <= one["meets"]
+        assert one["ties"] <= 1 - one["meets"]
+        assert {"public", "best"} == one["by_software"].keys()
+        assert 0 <= one["software_share_of_range"] < 1
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("speed", [30, 100])
+def test_chances_at_a_speed_are_those_of_the_study_asked_for_it(speed):
+    """On the same draws; a plan among those that are looked at for one speed alone may be missing,
+    or there be more.
+    """
+    for name in (TRN3, MI450X):
+        one = found()[1][name, speed]
+        study = tco.uncertainty(
+            name, GB200, samples=DRAWS, seed=0, set={SPEED: f"{speed} token/s"}
+        ).sample
+        many = study.metrics[RATIO]
+        assert one["meets"] == pytest.approx(study.meets.mean(), abs=2 / DRAWS)
+        assert one["probability_better_than_baseline"] == pytest.approx(
+            np.mean(many > 1), abs=3 / DRAWS
+        )
+        if one["range"]["p50"] is not None and one["range"]["p50"] > 0:
+            assert one["range"]["p50"] == pytest.approx(
+                np.quantile(many[~np.isnan(many)], 0.5), rel=0.02
+            )
+
+
+@pytest.mark.parametrize("end", ["public", "best"])
+def test_the_ends_of_software_are_what_setting_it_gives(end):
+    rows = {
+        row["scenario"]: row["metrics"]
+        for row in document(
+            "compare", TRN3, GB200, "--no-range", "--set", f"workload.software={end}"
+        )["rows"]
+    }
+    assert found()[1][TRN3, 50]["by_software"][end][RATIO] == pytest.approx(
+        rows[TRN3][RATIO], rel=1e-3
+    )
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("name", [TRN3, MI450X])
+def test_no_strong_input_leaves_the_printed_range(name):
+    """Each of the strongest at its P5 and P95, chosen anew, lies between the P5 and P95 that are
+    printed, a tenth of them apart for sampling.
+    """
+    range_ = found()[1][name, 50]["range"]
+    span = range_["p95"] - range_["p5"]
+    inputs = document("sensitivity", name, "--metric", RATIO)["inputs"][:6]
+    rows = [
+        document(
+            "compare",
+            name,
+            GB200,
+            "--no-range",
+            "--set",
+            f"{one['path']}={one[end]!r} {one['unit']}".strip(),
+        )["rows"]
+        for one in inputs
+        for end in ("low", "high")
+    ]
+    ratios = [
+        {row["scenario"]: row["metrics"][RATIO] or 0.0 for row in some}[name] for some in rows
+    ]
+    outside = [
+        ratio
+        for ratio in ratios
+        if not range_["p5"] - 0.1 * span <= ratio <= range_["p95"] + 0.1 * span
+    ]
+    assert len(outside) <= 1
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("name", [TRN3, MI450X])
+def test_a_comparison_and_other_draws_agree_within_their_errors(name):
+    one = found()[1][name, 50]
+    other = document("uncertainty", name, "--baseline", GB200, "--samples", "4000", "--seed", "5")
+    errors = np.hypot(
+        one["probability_error"], other["monte_carlo_error"]["probability_better_than_baseline"]
+    )
+    assert one["probability_better_than_baseline"] == pytest.approx(
+        other["probability_better_than_baseline"], abs=3 * errors
+    )
+
+
+# ---------------------------------------------------------------- speeds that are asked for
+def test_speeds_can_be_chosen_and_one_beyond_all_plans_has_a_reason():
+    _, curve = found(GB200, TRN3, "--speeds", "60,25,100000", "--no-range")
+    assert sorted({speed for _, speed in curve}) == [25, 60, 100000]
+    assert curve[TRN3, 100000][COST] is None
+    assert "100000 tokens/s" in curve[TRN3, 100000]["note"]
+
+
+@pytest.mark.parametrize(
+    "text", ["banana", "0", "-5", "20,,x", "nan", "inf", ",".join(map(str, range(1, 101)))]
+)
+def test_what_is_no_list_of_speeds_is_refused(text):
+    done = command("compare", "--speeds", text)
+    assert done.exit_code == 2
+    assert "--speeds" in done.stderr
+    assert len(done.stderr) < 200
+
+
+@pytest.mark.thorough
+def test_training_has_no_speed_and_is_rated_by_what_its_tokens_cost():
+    done = command("compare", *TRAINED, "--speeds", "20,30")
+    assert done.exit_code == 2
+    assert "leave --speeds out" in done.stderr
+    said = document("compare", *TRAINED)
+    rows = {row["scenario"]: row for row in said["rows"]}
+    costs = {name: row["metrics"]["train_usd_per_trillion_tokens"] for name, row in rows.items()}
+    assert said["curve"] == []
+    assert rows[TRAINED[1]]["metrics"][RATIO] == pytest.approx(
+        costs[TRAINED[0]] / costs[TRAINED[1]], rel=1e-12
+    )
+    range_ = rows[TRAINED[1]]["range"][RATIO]
+    assert range_["p10"] < range_["p50"] < range_["p90"]
+    assert len(rows[TRAINED[1]]["drivers"]) == 3
+    (regime,) = said["verdict"]
+    assert (regime["from"], regime["to"]) == (None, None)
+    kept = {name: row["share_of_best"]["mean"] for name, row in rows.items()}
+    assert max(kept, key=kept.get) in regime["picks"]
+
+
+# ---------------------------------------------------------------- the verdict
+def costs_of(*rows, ends=EMPTY):
+    """Return what some scenarios cost in a hundred draws, each row a function of the draw's number."""
+    draws = np.arange(100)
+    return Costs(np.array([np.broadcast_to(row(draws), 100).astype(float) for row in rows]), ends)
+
+
+def wins(count):
+    """Return costs of which so many draws lie below one."""
+    return lambda draw: np.where(draw < count, 0.5, 2.0)
+
+
+ONE = np.ones_like
+
+
+def test_the_least_regret_is_picked_and_as_sure_as_resamplings_say():
+    """Of 100 draws 5 in 100 resamplings have 1.6 standard errors fewer: 92 wins are surely 75, not
+    90.
+    """
+    kinds = {55: "tie", 76: "close", 85: "likely", 92: "likely", 97: "clear", 100: "clear"}
+    for count, kind in kinds.items():
+        (one,) = regimes_of(
+            ["a", "b", "c"], (20.0,), [costs_of(wins(count), ONE, lambda draw: 9 * ONE(draw))], True
+        )
+        assert (one.kind, one.foremost, one.rival, one.probability) == (kind, "a", "b", count / 100)
+        assert (one.picks, one.choose) == ((("a", "b"), None) if kind == "tie" else (("a",), "a"))
+        assert (one.start, one.end) == (None, None)
+        assert one.most == pytest.approx((count + (100 - count) / 2) / 100)
+
+
+def test_a_single_rack_has_no_regime():
+    assert regimes_of(["a"], (20.0,), [costs_of(ONE)], True) == []
+
+
+def test_a_late_pick_says_when_it_comes_and_who_is_there():
+    cheap, middle, dear = (lambda draw, cost=cost: cost * ONE(draw) for cost in (1.0, 2.0, 3.0))
+    costs = [costs_of(cheap, middle, dear)]
+    (regime,) = regimes_of(["a", "b", "c"], (20.0,), costs, True, {"a": "2027-05"})
+    assert (regime.picks, regime.late, regime.available) == (("a",), {"a": "2027-05"}, ("b",))
+    (regime,) = regimes_of(["a", "b", "c"], (20.0,), costs, True, {"b": "2027-05"})
+    assert (regime.picks, regime.late, regime.available) == (("a",), {}, ())
+    (regime,) = regimes_of(["a", "b", "c"], (20.0,), costs, True, dict.fromkeys("abc", "2027-05"))
+    assert regime.available == ()
+
+
+def test_what_misses_a_speed_loses_to_all_that_reach_it():
+    def missed(draw):
+        return np.where(draw < 95, np.nan, 0.1)
+
+    (one,) = regimes_of(["a", "b"], (100.0,), [costs_of(missed, ONE)], True)
+    assert (one.kind, one.choose, one.probability) == ("alone", "b", 0.95)
+    (one,) = regimes_of(["a", "b"], (100.0,), [costs_of(missed, missed)], True)
+    assert (one.kind, one.choose) == ("nobody", None)
+
+
+def test_neighbours_with_one_choice_are_one_regime_and_no_speed_is_left_out():
+    some = [costs_of(wins(count), ONE) for count in (97, 92, 80, 3)]
+    found = regimes_of(["a", "b"], (20.0, 30.0, 50.0, 200.0), some, True)
+    assert [(one.kind, one.choose, one.speeds, one.probability) for one in found] == [
+        ("close", "a", (20, 30, 50), 0.8),
+        ("clear", "b", (200,), 0.97),
+    ]
+    assert [(one.start, one.end) for one in found] == [(None, 100), (100, None)]
+    assert (found[0].keeps, found[0].most) == (pytest.approx(0.9), pytest.approx(0.985))
+
+
+def test_where_each_end_of_software_surely_has_another_choice_it_decides():
+    for count, kind in ((97, "software"), (80, "tie")):
+        ends = {
+            "public": costs_of(wins(100 - count), ONE).drawn,
+            "best": costs_of(wins(count), ONE).drawn,
+        }
+        (one,) = regimes_of(["a", "b"], (20.0,), [costs_of(wins(60), ONE, ends=ends)], True)
+        assert (one.kind, one.by_software, one.foremost) == (
+            kind,
+            {"public": ("b",), "best": ("a",)},
+            "a",
+        )
+
+
+def test_the_document_covers_every_speed():
+    said, curve = found()
+    regimes = said["verdict"]
+    assert regimes[0]["from"] is None
+    assert regimes[-1]["to"] is None
+    assert all(one["to"] == other["from"] for one, other in pairwise(regimes))
+    assert [speed for one in regimes for speed in one["speeds"]] == list(SPEEDS)
+    for one in regimes:
+        if one["leader"] not in (None, GB200):
+            assert (
+                max(
+                    curve[one["leader"], speed]["probability_better_than_baseline"]
+                    for speed in one["speeds"]
+                )
+                >= 0.5
+            )
+    drafts = {name: tco.evaluate(name).plan.decode.drafts for name in HEADLINE}
+    assert said["deployed"]["draft_tokens"] == drafts
+    assert min(drafts.values()) >= 1
+
+
+@pytest.mark.parametrize(
+    ("names", "reason"),
+    [
+        (
+            (GB200, "moe-3t-decode-gb200-nvl72"),
+            "its workload.model is moe-3t, that of gb200-nvl72 deepseek-v3",
+        ),
+        ((GB200, "tpuv6e-256"), "its terms.owner is Google, that of gb200-nvl72 Amazon"),
+    ],
+)
+def test_other_work_and_other_owners_are_in_no_order(names, reason):
+    said, curve = found(*names, "--no-range")
+    own, other = (row["metrics"][RATIO] for row in said["rows"])
+    assert (own, other) == (1, None)
+    assert f"performance per cost says nothing here: {reason}" in said["rows"][1]["notes"]
+    assert all(one[RATIO] is None for (name, _), one in curve.items() if name == names[1])
+    assert said["verdict"] == []
+
+
+@pytest.mark.thorough
+def test_another_date_is_in_no_order_and_two_ways_to_write_one_day_are(tmp_path):
+    for name, date in (("later", "2027-01"), ("same", "2026-11-30")):
+        tco.evaluate(GB200, {"terms.date": date}).save(tmp_path / f"{name}.json")
+    rows = document("compare", GB200, str(tmp_path / "later.json"))["rows"]
+    assert [row["metrics"][RATIO] for row in rows] == [1, None]
+    assert rows[1]["probability_better_than_baseline"] is None
+    assert rows[1]["drivers"] == []
+    rows = document("compare", GB200, str(tmp_path / "same.json"), "--no-range")["rows"]
+    assert rows[1]["metrics"][RATIO] == 1
+
+
+def test_where_nothing_has_a_cost_there_is_no_verdict():
+    said, _ = found(GB200, "gb300-nvl72", "--set", "site=us-air-hall", "--no-range")
+    assert said["verdict"] == []
+    done = command("compare", GB200, "gb300-nvl72", "--set", "site=us-air-hall", "--no-range")
+    assert "No verdict: gb200-nvl72 does not fit its site; gb300-nvl72 does not fit" in done.stdout
+
+
+# ---------------------------------------------------------------- the table
+def test_the_first_table_fits_a_screen_and_names_what_more_there_is():
+    text = command("compare").stdout
+    lines = text.splitlines()
+    assert len(lines) <= 30
+    assert max(map(len, lines)) <= 80
+    assert all(
+        word in text
+        for word in (
+            *HEADLINE,
+            "regret",
+            "cheapest at 50",
+            "Cheapest of all",
+            "draft",
+            *(f"at {speed}" for speed in SPEEDS),
+        )
+    )
+    assert all(word in lines[-1] for word in ("--full", "--why", "--evidence"))
+
+
+def test_a_row_of_a_csv_is_one_scenario_or_one_of_its_speeds():
+    plain, tidy = (
+        command("compare", *more, "--format", "csv").stdout.splitlines()
+        for more in ((), ("--curve",))
+    )
+    assert (len(plain), len(tidy)) == (1 + 4, 1 + 20)
+    assert {"scenario", "tokens_per_s_per_user", "date", "set", f"{RATIO}_p10"} <= {
+        *tidy[0].split(",")
+    }
+
+
+# ---------------------------------------------------------------- as bought
+def test_whole_engines_on_few_racks_cost_more_and_what_perf_says_of_one_domain():
+    _, fleet = found()
+    _, two = found("--racks", "2")
+    dearer = {
+        key: two[key][COST] / one[COST]
+        for key, one in fleet.items()
+        if one[COST] is not None and two[key][COST] is not None
+    }
+    assert min(dearer.values()) >= 1 - 1e-9
+    assert max(dearer.values()) > 1.5
+    own = document(
+        "perf", "trn3-nl32x2", "--set", "workload.interactivity=100 token/s"
+    )  # a domain of two racks
+    share = (
+        own["alone"]["output_tokens_per_s_per_chip"]
+        / own["metrics"]["output_tokens_per_s_per_chip"]
+    )
+    assert dearer["trn3-nl32x2", 100] == pytest.approx(1 / share, rel=0.02)
+
+
+@pytest.mark.parametrize("racks", ["0", "-1", "1.5", "banana"])
+def test_what_is_no_number_of_racks_is_refused(racks):
+    assert command("compare", "--racks", racks).exit_code == 2
+
+
+# ---------------------------------------------------------------- the share of some inputs
+def test_the_share_of_inputs_in_the_variance_of_ranks():
+    """Of a uniform sum of two equal normal places one holds half of the variance; infinities and
+    equal losses have ranks.
+    """
+    places = np.random.default_rng(1).standard_normal((2, 20_000))
+    both = places.sum(axis=0)
+    assert rank_share(both, list(places)) == pytest.approx(1, abs=0.05)
+    assert rank_share(np.exp(both), [places[0]]) == pytest.approx(
+        0.48, abs=0.02
+    )  # of ranks: Spearman's rho of 0.69, squared
+    assert rank_share(places[0], [places[1]]) == pytest.approx(0, abs=0.01)
+    ended = np.where(both > 1, np.inf, np.where(both < 0, 0.0, both))
+    assert 0.3 < rank_share(ended, [places[0]]) < 0.5
+    assert rank_share(np.full(50, 1.0), [places[0][:50]]) is None
+
+
+# ---------------------------------------------------------------- why, and what would notice
+@pytest.mark.thorough
+def test_why_says_what_moves_each_regime_and_what_to_measure():
+    tuned = ("--why", "--set", "workload.as_deployed=0")
+    said, _ = found(*tuned)
+    for one in said["verdict"]:
+        assert len(one["drivers"]) == 8
+        narrows = [each["narrows"] for each in one["measurements"]]
+        assert len(narrows) == 3
+        assert narrows == sorted(narrows, reverse=True)
+        assert all(0 < share < 1 for share in narrows)
+    text = command("compare", *tuned).stdout
+    assert "performance." not in text
+    assert "tco measure" in text or "a serving run" in text
+    for one, table in zip(
+        said["verdict"], text.split("\n\n"), strict=True
+    ):  # of a system and of one run of it: one line, with the variance of both
+        lines = re.findall(r"^model error on (\S+) +([+-]\d+\.\d\d) ", table, re.MULTILINE)
+        swings = {
+            name: rf"performance\.((configuration|run)-)?{name}\.unexplained_.*"
+            for name, _ in lines
+        }
+        parts = {
+            name: [each["swing"] for each in one["drivers"] if re.fullmatch(path, each["path"])]
+            for name, path in swings.items()
+        }
+        assert len(parts) == len(lines)
+        assert any(len(some) > 1 for some in parts.values())
+        both = {name: np.sign(some[0]) * np.hypot.reduce(some) for name, some in parts.items()}
+        assert {name: float(swing) for name, swing in lines} == pytest.approx(both, abs=0.006)
+
+
+@pytest.mark.thorough
+def test_evidence_is_the_error_that_validating_with_an_input_set_gives():
+    """Rows of the files that travel with the program; an input that none of them notices is left
+    out, and the answer says so.
+    """
+    inputs, path = (
+        tco.evaluate(GB200, catalogue=CATALOGUE).inputs,
+        "performance.nvidia.exchange_wait",
+    )
+    asked = {one: inputs[one] for one in (path, "performance.owner.software_reach")}
+    row = next(one for one in evidence_of(CATALOGUE, asked) if one.kind == "inference")
+    assert {one.path for one in evidence_of(CATALOGUE, asked)} == {path}
+    low = inputs[path].low
+    scored = {}
+    for end, more in {"error": (), "error_low": ("--set", f"{path}={low!r} s")}.items():
+        files = (
+            f"data/measured/{name}.csv.gz"
+            for name in ("inference", "mlperf_inference", "trainium_inference")
+        )
+        some = [
+            one for file in files for one in document("validate", file, "--rows", *more)["rows"]
+        ]
+        scored[end] = [np.log1p(one["error"]) for one in some if not one["skipped"]]
+    moved = [
+        (one, other)
+        for one, other in zip(scored["error"], scored["error_low"], strict=True)
+        if one != other
+    ]
+    assert row.rows == len(moved)
+    at_value, at_low = (np.sqrt(np.mean(np.array(side) ** 2)) for side in zip(*moved, strict=True))
+    assert row.errors[:2] == pytest.approx((at_low, at_value), rel=1e-6)
+    rows = document("compare", TRN3, GB200, "--evidence")["evidence"]
+    assert any(one["kind"] is None and one["rows"] == 0 for one in rows)
+
+
+def test_a_draw_is_needed_to_say_why():
+    assert command("compare", "--why", "--no-range").exit_code == 2

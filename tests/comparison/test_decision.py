@@ -1,0 +1,171 @@
+"""What a choice stands to lose: shares of the best in known draws, mixes of dollars, and what a
+comparison says of both.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from tco.comparison.regret import (
+    SpendingMix,
+    least_regret,
+    paired_errors,
+    rated,
+    shares_of_best,
+    stakes,
+)
+from tests.cli import document
+from tests.cli import tco as command
+
+HEADLINE = ("trn3-nl32x2", "trn3-nl72x2", "gb200-nvl72", "mi450x-ualoe72")
+COSTS = arrays(float, (3, 40), elements=st.one_of(st.just(np.nan), st.floats(0.1, 10)))
+
+
+def test_by_hand():
+    """Four draws: a is the cheapest, b is, neither reaches the speed, both cost the same."""
+    one, other = stakes(np.array([[1.0, 4.0, np.nan, 2.0], [2.0, 1.0, np.nan, 2.0]]))
+    assert (one.share_cheapest, other.share_cheapest, one.share_nobody) == (0.375, 0.375, 0.25)
+    assert one.share_of_best.mean == pytest.approx((1 + 0.25 + 1) / 3)
+    assert other.share_of_best.mean == pytest.approx((0.5 + 1 + 1) / 3)
+
+
+@given(COSTS)
+def test_shares_sum_to_one_and_the_best_keeps_all(costs):
+    found = stakes(costs)
+    assert sum(one.share_cheapest for one in found) + found[0].share_nobody == pytest.approx(1)
+    kept = shares_of_best(costs)
+    assert (kept.max(axis=0, initial=1.0) == 1).all()
+    assert ((kept >= 0) & (kept <= 1)).all()
+    assert all(one.share_of_best.p10 <= one.share_of_best.p50 for one in found)
+
+
+@given(COSTS, st.floats(0.01, 100))
+def test_a_currency_changes_nothing(costs, rate):
+    for one, other in zip(stakes(costs), stakes(costs * rate), strict=True):
+        assert one.share_of_best == pytest.approx(other.share_of_best)
+
+
+@given(COSTS, st.floats(0, 1))
+def test_a_mix_keeps_what_its_dollars_keep(costs, share):
+    alone = [one.share_of_best.mean for one in stakes(costs)]
+    mixed = rated(SpendingMix("", {"a": share, "b": 1 - share}), ["a", "b", "c"], costs)
+    assert mixed.mean == pytest.approx(share * alone[0] + (1 - share) * alone[1])
+
+
+def test_equal_racks_are_a_tie_in_19_of_20_samples():
+    """Two racks whose costs have one distribution: a 95 % interval of their difference misses
+    nought in a twentieth of the samples.
+    """
+    random, ties = np.random.default_rng(7), 0
+    for _ in range(400):
+        places = random.standard_normal((2, 128))
+        both = np.stack([places, -places], axis=2).reshape(2, 256)
+        ties += len(least_regret(np.exp(0.3 * both + 0.1 * both**2))) == 2
+    assert ties / 400 == pytest.approx(0.95, abs=0.03)
+
+
+def test_a_rack_that_loses_by_more_than_sampling_error_is_no_pick():
+    draws = np.exp(0.3 * np.random.default_rng(3).standard_normal((2, 512)))
+    assert least_regret(draws * [[1.0], [1.3]]) == [0]
+    assert least_regret(draws * [[1.3], [1.0]]) == [1]
+    assert sorted(least_regret(draws * [[1.0], [1.005]])) == [0, 1]
+
+
+def test_opposite_draws_count_as_one_observation():
+    reached = np.ones(8, dtype=bool)
+    opposite = np.array([[1.0, -1.0] * 4, [1.0, 1.0, -1.0, -1.0] * 2])
+    exact, alike = paired_errors(opposite, reached)
+    assert exact == 0
+    assert alike == pytest.approx((4 * 2**2 * 4 / 3) ** 0.5 / 8)  # four sums of two
+
+
+@given(arrays(float, (4, 40), elements=st.floats(0.1, 10), unique=True), st.permutations(range(4)))
+def test_the_order_of_racks_moves_no_pick(costs, order):
+    assert {order[row] for row in least_regret(costs[list(order)])} == set(least_regret(costs))
+
+
+def test_the_order_of_arguments_moves_nothing():
+    said = document("compare", *HEADLINE)
+    turned = document("compare", *reversed(HEADLINE))
+    assert turned["verdict"] == said["verdict"]
+    assert turned["price_turns"] == said["price_turns"]
+    assert turned["later"] == said["later"]
+
+
+def test_another_seed_draws_other_samples_and_shares_a_pick():
+    said, other = (
+        document("compare", *HEADLINE, "--speeds", "30,50", "--seed", seed) for seed in ("0", "1")
+    )
+    medians = [
+        [one["median_usd_per_million_output_tokens"] for one in each["curve"]]
+        for each in (said, other)
+    ]
+    assert medians[0] != medians[1]
+    for speed in (30, 50):
+        picks = [
+            next(set(one["picks"]) for one in each["verdict"] if speed in one["speeds"])
+            for each in (said, other)
+        ]
+        assert picks[0] & picks[1]
+
+
+def test_a_comparison_says_what_each_choice_keeps():
+    said = document("compare", "--choose", f"{HEADLINE[2]},{HEADLINE[2]}:0.25+{HEADLINE[3]}:0.75")
+    at = {(one["scenario"], one["tokens_per_s_per_user"]): one for one in said["curve"]}
+    for regime in said["verdict"]:
+        for speed in regime["speeds"]:
+            kept = {name: at[name, speed]["share_of_best"]["mean"] for name in HEADLINE}
+            assert max(kept, key=kept.get) in regime["picks"]
+            assert all(regime["keeps"] <= kept[name] for name in regime["picks"])
+        assert regime["choose"] == (regime["picks"][0] if len(regime["picks"]) == 1 else None)
+    kept = [
+        one["share_of_best"]["mean"]
+        for one in said["choices"]
+        if one["tokens_per_s_per_user"] == 50
+    ]
+    own = [at[name, 50]["share_of_best"]["mean"] for name in HEADLINE[2:]]
+    assert kept == pytest.approx([own[0], 0.25 * own[0] + 0.75 * own[1]])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "gb200-nvl72:0.7+mi450x-ualoe72:0.7",
+        "banana",
+        "gb200-nvl72:-1+mi450x-ualoe72:2",
+        "",
+        "gb200-nvl72:x",
+    ],
+)
+def test_what_is_no_choice_is_refused(text):
+    done = command("compare", "--choose", text)
+    assert done.exit_code in (2, 3)
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.thorough
+def test_the_workloads_stand_side_by_side():
+    cells = document("compare", "gb200-nvl72", "mi450x-ualoe72", "--workloads")["workloads"]
+    own = {
+        (one["scenario"], one["tokens_per_s_per_user"]): one
+        for one in document("compare", "gb200-nvl72", "mi450x-ualoe72")["curve"]
+    }
+    headline = [one for one in cells if one["workload"] == "deepseek-v3-8k-1k"]
+    assert headline
+    for one in headline:
+        assert one["share_of_best"] == pytest.approx(
+            own[one["scenario"], one["tokens_per_s_per_user"]]["share_of_best"]
+        )
+    assert len({one["workload"] for one in cells}) >= 5
+    places = {(one["workload"], one["tokens_per_s_per_user"]) for one in cells}
+    for place in places:  # one pick, or the racks of a tie
+        picks = [
+            one["share_of_best"]["mean"]
+            for one in cells
+            if one["choose"] and (one["workload"], one["tokens_per_s_per_user"]) == place
+        ]
+        assert picks == pytest.approx([max(picks, default=0.0)] * len(picks), abs=0.02)

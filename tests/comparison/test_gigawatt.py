@@ -1,0 +1,123 @@
+"""A megawatt is one of the grid, for whoever asks: racks, dollars by kind of part, and what others
+say.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.cli import document, tco
+from tests.scenario_helpers import again, result
+
+RACKS = {"gb200-nvl72": "gb200-gpu", "trn3-nl72x2": "trn3", "h100-hgx8": "h100-sxm"}
+
+
+@pytest.fixture(scope="module")
+def rows():
+    return {row["system"]: row for row in document("gigawatt", *RACKS)["rows"]}
+
+
+@pytest.mark.parametrize("name", RACKS)
+def test_a_gigawatt_is_one_for_all_who_ask(rows, name):
+    row = rows[name]
+    fleet = document("fleet", f"{name}:1 GW", "--set", "workload=stated")["fleet"]
+    assert (row["racks"], row["chips"]) == (fleet["racks"], fleet["chips"])
+    assert row["usd_per_grid_w"] == pytest.approx(
+        result(name).metrics["usd_per_facility_w"], rel=1e-3
+    )  # but for a last rack that is not whole
+    assert row["range"]["p10"] < row["usd_per_grid_w"] < row["range"]["p90"]
+
+
+@pytest.mark.parametrize("name", RACKS)
+def test_its_dollars_are_those_of_its_parts(rows, name):
+    row = rows[name]
+    assert sum(line["usd"] for line in row["lines"]) == pytest.approx(row["usd"], rel=1e-12)
+    found = result(name)
+    worlds = row["chips"] / found.metrics["chips"]
+    assert row["it_w"] == pytest.approx(
+        worlds * found.metrics["chips"] * found.metrics["it_power_w_per_chip"], rel=1e-12
+    )
+    assert row["it_w"] <= 1e9 / found.inputs["site.pue_peak"].value
+    chips = next(line["usd"] for line in row["lines"] if line["kind"] == "chips")
+    assert chips == pytest.approx(
+        worlds * sum(line.extended for line in found.bill.lines if line.part == RACKS[name]),
+        rel=1e-12,
+    )
+
+
+def test_what_is_kept_in_hand_holds_no_rack(rows):
+    (row,) = document("gigawatt", "gb200-nvl72", "--set", "site.in_hand=0.2")["rows"]
+    assert row["racks"] == pytest.approx(rows["gb200-nvl72"]["racks"] * 0.8, abs=1)
+
+
+def test_what_others_say_stands_beside(rows):
+    said = {(one["source"], one["low"], one["high"]) for one in rows["gb200-nvl72"]["published"]}
+    assert {("bernstein-gw-2025", 35, 35), ("bernstein-gw-2025", 50, 60)} <= said
+    shown = tco("gigawatt", "gb200-nvl72").stdout
+    assert "Bernstein says 35 USD a watt" in shown
+    assert "hall" in shown
+    header, line = tco(
+        "gigawatt", "gb200-nvl72", "--power", "100 MW", "--date", "2026-09", "--format", "csv"
+    ).stdout.splitlines()
+    cells = dict(zip(header.split(","), line.split(","), strict=True))
+    assert (cells["date"], cells["grid_w"]) == ("2026-09", "100000000")
+    assert sum(
+        float(value) for key, value in cells.items() if key.startswith("usd_of_")
+    ) == pytest.approx(float(cells["usd"]))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            ("gb200-nvl72", "--power", "100 kW"),
+            "0.1 MW carry no scale-up domain of gb200-nvl72, the least that do are 0.175 MW",
+        ),
+        (("gb200-nvl72", "--power", "1 GWh"), "expected 'W'"),
+        (("gb200-nvl72", "--power", "-1 GW"), "fills nothing"),
+        (("gb200-nvl72", "--set", "terms.perspective=renter"), "renter buys nothing"),
+        (
+            ("vr-nvl144", "--set", "site=us-air-hall"),
+            "the liquid hall of us-hyperscale takes the most, 250 kW",
+        ),
+        (("gb200-nvl72", "--date", "2020-01"), "lies before the first price"),
+        (("gb200-nvl7",), "did you mean 'gb200-nvl72'"),
+    ],
+)
+def test_bad_questions(arguments, message):
+    done = tco("gigawatt", *arguments)
+    assert done.exit_code == 3
+    assert message in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_halls_and_power_have_a_date_and_a_country():
+    then, now = (
+        again("gb200-nvl72", terms__date=date).inputs["site.usd_per_mw"]
+        for date in ("2024-12", "2026-09")
+    )
+    assert (then.value, now.value) == (11.7, 12.9)
+    assert now.high >= 18
+    costs = {
+        site: again("gb200-nvl72", site=site).metrics["tco_usd_per_chip_hour"]
+        for site in ("india", "us-hyperscale", "ireland")
+    }
+    assert costs["india"] < costs["us-hyperscale"] < costs["ireland"]
+
+
+def test_energy_follows_use():
+    """Chips that wait draw what was measured of an H200: 80 W of 593; at the use that the load
+    factor is stated for nothing moves.
+    """
+    busy, idle = (again("h100-hgx8", terms__utilisation=use) for use in ("0.8", "0.01"))
+    chips = sum(line.power for line in busy.bill.lines if line.part == "h100-sxm")
+    share = chips / (busy.metrics["it_power_w_per_chip"] * 8)
+    idles = 0.135 * share + 0.75 * (1 - share)
+    ratio = (idles + (1 - idles) * 0.01) / (idles + (1 - idles) * 0.8)
+    assert idle.metrics["energy_usd_per_chip_hour"] == pytest.approx(
+        busy.metrics["energy_usd_per_chip_hour"] * ratio, rel=1e-9
+    )
+    power = busy.metrics["it_power_w_per_chip"] * 0.8 * busy.inputs["site.pue"].value
+    assert busy.metrics["energy_usd_per_chip_hour"] == pytest.approx(
+        power * busy.inputs["site.electricity_price"].value, rel=1e-12
+    )

@@ -1,0 +1,63 @@
+"""What it is worth to know an input before choosing, against closed forms of normal deviates."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from tco.comparison.value_of_information import gain, noisy_deviates, standardised_measurement_error
+from tco.core.provenance import P95
+from tco.scenario.beliefs import beliefs_of
+from tests.catalogue import CATALOGUE
+from tests.scenario_helpers import result
+
+DRAWS = 20_000
+NORMAL = np.random.default_rng(7).normal(size=(3, DRAWS))
+
+
+def test_who_knows_which_of_two_is_better_gains_the_mean_of_the_better():
+    """Of s_1 = a x and s_2 = 0 with x normal: E[max(a x, 0)] = a / sqrt(2 pi); what else is drawn
+    is worth nothing.
+    """
+    shares = np.array([0.2 * NORMAL[0], np.zeros(DRAWS)])
+    assert gain(shares, [NORMAL[0]]) == pytest.approx(0.2 / math.sqrt(2 * math.pi), rel=0.03)
+    assert gain(shares, [NORMAL[1]]) == pytest.approx(0, abs=0.003)
+
+
+@pytest.mark.parametrize("error", [0.5, 1.0, 3.0])
+def test_a_measurement_with_an_error_is_worth_less(error):
+    """x seen with an error e has E[x | seen] as wide as 1 / sqrt(1 + e^2)."""
+    shares = np.array([0.2 * NORMAL[0], np.zeros(DRAWS)])
+    expected = 0.2 / math.sqrt(2 * math.pi * (1 + error**2))
+    assert gain(shares, noisy_deviates([NORMAL[0]], [error])) == pytest.approx(expected, abs=0.004)
+
+
+def test_two_causes_are_worth_what_their_sum_is():
+    shares = np.array([0.1 * (NORMAL[0] + NORMAL[1]), np.zeros(DRAWS), -0.2 + 0.1 * NORMAL[2]])
+    both, one = gain(shares, list(NORMAL[:2])), gain(shares, [NORMAL[0]])
+    assert both == pytest.approx(0.1 * math.sqrt(2) / math.sqrt(2 * math.pi), rel=0.05)
+    assert one == pytest.approx(0.1 / math.sqrt(2 * math.pi), rel=0.05)
+
+
+def test_few_draws_gain_nothing_by_chance():
+    shares = 0.8 + 0.1 * NORMAL[:2, :512]
+    assert gain(shares, [*NORMAL[2:, :512], *np.random.default_rng(9).normal(size=(6, 512))]) < 0.01
+
+
+def test_the_error_of_rows_is_told_in_widths_of_the_belief():
+    """Serving rows of a chip left out are off by a tenth at the median: about one width of what a
+    run has alone.
+    """
+    ranges = beliefs_of(result("trn3-nl32x2"))
+    one = ranges["performance.run-trn3-nl32x2.deployment_efficiency"]
+    width = math.log(one.high / one.low) / (2 * P95)
+    missed = next(
+        float(row.split(",")[3])
+        for row in (CATALOGUE.folders[0] / "accuracy/kinds.csv").read_text().splitlines()
+        if row.startswith("inference,accelerator")
+    )
+    assert standardised_measurement_error(CATALOGUE, "inference", one) == pytest.approx(
+        math.log1p(missed) / 0.6745 / width
+    )

@@ -1,0 +1,342 @@
+"""Money over time against a library of spreadsheet functions, published figures, and what must hold
+whatever the terms.
+"""
+
+from __future__ import annotations
+
+from itertools import accumulate
+
+import pytest
+import pyxirr
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from tco import evaluate
+from tco.comparison.cash_flow import net_present_value, payback, rate_of_return
+from tco.cost.cash_flows import Payment
+from tests.cli import document, tco
+from tests.study_helpers import money_of
+
+DEBT = "finance/debt"
+INCOME = "income"
+
+SYSTEM = "gb200-nvl72"
+DEAL = {
+    "money.rent": "3.3 USD/chip/h",
+    "money.contract": "3 year",
+    "money.prepayment": "0.25",
+    "money.lead_time": "4 month",
+    "money.ramp": "6 month",
+    "money.price_fall": "0.2",
+    "money.deposit": "0.2",
+    "money.debt_share": "0.6",
+    "money.debt_rate": "0.11",
+}
+GROWTH = (1 + 0.09 / 12) ** 12 - 1  # what 9 % a year, charged every month, come to in a year
+AMOUNTS = st.lists(st.floats(-1e6, 1e6).filter(lambda usd: abs(usd) > 1), min_size=2, max_size=80)
+
+
+def yearly(amounts: list[float]) -> list[Payment]:
+    """Amounts a year apart, what comes in positive, as the sources of the figures have them."""
+    return [Payment(12 * year, -amount, "x") for year, amount in enumerate(amounts)]
+
+
+def money(catalogue, settings=None, workload="stated"):
+    result = evaluate(SYSTEM, {"workload": workload, **(settings or {})}, catalogue=catalogue)
+    return result, money_of(result, catalogue)
+
+
+# ---------------------------------------------------------------- folds
+@pytest.mark.parametrize(
+    ("amounts", "rate"),
+    [
+        ([-100, 39, 59, 55, 20], 0.2809484),
+        ([-250000, 100000, 150000, 200000, 250000, 300000], 0.5672303),
+        ([-100, 110], 0.1),
+        ([-100, 50], -0.5),
+    ],
+)
+def test_rates_of_return_of_manuals(amounts, rate):
+    assert rate_of_return(yearly(amounts)) == pytest.approx(rate, abs=1e-6)
+
+
+@given(st.lists(st.floats(1, 1e3), min_size=6, max_size=80), st.floats(0.2, 0.99))
+def test_a_rate_of_return_is_a_spreadsheets(income, share):
+    """Bought once, for a share of what comes in after: one root, by the month and as a yearly rate."""
+    price = share * sum(income)
+    each = pyxirr.irr([-price, *income])
+    assume(each < 1)
+    found = rate_of_return(
+        [Payment(month, usd, "x") for month, usd in enumerate([price, *(-usd for usd in income)])]
+    )
+    assert found == pytest.approx((1 + each) ** 12 - 1, rel=1e-6)
+
+
+@given(AMOUNTS, st.floats(0, 0.5))
+def test_what_payments_are_worth_is_a_spreadsheets(amounts, rate):
+    by_month = [Payment(month, usd, "x") for month, usd in enumerate(amounts)]
+    expected = pyxirr.npv(rate / 12, amounts)
+    assert net_present_value(by_month, rate) == pytest.approx(expected, rel=1e-9, abs=1e-6)
+
+
+@pytest.mark.parametrize("amounts", [[100.0, 50.0], [-100.0, -1.0], [0.0, 0.0]])
+def test_no_rate_where_nothing_comes_back_or_nothing_is_paid(amounts):
+    assert rate_of_return(yearly(amounts)) is None
+
+
+@given(AMOUNTS)
+def test_payback_is_the_month_after_which_nothing_is_owed(amounts):
+    owed = list(accumulate(amounts))
+    expected = next(
+        (month for month in range(len(owed)) if all(one <= 1e-9 for one in owed[month:])), None
+    )
+    found = payback([Payment(month, usd, "x") for month, usd in enumerate(amounts)])
+    if all(abs(one) > 1e-6 for one in owed):
+        assert found == expected
+
+
+# ---------------------------------------------------------------- one world
+@pytest.mark.parametrize(
+    "lives",
+    [
+        {},
+        {"terms.life_network": "3 year"},
+        {"terms.life_network": "2 year", "terms.residual": "0.2"},
+    ],
+)
+def test_what_is_paid_is_worth_what_is_charged(lives, catalogue):
+    """Bought again where it does not last, worth at the end what is left of it: the present value
+    is that of the yearly charges.
+    """
+    result, found = money(catalogue, lives)
+    rate, years = 0.09, 5
+    capital = sum(line.usd_per_chip_hour for line in result.lines if not line.recurs) * 8760 * 72
+    recurring = sum(line.amount for line in result.lines if line.recurs)
+    expected = -pyxirr.pv(rate / 12, 12 * years, (capital + recurring) / 12)
+    assert net_present_value(found.payments, rate) == pytest.approx(expected, rel=1e-9)
+
+
+def test_an_hour_at_the_break_even_gains_nothing(catalogue):
+    for settings in ({}, {**DEAL, "money.take_or_pay": "0.9"}):
+        hour = money(catalogue, settings)[1].break_even_hour
+        _, even = money(catalogue, {**settings, "money.rent": f"{hour!r} USD/chip/h"})
+        paid = sum(abs(one.usd) for one in even.payments)
+        assert even.npv == pytest.approx(0, abs=1e-9 * paid)
+        assert even.irr == pytest.approx(GROWTH, abs=1e-6)
+
+
+def test_a_token_at_the_break_even_gains_nothing(catalogue):
+    rate = {"workload.output_rate": "1000 token/s/chip", "money.price_fall": "0.3"}
+    price = money(catalogue, rate)[1].break_even_tokens
+    _, even = money(catalogue, {**rate, "money.token_price": f"{price!r} USD/Mtoken"})
+    assert even.irr == pytest.approx(GROWTH, abs=1e-6)
+    assert money(catalogue)[1].break_even_tokens is None  # nobody states how many there are
+
+
+def test_owning_pays_from_the_break_even_utilisation(catalogue):
+    found = money(catalogue, {"money.rent": "3.3 USD/chip/h"})[1].break_even_utilisation
+    _, even = money(catalogue, {"money.rent": "3.3 USD/chip/h", "terms.utilisation": repr(found)})
+    assert even.irr == pytest.approx(GROWTH, abs=1e-6)
+
+
+def test_a_months_delay_is_the_difference_of_a_month(catalogue):
+    _, now = money(catalogue, DEAL)
+    _, later = money(catalogue, {**DEAL, "money.lead_time": "5 month"})
+    assert now.delay_cost == pytest.approx(now.npv - later.npv, rel=1e-9)
+    assert now.delay_cost > 0
+
+
+def test_a_loan_is_repaid_as_a_spreadsheet_says(catalogue):
+    result, found = money(catalogue, DEAL)
+    bought = sum(line.usd for line in result.lines if line.usd is not None)
+    loan = [one.usd for one in found.payments if one.line == DEBT]
+    assert loan[0] == pytest.approx(-0.6 * bought)
+    assert loan[1:] == pytest.approx([-pyxirr.pmt(0.11 / 12, 48, 0.6 * bought)] * 48)
+    _, without = money(catalogue, {**DEAL, "money.debt_share": "0"})
+    assert (found.npv, found.irr) == (without.npv, without.irr)  # of the project, whoever lends
+    assert without.equity_irr is None
+    assert (found.equity_irr > found.irr) == (
+        found.irr > (1 + 0.11 / 12) ** 12 - 1
+    )  # dear debt helps nobody
+
+
+def test_the_calendar_of_a_deal(catalogue):
+    result, found = money(catalogue, DEAL)
+    servers = sum(
+        line.usd for line in result.lines if line.asset in ("servers", "storage", "network")
+    )
+    assert sum(one.usd for one in found.payments if one.month == -6) == pytest.approx(0.2 * servers)
+    income = {one.month: -one.usd for one in found.payments if one.line == INCOME and one.month > 4}
+    assert min(income) == 5
+    assert max(income) == 64
+    full = 3.3 * 72 * 730 * result.metrics["goodput"] * 0.8
+    assert income[5] == pytest.approx(full / 6 * 0.75)
+    assert income[40] == pytest.approx(
+        full * 0.75
+    )  # the contract's last month, a quarter of it paid ahead
+    assert income[41] == pytest.approx(full * 0.8 ** (41 / 12))
+    ahead = next(-one.usd for one in found.payments if one.line == INCOME and one.month == 4)
+    assert ahead == pytest.approx(sum(income[month] for month in range(5, 41)) / 3)
+    least = money(catalogue, {**DEAL, "money.take_or_pay": "1"})[1]
+    assert min(
+        -one.usd for one in least.payments if one.line == INCOME and 4 < one.month <= 40
+    ) == pytest.approx(full / 0.8 * 0.75)
+
+
+def test_books_fall_to_the_residual(catalogue):
+    _, found = money(catalogue, {"terms.residual": "0.1"})
+    first, last = found.books[0], found.books[-1]
+    assert first.straight_line == first.declining
+    assert last.straight_line == pytest.approx(0.1 * first.straight_line)
+    assert [book.declining / first.declining for book in found.books] == pytest.approx(
+        [0.6**year for year in range(6)]
+    )
+
+
+def test_the_chip_hour_knows_nothing_of_the_deal(catalogue):
+    assert money(catalogue, DEAL)[0].metrics == money(catalogue)[0].metrics
+
+
+# ---------------------------------------------------------------- what changes while it runs
+TOKENS = {"workload.output_rate": "1000 token/s/chip", "money.token_price": "1 USD/Mtoken"}
+
+
+def income_of(found):
+    return {one.month: -one.usd for one in found.payments if one.line == INCOME}
+
+
+def test_software_that_grows_up(catalogue):
+    """The seeds' day 0 of 43 % where kernels by hand reach 60 %: linear to the mature rate, of
+    tokens alone.
+    """
+    plain = income_of(money(catalogue, TOKENS)[1])
+    young = {**TOKENS, "money.maturity_start": "0.7167", "money.maturity_time": "12 month"}
+    grown = income_of(money(catalogue, young)[1])
+    for month in (1, 6, 12, 40):
+        assert grown[month] == pytest.approx(
+            plain[month] * (0.7167 + 0.2833 * min(month / 12, 1)), rel=1e-12
+        )
+    assert (
+        money(catalogue, young)[1].break_even_tokens > money(catalogue, TOKENS)[1].break_even_tokens
+    )
+    rent = {"money.rent": "3.3 USD/chip/h"}
+    assert (
+        money(catalogue, {**rent, "money.maturity_start": "0.5"})[1].npv
+        == money(catalogue, rent)[1].npv
+    )
+
+
+def test_what_is_paid_before_the_first_revenue_bears_interest(catalogue):
+    result, found = money(catalogue, DEAL)
+    early = {one.month: 0.0 for one in found.payments if one.month <= 4}
+    for one in found.payments:
+        if one.month <= 4 and one.line not in (INCOME, DEBT):
+            early[one.month] += one.usd
+    assert found.tied_up == pytest.approx(sum(early.values()))
+    assert found.tied_up == pytest.approx(
+        sum(line.usd for line in result.lines if line.usd is not None)
+    )
+    assert found.carrying == pytest.approx(
+        sum(usd * ((1 + 0.09 / 12) ** (4 - month) - 1) for month, usd in early.items())
+    )
+    assert money(catalogue)[1].carrying == 0
+
+
+def swapped(catalogue, month=24, key="switch", value="gen2", **settings):
+    wanted = {
+        "workload": "stated",
+        **TOKENS,
+        **{path.replace("__", "."): text for path, text in settings.items()},
+    }
+    before = evaluate("trn3-nl72x2", wanted, catalogue=catalogue)
+    after = evaluate("trn3-nl72x2", wanted, catalogue=catalogue, variant={key: value})
+    return before, after, money_of(before, catalogue, after, month)
+
+
+def test_switches_swapped_in_the_field(catalogue):
+    """40 switches of 320 lanes are bought in month 24; the world stands for three days, and runs as
+    the new variant after.
+    """
+    before, after, found = swapped(catalogue)
+    spent = [one for one in found.payments if one.line.startswith("swap/")]
+    new = next(line for line in after.bill.lines if line.part == "scorpio-x-320")
+    assert [(one.month, one.line, one.usd) for one in spent] == [
+        (24, "swap/scorpio-x-320", pytest.approx(40 * new.unit_price))
+    ]
+    income = income_of(found)
+    up, full = (
+        [result.metrics["goodput"] for result in (before, after)],
+        1000 * 144 * 730 * 3600 * 0.8 / 1e6,
+    )
+    assert income[24] == pytest.approx(full * up[0])
+    assert income[25] == pytest.approx(full * up[1] * (1 - 72 / 730))
+    assert income[26] == pytest.approx(full * up[1])
+    energy = {one.month: one.usd for one in found.payments if one.line == "site/energy"}
+    assert energy[24] / energy[25] == pytest.approx(
+        before.metrics["energy_usd_per_chip_hour"] / after.metrics["energy_usd_per_chip_hour"]
+    )
+    assert len(energy) == 60
+
+
+def test_a_swap_that_changes_nothing_costs_its_stop(catalogue):
+    before, _, found = swapped(catalogue, 12, "switch", "gen1", money__swap_stop="0 h")
+    assert found.payments == money_of(before, catalogue).payments
+    assert swapped(catalogue, 12, "switch", "gen1")[2].npv < found.npv
+
+
+@pytest.mark.parametrize(
+    ("swap", "code", "message"),
+    [
+        ("switch=gen2", 2, "expected a variant and a month of operation, such as switch=gen2@24"),
+        ("switch=gen2@0", 2, "expected a variant and a month"),
+        ("switch=gen9@24", 3, "unknown variant switch of trn3-nl72x2 'gen9'"),
+        ("switches=gen2@24", 3, "did you mean 'switch'"),
+        ("switch=gen2@60", 3, "lies beyond the 60 months"),
+    ],
+)
+def test_bad_swaps(swap, code, message):
+    done = tco("price", "trn3-nl72x2", "--cash-flow", "--swap", swap, "--set", "workload=stated")
+    assert done.exit_code == code
+    assert message in done.stderr
+
+
+def test_a_swap_is_of_the_money_by_month():
+    done = tco("price", "trn3-nl72x2", "--swap", "switch=gen2@24")
+    assert done.exit_code == 2
+    assert "add --cash-flow" in done.stderr
+
+
+# ---------------------------------------------------------------- as a user asks
+def test_the_command_says_what_follows():
+    plain = document("price", SYSTEM, "--cash-flow")
+    assert plain["money"]["npv_usd"] is None
+    assert plain["money_notes"]
+    assert plain["money"]["break_even_usd_per_used_chip_hour"] == pytest.approx(
+        plain["metrics"]["tco_usd_per_used_chip_hour"], rel=0.05
+    )
+    settings = [word for path, value in DEAL.items() for word in ("--set", f"{path}={value}")]
+    done = tco("price", SYSTEM, "--cash-flow", *settings)
+    for words in (
+        "internal rate of return",
+        "paid back by month",
+        "debt",
+        "A month's delay costs",
+        "-11-0",
+    ):
+        assert words in done.stdout
+    assert "nothing in this scenario rests on it" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [
+        ("money.rnt=1 USD/chip/h", "did you mean 'money.rent'"),
+        ("money.rent=1 USD", "expected 'USD/chip/h'"),
+        ("money.deposit=2", "is outside 0 to 1"),
+        ("money.lead_time=-1 month", "is outside"),
+    ],
+)
+def test_bad_terms_of_money(setting, message):
+    done = tco("price", SYSTEM, "--cash-flow", "--set", setting)
+    assert done.exit_code == 3
+    assert message in done.stderr

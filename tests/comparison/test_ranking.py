@@ -1,0 +1,102 @@
+"""`tco compare --all`: every system in its place, each with the cost that it has when it is asked
+for alone.
+"""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import pytest
+
+import tco
+from tests.cli import document
+from tests.cli import tco as command
+
+ROOT = Path(__file__).parents[2]
+COST = "usd_per_million_output_tokens"
+
+
+def test_every_system_has_a_place_or_a_reason():
+    rows = document("compare", "--all")["rows"]
+    assert sorted(row["system"] for row in rows) == sorted(
+        one["id"] for one in document("systems", "list")["items"]
+    )
+    ranked = [row for row in rows if row["rank"] is not None]
+    middles = [row[f"median_{COST}"] for row in sorted(ranked, key=lambda row: row["rank"])]
+    assert middles == sorted(middles)
+    assert sorted(row["rank"] for row in ranked) == [*range(1, len(ranked) + 1)]
+    costs = [row["metrics"][COST] for row in ranked]
+    assert costs == sorted(costs)
+    assert all(
+        row["reason"] for row in rows[len(ranked) :]
+    )  # no cost, or none in half of the draws
+    for row in ranked[::8]:
+        assert row["metrics"][COST] == pytest.approx(
+            tco.evaluate(row["system"]).metrics[COST], rel=1e-12
+        )
+        assert row["metrics"]["perf_per_tco_vs_baseline"] == pytest.approx(
+            tco.evaluate("gb200-nvl72").metrics[COST] / row["metrics"][COST]
+        )
+
+
+def test_the_middle_of_a_system_is_that_of_its_comparison():
+    """With fewer speeds the plans that are looked at differ a little."""
+    curve = {
+        (one["scenario"], one["tokens_per_s_per_user"]): one for one in document("compare")["curve"]
+    }
+    rows = {row["system"]: row for row in document("compare", "--all")["rows"]}
+    for name in ("trn3-nl32x2", "trn3-nl72x2", "gb200-nvl72", "mi450x-ualoe72"):
+        assert rows[name][f"median_{COST}"] == pytest.approx(
+            curve[name, 50][f"median_{COST}"], rel=0.01
+        )
+
+
+def test_what_is_shipped_of_the_order_is_todays():
+    """`python -m tco.comparison.ranking` writes it anew."""
+    shipped = csv.DictReader((ROOT / "data/ranking.csv").read_text().splitlines())
+    today = sorted(
+        (row for row in document("compare", "--all")["rows"] if row["rank"] is not None),
+        key=lambda row: row["rank"],
+    )
+    assert [(row["system"], float(row[COST])) for row in shipped] == [
+        (row["system"], float(f"{row[f'median_{COST}']:.3g}")) for row in today
+    ]
+
+
+def test_the_cheapest_of_all_is_named_below_the_shipped_comparison_alone():
+    assert "Cheapest of all (tco compare --all): trn4-preview" in command("compare").stdout
+    assert "Cheapest of all" not in command("compare", "--set", "site.pue=1.2").stdout
+
+
+def test_a_line_each():
+    lines = command("compare", "--all").stdout.splitlines()
+    systems = [one["id"] for one in document("systems", "list")["items"]]
+    assert len(lines) <= len(systems) + 6
+    assert all(
+        sum(f" {system} " in line or f" {system}:" in line for line in lines) == 1
+        for system in systems
+    )
+
+
+def test_those_of_a_vendor_that_air_cools_at_a_date():
+    rows = document("compare", "--all", "--vendor", "amd", "--air", "--date", "2026-06")["rows"]
+    assert {row["system"] for row in rows} == {"mi300x-8", "mi325x-8"}
+    alone = tco.evaluate("mi300x-8", {"terms.date": "2026-06"}).metrics[COST]
+    assert next(
+        row["metrics"][COST] for row in rows if row["system"] == "mi300x-8"
+    ) == pytest.approx(alone, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (("--vendor", "AMD"), 2, "go with --all"),
+        (("--all", "gb200-nvl72"), 2, "takes no scenario"),
+        (("--all", "--vendor", "ADM"), 3, "did you mean 'AMD'?"),
+    ],
+    ids=["vendor", "scenario", "typo"],
+)
+def test_what_is_wrong_is_told(words, code, said):
+    done = command("compare", *words)
+    assert (done.exit_code, said in done.stderr) == (code, True), done.stderr

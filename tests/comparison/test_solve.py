@@ -1,0 +1,422 @@
+"""Break-evens: what is set to the value that is found meets the target, and what has none says why."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+
+import pytest
+
+import tco
+from tco import DataError, UsageError, solve
+from tests.catalogue import CATALOGUE
+from tests.cli import document
+from tests.cli import tco as command
+
+TRN3, GB200, A100 = "trn3-nl72x2", "gb200-nvl72", "train-gpt3-175b-a100x64"
+TOKEN, HOUR, RATIO = (
+    "usd_per_million_output_tokens",
+    "tco_usd_per_chip_hour",
+    "perf_per_tco_vs_baseline",
+)
+BANDWIDTH = "parts.trn3.hbm_bandwidth"
+
+
+def at(name, found, metric):
+    """The metric with the value that was found, set as the command line takes it."""
+    return tco.evaluate(
+        name, {found["input"]: found["set"].partition("=")[2]}, catalogue=CATALOGUE
+    ).metrics[metric]
+
+
+@pytest.mark.parametrize(
+    ("name", "path", "until", "times"),
+    [
+        (TRN3, "site.electricity_price", f"{HOUR}=+10%", 1.1),
+        (TRN3, "terms.utilisation", f"{TOKEN}=-5%", 0.95),
+        (GB200, "parts.gb200-gpu.price", f"{HOUR}=-20 %", 0.8),
+        (GB200, "metrics.output_tokens_per_s_per_chip", f"{TOKEN}=+100%", 2),
+        (A100, "parts.a100-sxm-80gb.price", "train_usd_per_trillion_tokens=-3%", 0.97),
+    ],
+)
+def test_the_value_brings_the_metric_to_the_target(name, path, until, times):
+    found = document("solve", name, "--vary", path, "--until", until)
+    metric = until.partition("=")[0]
+    today = tco.evaluate(name, catalogue=CATALOGUE).metrics[metric]
+    assert found["crossing"] is True
+    assert found["metric_today"] == pytest.approx(today, rel=1e-12)
+    assert found["target"] == pytest.approx(times * today, rel=1e-12)
+    assert found["value"] == found["values"][0]
+    assert at(name, found, metric) == pytest.approx(times * today, rel=1e-9)
+
+
+def test_a_target_in_a_unit_of_its_own():
+    one, other = (
+        solve(GB200, "terms.rate", f"{HOUR}={words}") for words in ("2.2", "2.2 USD/chip/h")
+    )
+    assert one.breaks == other.breaks
+    assert one.breaks[0].metric == pytest.approx(2.2, rel=1e-9)
+
+
+def test_equal_to_another_scenario_which_an_input_of_both_moves_too():
+    found = solve(GB200, "parts.gb200-gpu.price", f"{TOKEN}={TRN3}")
+    (price,) = (one.value for one in found.breaks)
+    assert found.centre == pytest.approx(
+        tco.evaluate(GB200, catalogue=CATALOGUE).metrics[TOKEN], rel=1e-12
+    )
+    costs = [
+        tco.evaluate(
+            name, {"parts.gb200-gpu.price": f"{price!r} USD"}, catalogue=CATALOGUE
+        ).metrics[TOKEN]
+        for name in (GB200, TRN3)
+    ]
+    assert costs[0] == pytest.approx(costs[1], rel=1e-9)
+    ratio = solve(TRN3, "parts.gb200-gpu.price", f"{RATIO}=1")
+    assert ratio.breaks[0].value == pytest.approx(price, rel=1e-9)
+    assert "moved in gb200-nvl72 alone" in ratio.notes[0]
+    common = solve(TRN3, "site.electricity_price", f"{HOUR}={GB200}")
+    assert common.notes == ["site.electricity_price is moved in gb200-nvl72 too"]
+
+
+def test_a_plan_is_chosen_anew_and_a_target_within_a_step_is_reached_with_it():
+    found = document(
+        "solve",
+        TRN3,
+        "--vary",
+        BANDWIDTH,
+        "--until",
+        f"{TOKEN}=+10%",
+        "--from",
+        "2 TB/s",
+        "--to",
+        "6 TB/s",
+    )
+    first, target = found["reached"][0], found["target"]
+    reached = at(TRN3, found, TOKEN)
+    assert reached == pytest.approx(first["metric"], rel=1e-12)
+    assert found["plan"] == "re-optimised"
+    if first["step"]:
+        assert first["metric_before"] < target < reached
+        nearer = first["value"] * (1 + 1e-12)
+        assert (
+            tco.evaluate(TRN3, {BANDWIDTH: f"{nearer!r} TB/s"}, catalogue=CATALOGUE).metrics[TOKEN]
+            < target
+        )
+    else:
+        assert reached == pytest.approx(target, rel=1e-9)
+
+
+@pytest.mark.thorough
+def test_a_step_is_told_by_both_its_sides():
+    """A cluster that outgrows a tier of switches pays for another one at once."""
+    found = document(
+        "solve", TRN3, "--vary", "cluster.chips", "--until", f"{HOUR}=+1%", "--to", "100000"
+    )
+    (step,) = (one for one in found["reached"] if one["value"] == found["value"])
+    assert step["step"]
+    assert (
+        step["metric_before"]
+        < found["target"]
+        < step["metric"]
+        == pytest.approx(at(TRN3, found, HOUR), rel=1e-12)
+    )
+    just_short = tco.evaluate(
+        TRN3, {"cluster.chips": repr(found["value"] * (1 - 1e-13))}, catalogue=CATALOGUE
+    )
+    assert just_short.metrics[HOUR] == pytest.approx(step["metric_before"], rel=1e-9)
+    assert any("moves in steps" in note for note in found["notes"])
+
+
+def test_a_plan_that_is_held_leaves_no_steps():
+    base = tco.evaluate(TRN3, catalogue=CATALOGUE)
+    (one,) = solve(TRN3, BANDWIDTH, f"{TOKEN}=+5%", hold=True).breaks
+    assert one.metric == one.short == pytest.approx(1.05 * base.metrics[TOKEN], rel=1e-9)
+    held = tco.evaluate(TRN3, {BANDWIDTH: f"{one.value!r} TB/s"}, base.plan, catalogue=CATALOGUE)
+    assert held.metrics[TOKEN] == pytest.approx(1.05 * base.metrics[TOKEN], rel=1e-9)
+
+
+def test_ends_name_a_unit_and_answers_are_told_in_it():
+    asked = ("solve", TRN3, "--until", f"{TOKEN}=+5%", "--hold", "--vary", BANDWIDTH)
+    found, other = (
+        document(*asked, "--from", low, "--to", high)
+        for low, high in (("2 TB/s", "6 TB/s"), ("2000 GB/s", "6000 GB/s"))
+    )
+    assert (found["unit"], other["unit"]) == ("TB/s", "GB/s")
+    for key in ("value", "today"):
+        assert other[key] == pytest.approx(found[key] * 1000, rel=1e-9)
+    held = tco.evaluate(TRN3, catalogue=CATALOGUE)
+    reached = tco.evaluate(
+        TRN3, {BANDWIDTH: other["set"].partition("=")[2]}, held.plan, catalogue=CATALOGUE
+    )
+    assert reached.metrics[TOKEN] == pytest.approx(1.05 * held.metrics[TOKEN], rel=1e-9)
+
+
+MONTHS = [f"{year}-{month:02}" for year in (2025, 2026, 2027) for month in range(1, 13)][11:]
+
+
+@cache
+def by_month(metric):
+    plan = tco.evaluate(GB200, catalogue=CATALOGUE).plan  # the price of an hour rests on none
+    return {
+        month: tco.evaluate(GB200, {"terms.date": month}, plan, catalogue=CATALOGUE).metrics[metric]
+        for month in MONTHS
+    }
+
+
+def test_a_date_is_the_first_month_at_whose_prices_the_target_is_reached():
+    """Against every month by itself."""
+    levels = by_month(HOUR)
+    found = document(
+        "solve",
+        GB200,
+        "--vary",
+        "terms.date",
+        "--until",
+        f"{HOUR}=+5%",
+        "--from",
+        "2025-12",
+        "--to",
+        "2027-12",
+        "--date",
+        "2025-12",
+    )
+    assert [point["value"] for point in found["points"]] == MONTHS
+    assert [point["metric"] for point in found["points"]] == pytest.approx(
+        list(levels.values()), rel=1e-12
+    )
+    expected = next(month for month in MONTHS if levels[month] >= 1.05 * levels["2025-12"])
+    assert (found["value"], found["set"], found["today"], found["unit"]) == (
+        expected,
+        f"terms.date={expected}",
+        "2025-12",
+        "date",
+    )
+    (reached,) = found["reached"]
+    assert (
+        reached["metric_before"]
+        < found["target"]
+        <= reached["metric"]
+        == pytest.approx(levels[expected], rel=1e-12)
+    )
+    text = command(
+        "solve",
+        GB200,
+        "--vary",
+        "terms.date",
+        "--until",
+        f"{HOUR}=+5%",
+        "--from",
+        "2026-08",
+        "--to",
+        "2026-10",
+        "--date",
+        "2025-12",
+    ).stdout
+    assert re.search(rf"{expected} +\+\d+ months", text)
+    assert f"--set 'terms.date={expected}'" in text
+
+
+def test_a_date_before_todays_is_the_last_month_at_which_the_target_was_reached():
+    levels = by_month(HOUR)
+    target = 1.001 * levels["2025-12"]
+    found = solve(
+        GB200,
+        "terms.date",
+        f"{HOUR}={target!r}",
+        ("2025-12", "2027-06"),
+        set={"terms.date": "2027-06"},
+    )
+    assert found.today.text(found.breaks[0].value) == max(
+        month for month in MONTHS if levels[month] <= target
+    )
+
+
+def test_a_date_at_which_two_scenarios_are_level_moves_both_and_may_never_come():
+    found = document(
+        "solve",
+        GB200,
+        "--vary",
+        "terms.date",
+        "--until",
+        f"{TOKEN}=trn3-nl32x2",
+        "--to",
+        "2026-06",
+        "--date",
+        "2025-12",
+    )
+    assert found["crossing"] is False
+    assert "below that of trn3-nl32x2 everywhere" in found["why"]
+    assert "terms.date is moved in trn3-nl32x2 too" in found["notes"]
+
+
+def test_a_month_beyond_the_newest_price_is_said_to_be():
+    def beyond(last):
+        notes = solve(GB200, "terms.date", f"{HOUR}=+5%", ("2026-06", last), hold=True).notes
+        return [note for note in notes if "lies beyond the prices known" in note]
+
+    (note,) = beyond("2028-01")
+    newest = re.search(r"the last is of (\d{4})-(\d\d)", note)
+    months = 12 * int(newest[1]) + int(newest[2]) - 1
+    own, later = (f"{month // 12}-{month % 12 + 1:02}" for month in (months, months + 1))
+    assert beyond(own) == []
+    assert beyond(later) == [note.replace("2028-01", later)]
+
+
+def test_a_date_may_be_given_to_the_day():
+    days = solve(GB200, "terms.date", f"{HOUR}=+5%", ("2026-12-15", "2027-02"), hold=True)
+    assert [days.today.text(value) for value, _ in days.points] == [
+        "2026-12-15",
+        "2026-12",
+        "2027-01",
+        "2027-02",
+    ]
+    years = solve(GB200, "terms.date", f"{HOUR}=+5%", ("2026", "2027-Q1"), hold=True)
+    assert [years.today.text(value) for value, _ in years.points] == [*MONTHS[1:16]]
+
+
+@pytest.mark.parametrize("today", [6000, 13000])
+def test_of_several_the_nearest_to_today_comes_first(today):
+    """Prompts of 3,900 and of 9,000 tokens cost the same: which is named first depends on where one
+    stands.
+    """
+    alike = (
+        "--set",
+        "workload.software=public",
+        "--set",
+        "workload.draft_tokens=0",
+        "--date",
+        "2025-12",
+    )
+    words = (
+        "--vary",
+        "workload.input_tokens",
+        "--set",
+        f"workload.input_tokens={today}",
+        *alike,
+        "--from",
+        "500",
+        "--to",
+        "64000",
+    )
+    found = document("solve", GB200, *words, "--until", "usd_per_million_tokens=0.093")["values"]
+    assert len(found) == 2
+    assert (found[0] < found[1]) is (today == 6000)
+    assert abs(found[0] - today) < abs(found[1] - today)
+
+
+def test_no_crossing_says_between_what_the_metric_lies():
+    found = document("solve", TRN3, "--vary", "terms.rate", "--until", f"{HOUR}=0.1")
+    assert found["crossing"] is False
+    assert found["value"] is None
+    assert found["values"] == []
+    assert "lies between" in found["why"]
+    assert "the target is 0.1" in found["why"]
+    assert (
+        "No crossing"
+        in command("solve", TRN3, "--vary", "terms.rate", "--until", f"{HOUR}=0.1").stdout
+    )
+
+
+def test_values_without_an_answer_are_counted_with_the_reason():
+    alike = {"workload.software": "public", "workload.draft_tokens": "0"}
+    found = solve(
+        GB200,
+        "workload.interactivity",
+        f"{TOKEN}=-20%",
+        ends=("20 token/s", "400 token/s"),
+        set=alike,
+    )
+    missing = [value for value, metric in found.points if metric is None]
+    assert missing
+    assert f"no answer at {len(missing)} of the {len(found.points)} values" in found.notes[0]
+    assert "tokens/s a user" in found.notes[0]
+    assert found.breaks
+
+
+@pytest.mark.parametrize(
+    ("path", "until", "ends", "error", "fragment"),
+    [
+        (
+            "site.electricty_price",
+            f"{HOUR}=+10%",
+            (),
+            DataError,
+            "did you mean 'site.electricity_price'",
+        ),
+        (
+            "site.electricity_price",
+            "tco_usd_per_chip_hr=1",
+            (),
+            DataError,
+            "did you mean 'tco_usd_per_chip_hour'",
+        ),
+        ("site.electricity_price", "1", (), UsageError, "expected METRIC=VALUE"),
+        ("site.electricity_price", f"{HOUR}=1 kg", (), DataError, "unit 'kg'"),
+        ("site.electricity_price", f"{HOUR}=1..2", (), DataError, "1..2"),
+        (
+            "site.electricity_price",
+            f"{HOUR}=gb200-nvl73",
+            (),
+            DataError,
+            "did you mean 'gb200-nvl72'",
+        ),
+        (
+            "site.electricity_price",
+            f"{HOUR}=1",
+            ("0.2 USD/kWh", "0.1 USD/kWh"),
+            UsageError,
+            "reversed",
+        ),
+        ("site.electricity_price", f"{HOUR}=1", ("0.2 kg", None), DataError, "unit 'kg'"),
+        (
+            "site.electricity_price",
+            f"{HOUR}=1",
+            ("-1 USD/kWh", None),
+            DataError,
+            "--from .* lies within",
+        ),
+        ("site.electricity_price", f"{HOUR}=1", ("0.1", None), DataError, "such as '0.1 USD/kWh'"),
+        ("parts.trn3.hbm_capacity", f"{TOKEN}=1", ("96", None), DataError, "such as '96 GiB'"),
+        ("terms.date", f"{HOUR}=1", ("2027-01", "2026-01"), UsageError, "reversed or empty"),
+        ("terms.date", f"{HOUR}=1", ("2026-01-31", "2026-01"), UsageError, "reversed or empty"),
+        (
+            "terms.date",
+            f"{HOUR}=1",
+            ("3 year", None),
+            DataError,
+            "--from 3 year: terms.date: '3 year' is no date",
+        ),
+        ("terms.date", f"{HOUR}=1", (None, "2026-13"), DataError, "'2026-13' is no date"),
+        (
+            "terms.date",
+            f"{HOUR}=1",
+            ("1990", "2027"),
+            UsageError,
+            "456 months, expected 240 at most",
+        ),
+        ("terms.date", "chips=1", (), DataError, "does not move chips"),
+        ("terms.utilisation", f"{HOUR}=1", (None, "2"), DataError, "--to"),
+        ("site.grid_carbon", "capex_usd=+10%", (), DataError, "does not move capex_usd"),
+        (
+            "parts.b200-sxm.price",
+            "capex_usd=+10%",
+            ("1 USD", "100 USD"),
+            DataError,
+            "does not move capex_usd",
+        ),
+        ("parts.b200-sxm.price", "capex_usd=+10%", (), UsageError, "has no value today"),
+        ("terms.rate", f"{HOUR}={TRN3}", (), DataError, "at every value of terms.rate"),
+        ("workload.model", f"{TOKEN}=1", (), DataError, "is a text"),
+        (
+            "workload.interactivity",
+            f"{TOKEN}=1",
+            ("2000 token/s", "4000 token/s"),
+            DataError,
+            "no value from 2000.0 token/s to 4000.0 token/s",
+        ),
+        ("workload", f"{TOKEN}=1", (), DataError, "is a text"),
+    ],
+)
+def test_a_question_that_cannot_be_asked(path, until, ends, error, fragment):
+    with pytest.raises(error, match=fragment.replace("[", r"\[")):
+        solve(TRN3, path, until, ends or (None, None))

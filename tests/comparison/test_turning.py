@@ -1,0 +1,102 @@
+"""Prices that turn a pick: where they do in closed form, and whether the base cases break even
+there.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tco.comparison.turning_points import Priced, is_price, price_turns
+from tco.scenario.beliefs import Dice, Range
+from tests.catalogue import CATALOGUE
+from tests.cli import document
+
+GB200, MI450X = "gb200-nvl72", "mi450x-ualoe72"
+PATH = "parts.mi450x.price"
+
+
+def span_of(value, low, high, path=PATH):
+    """Return a log-normal range of a price."""
+    return Range(path, low, value, high, "USD", 0.0, 1e9, False, None, path)
+
+
+@pytest.mark.parametrize("other", [80.0, 130.0])
+def test_a_rack_that_costs_its_price_turns_where_that_is_the_rivals_cost(other):
+    """Of log-normal prices and their opposites the mean regrets of both are equal where the median
+    price is the rival's cost.
+    """
+    dice, span = Dice(CATALOGUE, 0, 0, 512), span_of(100.0, 50.0, 200.0)
+    prices = span.quantile(dice.correlated_deviates(span))
+    racks = [Priced("a", {PATH: span}, 100.0, {PATH: (50.0, 200.0)}), Priced("b", {}, other, {})]
+    drawn = np.array([prices, np.full(512, other)])
+    pick = "b" if other < 100 else "a"
+    (turn,) = price_turns(racks, drawn, pick, dice)
+    assert (turn.path, turn.pick, turn.to) == (PATH, pick, "a" if pick == "b" else "b")
+    assert turn.turns_at == pytest.approx(other, rel=0.01)
+    assert turn.break_even == pytest.approx(other, rel=1e-12)
+    assert turn.sigmas == pytest.approx(abs(np.log(other / 100)) / (np.log(2) / 1.6449), rel=0.02)
+
+
+def test_a_price_that_both_pay_alike_turns_nothing():
+    dice, span = Dice(CATALOGUE, 0, 0, 512), span_of(100.0, 50.0, 200.0)
+    prices = span.quantile(dice.correlated_deviates(span))
+    racks = [
+        Priced(name, {PATH: span}, base, {PATH: (base / 2, base * 2)})
+        for name, base in (("a", 100.0), ("b", 110.0))
+    ]
+    assert price_turns(racks, np.array([prices, 1.1 * prices]), "a", dice) == []
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "parts.mi450x.price",
+        "site.usd_per_mw",
+        "site.electricity_price",
+        "shares.amd.price",
+        "parts.x.stack_price",
+    ],
+)
+def test_a_price_is_told_by_its_attribute(path):
+    assert is_price(path)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "terms.rate",
+        "parts.trn3.design_cost",
+        "parts.mi450x.hbm_bandwidth",
+        "performance.nvidia.price",
+    ],
+)
+def test_what_is_no_price_is_none(path):
+    assert not is_price(path)
+
+
+def test_base_cases_cost_the_same_at_the_break_even_price_and_another_is_picked_beyond_the_turn():
+    said = document("compare", GB200, MI450X, "--speeds", "50")
+    turn = next(one for one in said["price_turns"] if one["path"] == PATH)
+    at = {
+        row["scenario"]: row["metrics"]
+        for row in document(
+            "compare", GB200, MI450X, "--no-range", "--set", f"{PATH}={turn['break_even']} USD"
+        )["rows"]
+    }
+    assert at[MI450X]["perf_per_tco_vs_baseline"] == pytest.approx(1, rel=1e-6)
+    picks = []
+    for factor in (0.93, 1.07):
+        verdict = document(
+            "compare",
+            GB200,
+            MI450X,
+            "--speeds",
+            "50",
+            "--set",
+            f"{PATH}={factor * turn['turns_at']} USD",
+        )["verdict"]
+        picks.append(set(verdict[0]["picks"]))
+    assert MI450X in picks[0]
+    assert GB200 in picks[1]
+    assert picks[0] != picks[1]

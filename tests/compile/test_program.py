@@ -1,0 +1,195 @@
+"""A program gives what the chain gives: every formula, and every draw of whole scenarios, held and
+chosen.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tco
+from tco.compile.execute import CELLS, kernel_outputs
+from tco.compile.lower import ArithmeticKernel
+from tco.compile.program import Program
+from tco.core.trace import recorded_by
+from tests.catalogue import CATALOGUE
+from tests.registry import ROWS, greatest, least, over, total
+from tests.scenario_helpers import HEADLINE, Input
+
+ROOM = {"site.rack_kw_max": "900 kW"}
+TRAINING = (
+    "llama-3.1-405b-training-gb200-nvl72",
+    "llama-3.1-405b-training-trn3-nl72x2",
+    "train-gpt3-175b-a100x64",
+)
+SPREAD = np.array([1.0, 0.93, 1.04, 0.99, 1.01])
+
+
+def leaves(program, values, units):
+    """Some values as inputs of a program."""
+    return {
+        name: program.read(Input(f"test.{name}", value, units[name]))
+        for name, value in values.items()
+    }
+
+
+def kernel_of(program, varying, **results):
+    kernel = ArithmeticKernel(program, varying, {})
+    return kernel, {name: kernel.made[program.step_index(value)] for name, value in results.items()}
+
+
+@over({row.id: row for row in ROWS})
+def test_a_formula_taken_apart_is_the_formula(row):
+    """With all inputs varying, with the first alone, and with none."""
+    many = {name: value * SPREAD for name, value in row.inputs.items()}
+    for varying in (list(many), list(many)[:1], []):
+        program = Program()
+        with np.errstate(all="ignore"), recorded_by(program):
+            found = row.formula.function.__globals__[row.formula.name](
+                **leaves(program, row.inputs, row.formula.parameters)
+            )
+        kernel, places = kernel_of(program, [f"test.{name}" for name in varying], found=found)
+        with np.errstate(all="ignore"):
+            (got,) = kernel_outputs(
+                kernel,
+                [places["found"]],
+                kernel.values({f"test.{name}": many[name] for name in varying}),
+                len(SPREAD),
+            )
+            wanted = row.formula.function(
+                **{
+                    name: many[name] if name in varying else value
+                    for name, value in row.inputs.items()
+                }
+            )
+        assert np.broadcast_to(got, len(SPREAD)) == pytest.approx(
+            np.broadcast_to(wanted, len(SPREAD)), rel=1e-12, abs=0, nan_ok=True
+        )
+
+
+def test_gatherings_and_what_is_computed_once():
+    units = dict.fromkeys("abc", "s")
+    program = Program()
+    with recorded_by(program):
+        made = leaves(program, {"a": 1.0, "b": 2.0, "c": 3.0}, units)
+        results = {
+            name: how(name, [*made.values()])
+            for name, how in (("total", total), ("least", least), ("greatest", greatest))
+        }
+        results["again"] = total("total of the same", [*made.values()])
+    kernel, places = kernel_of(program, ["test.b"], **results)
+    assert places["again"] == places["total"]
+    values = kernel.values({"test.b": np.array([0.5, 5.0])})
+    found = dict(zip(places, kernel_outputs(kernel, [*places.values()], values, 2), strict=True))
+    assert found["total"].tolist() == [4.5, 9.0]
+    assert found["least"].tolist() == [0.5, 1.0]
+    assert found["greatest"].tolist() == [3.0, 5.0]
+    assert (
+        len(kernel.schedule([places["total"]], values).lines) == 1
+    )  # the sum of the others is known
+
+
+def draws_of(name, count, seed=3):
+    """Draws of every input that has a range, in logarithm between its ends and its value."""
+    base, generator = tco.evaluate(name, ROOM, catalogue=CATALOGUE), np.random.default_rng(seed)
+    whole = {
+        path for path, reading in base.structure.readings.items() if not isinstance(reading, bool)
+    }
+    drawn = {}
+    for path, one in base.inputs.items():
+        if one.low is not None and one.low < one.high and path not in whole:
+            share = generator.uniform(-1, 1, count)
+            many = np.where(
+                share < 0,
+                one.value + (one.value - one.low) * share,
+                one.value + (one.high - one.value) * share,
+            )
+            drawn[path] = (many, one.unit)
+    return base, drawn
+
+
+@pytest.mark.parametrize("name", [*HEADLINE, *TRAINING])
+def test_draws_are_what_the_chain_gives_of_each(name):
+    base, drawn = draws_of(name, 3)
+    found = tco.evaluate_draws(name, ROOM | drawn, structure=base.structure, catalogue=CATALOGUE)
+    for place in range(3):
+        plan = base.plan
+        if found.sequences is not None:
+            plan = plan._replace(
+                decode=plan.decode._replace(sequences=float(found.sequences[place]))
+            )
+        one = {path: (float(many[place]), unit) for path, (many, unit) in drawn.items()}
+        alone = tco.evaluate(name, ROOM | one, plan, structure=base.structure, catalogue=CATALOGUE)
+        for metric, value in alone.metrics.items():
+            assert value is None or value == pytest.approx(
+                found.metrics[metric][place], rel=1e-11
+            ), metric
+
+
+@pytest.mark.parametrize("name", HEADLINE)
+def test_a_batch_leaves_no_room_for_a_larger_one(name):
+    """A thousandth more would be late, or too large for the memory, or make less beyond a step of
+    tiles, or is more than any group decodes.
+    """
+    base, drawn = draws_of(name, 200)
+    found = tco.evaluate_draws(name, ROOM | drawn, structure=base.structure, catalogue=CATALOGUE)
+    speed, target = (
+        found.metrics["tokens_per_s_per_user"],
+        base.inputs["workload.interactivity"].value,
+    )
+    just = found.meets & (speed <= target * (1 + 2e-6))
+    assert just.sum() > 0.3 * found.meets.sum()
+    for place in np.flatnonzero(found.meets & ~just)[:3]:
+        one = {path: (float(many[place]), unit) for path, (many, unit) in drawn.items()}
+        plan = base.plan._replace(
+            decode=base.plan.decode._replace(sequences=float(found.sequences[place]) * 1.001)
+        )
+        more = tco.evaluate(name, ROOM | one, plan, structure=base.structure, catalogue=CATALOGUE)
+        late = more.metrics["tokens_per_s_per_user"] < target
+        less = more.metrics["output_tokens_per_s_per_chip"] <= found.metrics[
+            "output_tokens_per_s_per_chip"
+        ][place] * (1 + 1e-6)
+        assert (
+            late
+            or less
+            or float(more.serving.decode.memory) > 0.9 * float(one_memory(more))
+            or found.sequences[place] >= 1024
+        )
+
+
+def one_memory(result):
+    """The HBM of a chip."""
+    return result.metrics["hbm_bytes"]
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("name", ["trn3-nl32x2", "gb200-nvl72"])
+def test_no_other_plan_is_better_than_the_one_chosen(name):
+    """All plans, each held, against the choice among all of them."""
+    base, drawn = draws_of(name, 4)
+    free = tco.evaluate_draws(name, ROOM | drawn, catalogue=CATALOGUE)
+    rate, decode = "output_tokens_per_s_per_chip", base.serving.choices["decode"].axes
+    best = np.zeros(4)
+    for row in range(len(decode.chips)):
+        plan = decode._make(
+            float(np.ravel(axis)[row if np.size(axis) == len(decode.chips) else 0])
+            for axis in decode
+        )
+        held = base.structure._replace(plan=base.plan._replace(decode=plan._replace(sequences=8.0)))
+        made = tco.evaluate_draws(name, ROOM | drawn, structure=held, catalogue=CATALOGUE)
+        best = np.maximum(best, np.where(made.meets, made.metrics[rate], 0.0))
+    assert np.all(free.metrics[rate] >= best * (1 - 1e-5))
+
+
+def test_many_draws_are_run_in_pieces():
+    base, drawn = draws_of("trn3-nl32x2", 3 * CELLS + 7)
+    whole = tco.evaluate_draws(
+        "trn3-nl32x2", ROOM | drawn, structure=base.structure, catalogue=CATALOGUE
+    )
+    last = {path: (many[-9:], unit) for path, (many, unit) in drawn.items()}
+    part = tco.evaluate_draws(
+        "trn3-nl32x2", ROOM | last, structure=base.structure, catalogue=CATALOGUE
+    )
+    for metric, many in whole.metrics.items():
+        if many is not None:
+            assert many[-9:] == pytest.approx(part.metrics[metric], rel=1e-9), metric

@@ -1,0 +1,199 @@
+"""What is kept of what was made once: whole, of this program on this data, and the same to the
+byte.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from types import SimpleNamespace
+
+import pytest
+
+from tco.core.disk_cache import disk_cached, stamp
+from tests.cli import tco
+
+
+@pytest.fixture
+def keeping(tmp_path, monkeypatch):
+    """Return a cache of one's own, a way to read through it, and how often something was made;
+    making takes no draws.
+    """
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    made = []
+
+    def read():
+        def make():
+            made.append(1)
+            return [{"p10": 0.73, "p90": 6.4, "reason": None}]
+
+        stamp.cache_clear()  # a process of its own
+        return disk_cached("a comparison", make)
+
+    read()
+    (file,) = (tmp_path / "tco").iterdir()
+    return file, read, made
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda text: "[]",
+        lambda text: "null",
+        lambda text: '{"a": 1}',
+        lambda text: text[: len(text) // 2],
+        lambda text: text.replace("0.73", "0.00073"),
+        lambda text: json.dumps(json.loads(text)["content"]),
+        lambda text: "[" * 100_000,
+    ],
+)
+def test_what_another_has_written_is_made_anew(keeping, spoil):
+    file, read, made = keeping
+    before, text = read(), file.read_text()
+    assert len(made) == 1
+    file.write_text(spoil(text))
+    assert read() == before
+    assert (len(made), file.read_text()) == (2, text)
+
+
+@pytest.mark.parametrize("folder", ["data", "scenarios"])
+def test_an_edit_of_the_same_size_and_time_is_seen(keeping, tmp_path, monkeypatch, folder):
+    """Copies and checkouts may set a file's time back."""
+    _, read, made = keeping
+    (tmp_path / "shipped").mkdir()
+    price = tmp_path / "shipped" / "chips.csv"
+    price.write_text("gb200-gpu,price,30059")
+    monkeypatch.setattr(
+        "tco.core.disk_cache."
+        + {"data": "data_directory", "scenarios": "scenario_directory"}[folder],
+        lambda: tmp_path / "shipped",
+    )
+    read(), read()
+    assert len(made) == 2
+    before = price.stat()
+    price.write_text("gb200-gpu,price,34959")
+    os.utime(price, ns=(before.st_atime_ns, before.st_mtime_ns))
+    read(), read()
+    assert len(made) == 3
+
+
+@pytest.mark.parametrize("other", ["numpy", "scipy", "pint", "processor", "switch"])
+def test_other_libraries_and_other_instructions_are_seen(keeping, tmp_path, monkeypatch, other):
+    """They round in the last digits."""
+    _, read, made = keeping
+    if other in ("numpy", "scipy", "pint"):
+        (tmp_path / f"{other}-0.0.dist-info").mkdir()
+        monkeypatch.setattr(
+            "tco.core.disk_cache.find_spec",
+            lambda name: SimpleNamespace(origin=str(tmp_path / name / "__init__.py")),
+        )
+    elif other == "processor":
+        (tmp_path / "cpuinfo").write_text("processor\t: 0\nflags\t\t: fpu sse2\n")
+        monkeypatch.setattr("tco.core.disk_cache.PROCESSOR", tmp_path / "cpuinfo")
+    else:
+        monkeypatch.setenv("NPY_DISABLE_CPU_FEATURES", "X86_V4")
+    read(), read()
+    assert len(made) == 2
+
+
+def planted(file, what, prize):
+    """Put something that is no file of the user's own at the path of a kept file."""
+    file.unlink()
+    if what == "pipe":
+        os.mkfifo(file)
+    elif what == "link":
+        file.symlink_to(prize)
+    else:
+        file.write_text("[]")
+        file.chmod(0o666)
+
+
+@pytest.mark.parametrize("what", ["pipe", "link", "open to all"])
+def test_what_is_no_file_of_ones_own_is_replaced_and_never_read_or_followed(
+    keeping, tmp_path, what
+):
+    file, read, made = keeping
+    text, prize = file.read_text(), tmp_path / "prize"
+    prize.write_text(text)
+    planted(file, what, prize)
+    read(), read()
+    assert len(made) == 2
+    assert file.is_file()
+    assert not file.is_symlink()
+    assert (file.read_text(), prize.read_text()) == (text, text)
+
+
+def test_a_folder_that_others_may_write_to_keeps_nothing(keeping):
+    file, read, made = keeping
+    file.parent.chmod(0o777)
+    read(), read()
+    assert len(made) == 3
+
+
+# ---------------------------------------------------------------- answers
+WORDS = ("compare", "gb200-nvl72", "trn3-nl72x2", "--no-range")
+
+
+@pytest.fixture
+def asked(tmp_path, monkeypatch):
+    """Return a cache of one's own and the scenarios that were evaluated since, each time all of
+    them.
+    """
+    from tco.evaluation import evaluation
+
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    stamp.cache_clear()
+    usual, seen = evaluation.evaluate_each, []
+
+    def noted(*given, **how):
+        seen.append(given[0])
+        return usual(*given, **how)
+
+    monkeypatch.setattr(evaluation, "evaluate_each", noted)
+    return seen
+
+
+@pytest.mark.parametrize("form", ["table", "csv", "json", "md"])
+def test_an_answer_of_what_is_shipped_is_made_once_and_said_alike(asked, form):
+    made, again = (tco(*WORDS, "--format", form) for _ in range(2))
+    assert len(asked) == 1
+    assert (made.stdout, made.stderr) == (again.stdout, again.stderr)
+    assert made.stdout
+    assert made.stderr.startswith("note: ")
+    assert tco(*WORDS, "--format", form, "--quiet").stderr == ""
+    assert len(asked) == 1
+
+
+def test_other_words_have_an_answer_of_their_own(asked):
+    words = ((), ("--full",), ("--speeds", "25"), ("--format", "csv"))
+    answers = [tco(*WORDS, *more).stdout for more in words]
+    assert len(set(answers)) == len(answers)
+    before = len(asked)
+    assert [tco(*WORDS, *more).stdout for more in words] == answers
+    assert len(asked) == before
+
+
+def test_what_rests_on_something_of_ones_own_is_made_each_time(asked, tmp_path, monkeypatch):
+    data_folder(tmp_path / "here" / "data")
+    for own in (
+        ("--set", "site.pue=1.3"),
+        ("--data", str(tmp_path / "here" / "data")),
+        ("--redact",),
+    ):
+        for _ in range(2):
+            before = len(asked)
+            assert tco(*WORDS, *own).exit_code == 0
+            assert len(asked) > before
+    monkeypatch.chdir(tmp_path / "here")
+    assert tco(*WORDS).stdout == tco(*WORDS, "--data", str(tmp_path / "here" / "data")).stdout
+    monkeypatch.chdir(tmp_path)
+    assert tco(*WORDS).stdout != tco(*WORDS, "--data", str(tmp_path / "here" / "data")).stdout
+
+
+def data_folder(folder):
+    """Write a folder with a price of one's own."""
+    (folder / "parts").mkdir(parents=True)
+    header = "part,attribute,value,unit,low,high,as_of,kind,source,note,use"
+    (folder / "parts" / "own.csv").write_text(
+        f"{header}\nnitro-v6-400g,price,5000,USD,,,2025-12,vendor,semianalysis-trn3,,\n"
+    )

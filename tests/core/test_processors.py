@@ -1,0 +1,57 @@
+"""The same figures on any processor: with all instructions that numpy finds and with none of them,
+in arrays and one by one.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+
+SWITCH = "NPY_DISABLE_CPU_FEATURES"
+
+
+def told(without=()):
+    """What a process of its own gives, without some instructions."""
+    environment = {name: value for name, value in os.environ.items() if name != SWITCH} | (
+        {SWITCH: " ".join(without)} if without else {}
+    )
+    words = [sys.executable, "-m", "tests.processor"]
+    done = subprocess.run(
+        words,
+        env=environment,
+        cwd=Path(__file__).parents[2],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def test_no_instruction_and_no_array_moves_a_figure():
+    """Formulas on their golden rows and metrics of draws, to 1e-12."""
+    every = told()
+    least = told(every["found"]) if every["found"] else every
+    assert least["found"] == []  # numpy was without them indeed
+    assert every["figures"].keys() == least["figures"].keys()
+    wrong = []
+    for name, whole in every["figures"].items():
+        readings = np.array(
+            [
+                one[reading]
+                for one in (whole, least["figures"][name])
+                for reading in ("array", "alone")
+            ],
+            dtype=float,
+        )
+        off = np.abs(readings - readings[0]) > 1e-12 * np.abs(readings[0])
+        wrong += [
+            f"{name}: {readings[:, place].tolist()}" for place in np.flatnonzero(off.any(axis=0))
+        ]
+    assert not wrong, "\n".join(wrong)

@@ -1,0 +1,112 @@
+"""Many threads at once: what one records, or reads of a shared catalogue, does not disturb the
+others.
+"""
+
+from __future__ import annotations
+
+import pickle
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
+
+import pytest
+
+from tco import evaluate, load_catalogue
+from tests.registry import FORMULA
+from tests.scenario_helpers import nodes_below, recording
+
+THREADS = 8
+FEW_CHIPS = {
+    "workload.model": "megatron-gpt-7.5b",
+    "cluster.chips": "8",
+    "workload.global_batch": "8",
+}  # thousands of plans, not a million
+NAMES: dict[str, dict[str, str]] = {
+    "trn3-nl72x2": {},
+    "gb200-nvl72": {},
+    "train-gpt3-175b-a100x64": FEW_CHIPS,
+}
+
+
+@pytest.fixture
+def hurried() -> Iterator[None]:
+    """Switch threads as often as the interpreter allows."""
+    usual = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    yield
+    sys.setswitchinterval(usual)
+
+
+def graph(node):
+    """The nodes of a graph with their places, values and what lies below them, each once, in order."""
+    return [
+        (n.id, n.name, n.value, n.unit, n.path, [name for name, _ in n.inputs])
+        for n in nodes_below(node)
+    ]
+
+
+def answer(name, trace, catalogue):
+    """What a scenario comes to, as far as two evaluations must agree to the last bit."""
+    found = evaluate(name, NAMES[name], catalogue=catalogue, trace=trace)
+    return (
+        found.metrics,
+        found.notes,
+        [(line.path, line.usd_per_chip_hour, line.kind) for line in found.lines],
+        sorted(found.inputs),
+        {metric: graph(node) for metric, node in found.nodes.items()},
+    )
+
+
+@pytest.mark.thorough
+def test_eight_threads_give_what_one_gives(hurried):
+    names = tuple(NAMES)
+    jobs = [(names[i % len(names)], i % 2 == 0) for i in range(4 * THREADS)]
+    alone = {job: answer(*job, load_catalogue()) for job in set(jobs)}
+    shared, start = (
+        load_catalogue(),
+        Barrier(THREADS),
+    )  # all begin to fill an empty catalogue at the same moment
+
+    def of_thread(number):
+        start.wait()
+        return [(job, answer(*job, shared)) for job in jobs[number::THREADS]]
+
+    with ThreadPoolExecutor(THREADS) as pool:
+        for job, found in (pair for some in pool.map(of_thread, range(THREADS)) for pair in some):
+            assert found == alone[job], job
+
+
+def test_a_recording_is_of_its_thread_alone():
+    with ThreadPoolExecutor(1) as pool, recording():
+        assert pool.submit(FORMULA.extended_price, 3.0, 2).result() == 6.0
+        assert FORMULA.extended_price(3.0, 2).value == 6.0
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_traced_result_pickles(name):
+    made = evaluate(name, NAMES[name], catalogue=load_catalogue(), trace=True)
+    again = pickle.loads(pickle.dumps(made))
+    for part in (
+        "scenario",
+        "metrics",
+        "notes",
+        "lines",
+        "bill",
+        "rebates",
+        "inputs",
+        "texts",
+        "shares",
+        "bounds",
+        "standing",
+    ):
+        assert getattr(again, part) == getattr(made, part), part
+    assert {metric: graph(node) for metric, node in again.nodes.items()} == {
+        metric: graph(node) for metric, node in made.nodes.items()
+    }
+    for one, other in zip(
+        nodes_below(made.nodes["tco_usd_per_chip_hour"]),
+        nodes_below(again.nodes["tco_usd_per_chip_hour"]),
+        strict=True,
+    ):
+        assert one.formula is other.formula

@@ -1,0 +1,359 @@
+"""What a bill says of the dates of its prices, and the same inputs at another date."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from tco import DataError, evaluate
+from tco.cost.price_dates import evidence_age_limit, is_old, limits
+from tests.catalogue import input_attributes
+from tests.cli import document, tco
+from tests.scenario_helpers import Inputs, Values, load_scenario, period, system_of
+
+BILL = ("servers", "network", "storage")
+HEADER = "part,attribute,value,unit,low,high,as_of,kind,source,note,use"
+
+
+def priced(catalogue, name, date):
+    return evaluate(name, {"terms.date": date}, catalogue=catalogue)
+
+
+# ---------------------------------------------------------------- shares of the bill
+def test_the_share_of_later_rows_is_counted_by_hand(catalogue):
+    found = priced(catalogue, "gb200-nvl72", "2025-12")
+    bill = [line for line in found.lines if line.asset in BILL and line.usd is not None]
+    later = [
+        line
+        for line in bill
+        if any(
+            found.inputs[path].as_of > "2025-12~" and path.endswith("price") for path in line.inputs
+        )
+    ]
+    assert {line.path.rpartition("/")[2] for line in later} == {
+        "bluefield-3",
+        "gb200-gpu",
+        "nvswitch-5",
+        "power-shelf-33kw",
+        "rack-manifold",
+    }
+    assert found.ages.later == pytest.approx(
+        sum(line.usd for line in later) / sum(line.usd for line in bill), rel=1e-12
+    )
+    assert (
+        f"{found.ages.later * 100:.1f} % of the bill is priced by rows later than 2025-12: "
+        "gb200-gpu (2026-05), nvswitch-5 (2026-05)" in found.ages.notes[0]
+    )
+
+
+@pytest.mark.parametrize("name", ["mi450x-ualoe72", "gb300-nvl72"])
+def test_a_note_names_the_parts_that_cost_most(catalogue, name):
+    found, sums = priced(catalogue, name, "2025-12"), {}
+    for line in found.lines:
+        if line.asset in BILL and line.usd is not None:
+            for path in line.inputs:
+                if (
+                    path.startswith("parts.")
+                    and path.endswith("price")
+                    and (date := found.inputs[path].as_of) > "2025-12~"
+                ):
+                    sums[f"{path.split('.')[1]} ({date})"] = (
+                        sums.get(f"{path.split('.')[1]} ({date})", 0.0) + line.usd
+                    )
+    most = sorted(sums, key=sums.get, reverse=True)[:3]
+    (note,) = [note for note in found.ages.notes if "later than" in note]
+    assert f"later than 2025-12: {', '.join(most)}" in note
+
+
+def test_the_shares_move_with_the_date(catalogue):
+    ages = [
+        priced(catalogue, "mi450x-ualoe72", date).ages for date in ("2025-06", "2025-12", "2026-09")
+    ]
+    assert ages[0].later > ages[1].later > ages[2].later
+    ages = [priced(catalogue, "gb200-nvl72", date).ages for date in ("2026-06", "2026-09", "2030")]
+    assert ages[0].older < ages[1].older < ages[2].older
+
+
+def test_one_day_over_the_limit_is_old(own):
+    own.parts("connectx-7,price,1400,USD,,,2025-06-30,vendor,tco-model,,")
+    given = own.catalogue().part_input("connectx-7", "price", "2027")
+    assert (
+        evidence_age_limit(given) == limits()["parts", "*"] == 731
+    )  # a file of one's own is no kind of its own
+    assert not is_old(given, period("2027-07-01").last)
+    assert is_old(given, period("2027-07-02").last)
+    before, after = (
+        evaluate(
+            "gb200-nvl72",
+            {"terms.date": f"2027-07-0{day}"},
+            catalogue=own.catalogue(),
+            variant={"nic": "400g"},
+        ).ages.older
+        for day in (1, 2)
+    )
+    assert after > before
+
+
+def test_every_kind_has_its_limit(catalogue):
+    kinds = {"ddr5-dimm": 92, "optic-800g-dr8": 183, "gb200-gpu": 366, "backplane-cable": 731}
+    for part, days in kinds.items():
+        assert evidence_age_limit(catalogue.part_input(part, "price", "2025-12")) == days
+    assert evidence_age_limit(catalogue.share_price("astera", "2025-12")) == 31
+    assert evidence_age_limit(catalogue.part_input("h100-sxm", "rent", "2025-12")) == 183
+    tables = {
+        (path.parent.name, path.stem)
+        for folder in ("parts", "shares")
+        for path in (catalogue.folders[0] / folder).iterdir()
+    }
+    parts = {("parts", part) for part in catalogue.parts}
+    assert {key for key in limits() if key[1] != "*"} <= tables | parts | input_attributes().keys()
+
+
+@pytest.mark.parametrize(("part", "days"), [("tpuv7-rack", 366), ("gb200-memory", 92)])
+def test_a_part_that_holds_accelerators_or_memory_ages_as_they_do(catalogue, part, days):
+    assert evidence_age_limit(catalogue.part_input(part, "price", "2026-11")) == days
+
+
+def test_a_limit_of_a_part_wins_over_that_of_its_attribute_and_its_group(catalogue):
+    rack, board = (
+        catalogue.part_input(part, "price", "2026-11")
+        for part in ("tpuv7-rack", "compute-board-trn3")
+    )
+    assert (evidence_age_limit(rack), evidence_age_limit(board)) == (
+        limits()["parts", "tpuv7-rack"],
+        limits()["parts", "*"],
+    )
+
+
+# ---------------------------------------------------------------- the age of evidence
+def test_a_row_is_as_old_as_its_evidence(own):
+    own.write(
+        "parts/own.csv",
+        f"{HEADER},evidence_of\nconnectx-7,price,1400,USD,,,2026-11,vendor,tco-model,,,2024-10\n",
+    )
+    given = own.catalogue().part_input("connectx-7", "price", "2026-11")
+    assert (given.as_of, given.evidence_of, given.evidence_date) == (
+        "2026-11",
+        "2024-10",
+        "2024-10",
+    )
+    assert is_old(given, period("2026-11").last)  # 760 days after October 2024, as_of says none
+    assert not is_old(given._replace(evidence_of=""), period("2026-11").last)
+
+
+def test_evidence_later_than_its_row_is_refused(own):
+    own.write(
+        "parts/own.csv",
+        f"{HEADER},evidence_of\nconnectx-7,price,1400,USD,,,2025-06,vendor,tco-model,,,2026-01\n",
+    )
+    with pytest.raises(
+        DataError,
+        match=r"own\.csv:2: parts\.connectx-7\.price: evidence_of 2026-01 is later than as_of 2025-06, expected the date",
+    ):
+        own.catalogue().part_input("connectx-7", "price", "2026-11")
+
+
+def test_evidence_that_is_no_date_is_refused(own):
+    own.write(
+        "parts/own.csv",
+        f"{HEADER},evidence_of\nconnectx-7,price,1400,USD,,,2025-06,vendor,tco-model,,,soon\n",
+    )
+    with pytest.raises(DataError, match="evidence_of: 'soon' is no date"):
+        own.catalogue().part_input("connectx-7", "price", "2026-11")
+
+
+def test_a_site_of_ones_own_says_how_old_its_evidence_is(own, catalogue):
+    shipped = (catalogue.folders[0] / "sites" / "us-hyperscale.toml").read_text(encoding="utf-8")
+    own.write(
+        "sites/mine.toml",
+        shipped.replace('as_of = "2025"\n', 'as_of = "2026-10"\nevidence_of = "2025"\n', 1),
+    )
+    (note,) = evaluate("gb200-nvl72", {"site": "mine"}, catalogue=own.catalogue()).ages.hour_notes
+    assert "electricity price (2025)" in note
+    own.write("sites/mine.toml", shipped.replace('as_of = "2025"\n', 'as_of = "2026-10"\n', 1))
+    (note,) = evaluate("gb200-nvl72", {"site": "mine"}, catalogue=own.catalogue()).ages.hour_notes
+    assert "electricity price" not in note
+
+
+def test_old_evidence_of_the_hall_is_a_share_of_the_chip_hour(catalogue):
+    """Energy rests on the price of electricity and on the load factor, both older than they may be."""
+    found = priced(catalogue, "gb200-nvl72", "2026-11")
+    old = [
+        line
+        for line in found.lines
+        if line.asset != "rebate"
+        and any(is_old(found.inputs[path], period("2026-11").last) for path in line.inputs)
+    ]
+    assert "site/energy" in [line.path for line in old]
+    gross = sum(line.usd_per_chip_hour for line in found.lines if line.asset != "rebate")
+    assert found.ages.hour_older == pytest.approx(
+        sum(line.usd_per_chip_hour for line in old) / gross, rel=1e-12
+    )
+    (note,) = found.ages.hour_notes
+    assert note == (
+        "evidence older than its kind may be: electricity price (2025), grid carbon (2023), draw "
+        "over nameplate (2024-03); "
+        f"{found.ages.hour_older * 100:.0f} % of the chip-hour rests on old evidence"
+    )
+
+
+def test_terms_age_but_are_no_share_of_the_chip_hour(own, catalogue):
+    shipped = (catalogue.folders[0] / "perspectives" / "hyperscaler.toml").read_text(
+        encoding="utf-8"
+    )
+    own.write(
+        "perspectives/hyperscaler.toml",
+        shipped.replace('as_of = "2025-12-31"', 'as_of = "2024-12-31"', 1),
+    )
+    before, after = (
+        evaluate("gb200-nvl72", catalogue=held).ages for held in (catalogue, own.catalogue())
+    )
+    assert after.hour_older == before.hour_older
+    assert "cost of capital (2024-12-31)" in after.hour_notes[0]
+    assert "cost of capital" not in before.hour_notes[0]
+
+
+# ---------------------------------------------------------------- guards
+def test_a_bill_names_the_parts_that_no_figure_of_another_checks(catalogue):
+    for name in ("trn3-nl72x2", "mi450x-ualoe72"):
+        found = priced(catalogue, name, "2026-11")
+        (note,) = [note for note in found.ages.notes if note.startswith("unguarded: ")]
+        assert "nvme-8tb" in note
+        assert not any(part in note for part in ("ddr5-dimm", "hbm3e-12hi-36gb", "mi450x"))
+
+
+def test_price_and_bom_print_what_is_unguarded_and_the_first_table_of_a_comparison_does_not():
+    for command in ("price", "bom"):
+        (line,) = [
+            line
+            for line in tco(command, "mi450x-ualoe72").stderr.splitlines()
+            if "unguarded" in line
+        ]
+        assert re.fullmatch(
+            r"note: unguarded: \d+ % of the bill is priced by rows that no published figure of another checks: nvme-8tb.*",
+            line,
+        )
+    assert "unguarded" not in tco("compare", "gb200-nvl72", "mi450x-ualoe72", "--no-range").stderr
+
+
+def test_a_price_of_ones_own_or_one_that_is_set_is_not_called_unguarded(own, catalogue):
+    own.parts("nvme-8tb,price,5000,USD,,,2026-11,vendor,tco-model,,")
+    for held, settings in (
+        (own.catalogue(), {}),
+        (catalogue, {"parts.nvme-8tb.price": "5000 USD"}),
+    ):
+        notes = evaluate(
+            "mi450x-ualoe72", settings | {"terms.date": "2026-11"}, catalogue=held
+        ).ages.notes
+        assert not [note for note in notes if "nvme-8tb" in note]
+
+
+def test_a_date_beyond_the_data_and_one_before_it(catalogue):
+    assert (
+        "2030 lies beyond the prices known: the last is of 2027-01, and holds on"
+        in priced(catalogue, "gb200-nvl72", "2030").ages.notes
+    )
+    with pytest.raises(
+        DataError, match=r"terms\.date=2010 lies before the first price of this bill, of 20"
+    ):
+        priced(catalogue, "gb200-nvl72", "2010")
+    for note in priced(catalogue, "gb200-nvl72", "2026-09").ages.notes:
+        assert "lies" not in note
+
+
+def test_a_rebate_names_its_stale_share(catalogue):
+    found = evaluate(
+        "mi450x-ualoe72", {"terms.date": "2026-01-31", "terms.owner": "OpenAI"}, catalogue=catalogue
+    )
+    assert (
+        "rebates/amd-openai: share price of amd is of 2025-12-05, 57 days before 2026-01-31"
+        in found.ages.notes
+    )
+
+
+def test_what_the_user_sets_has_no_date(catalogue):
+    before = priced(catalogue, "gb200-nvl72", "2025-12").ages
+    after = evaluate(
+        "gb200-nvl72", {"parts.nvswitch-5.price": "3600 USD"}, catalogue=catalogue
+    ).ages
+    assert after.later < before.later
+
+
+def test_a_chip_alone_has_no_bill(catalogue):
+    found = evaluate("h100-sxm", catalogue=catalogue).ages
+    assert (found.later, found.older, found.notes) == (0, 0, ())
+
+
+def test_price_and_compare_say_it():
+    december = ("--date", "2025-12")
+    shown = document("price", "gb200-nvl72", *december)
+    assert 0.6 < shown["bill_dates"]["later"] < 0.75
+    assert any("later than 2025-12" in note for note in shown["notes"])
+    assert "priced by rows later than 2025-12" in tco("price", "gb200-nvl72", *december).stderr
+    assert (
+        "gb200-nvl72: 67.0 % of the bill is priced by rows later than 2025-12"
+        in tco("compare", "gb200-nvl72", "--no-range", *december).stderr
+    )
+    assert (
+        document("compare", "gb200-nvl72", "--no-range", *december)["rows"][0]["bill_dates"]
+        == shown["bill_dates"]
+    )
+
+
+def test_the_first_table_says_it_in_a_line_of_all_and_leaves_what_was_chosen_to_the_full_one():
+    asked = ("compare", "trn3-nl72x2", "gb200-nvl72", "--no-range", "--date", "2025-12")
+    first, full = tco(*asked).stderr, tco(*asked, "--full").stderr
+    shares = [
+        f"{row['scenario']}: {row['bill_dates']['later'] * 100:.1f} %"
+        for row in document(*asked)["rows"]
+    ]
+    assert (
+        f"note: {', '.join(shares)} of the bill is priced by rows later than 2025-12; --full names "
+        "them\n" in first
+    )
+    assert "the cheapest at 2025-12" in full
+    assert "the cheapest at 2025-12" not in first
+    assert len(first.splitlines()) < len(full.splitlines())
+
+
+# ---------------------------------------------------------------- the same inputs at another date
+def test_prices_at_another_date_are_those_of_a_scenario_there(catalogue):
+    scenario = load_scenario(catalogue, "trn3-nl72x2")
+    here, there = (
+        Inputs(catalogue, scenario, {"terms.date": date}, {}).values()
+        for date in ("2025-12", "2026-Q3")
+    )
+    then = here.on_date("2026-Q3")
+    moved = [
+        path
+        for path in (
+            f"parts.{part}.price"
+            for part in ("hbm3e-12hi-36gb", "ddr5-dimm", "nvme-8tb", "graviton4")
+        )
+        if then[path] != here[path]
+    ]
+    assert "parts.ddr5-dimm.price" in moved
+    for path in (
+        "parts.ddr5-dimm.price",
+        "parts.hbm3e-12hi-36gb.price",
+        "shares.astera.price",
+        "rebates.credo-2021.vested",
+        "site.electricity_price",
+    ):
+        assert then[path] == there[path]
+    assert here.on_date("2026-Q3") is then
+
+
+def test_settings_hold_at_every_date_and_the_system_stays(catalogue):
+    inputs = system_of("trn3-nl72x2", catalogue=catalogue, **{"parts.ddr5-dimm.price": "1 USD"})
+    values = inputs.values()
+    assert (
+        values.on_date("2026-09")["parts.ddr5-dimm.price"] == values["parts.ddr5-dimm.price"] == 1
+    )
+    assert inputs.on_date("2026-09").system is inputs.system
+    assert inputs.date == "2026-11"
+    with pytest.raises(DataError, match="is no date"):
+        values.on_date("soon")
+    with pytest.raises(DataError, match="have no dates"):
+        Values(inputs.resolve).on_date("2026-09")

@@ -1,0 +1,376 @@
+"""Rebates by warrants: figures of filings, and the rules that keep them honest."""
+
+from __future__ import annotations
+
+import math
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tco import DataError, evaluate
+from tco.cost.ownership import in_force_for
+from tests.catalogue import DATA, read_csv
+from tests.cli import tco
+from tests.registry import FORMULA
+from tests.scenario_helpers import DECEMBER, HEADLINE, bill_of, load_agreement, result
+from tests.study_helpers import P95, beliefs_of
+
+COLUMNS = ("value", "unit", "low", "high", "as_of", "kind", "source", "note")
+
+PRICES = st.floats(1, 1000)
+
+
+def test_credo_gave_back_more_than_was_paid():
+    """4.08 million shares struck at 10.74, worth 171.13 on 1 December 2025, against 201 million of
+    purchases: 325.57 %.
+    """
+    assert FORMULA.warrant_rebate_on_spend(
+        201e6, 4.08e6, 171.13, 10.74, 201e6, 0
+    ) / 201e6 == pytest.approx(3.2557, rel=1e-4)
+
+
+def test_amd_gives_26_7_million_shares_a_gigawatt():
+    """160 million shares over six gigawatts, struck at a cent."""
+    assert FORMULA.warrant_rebate_on_power(1e9, 160e6, 1.01, 0.01, 6e9, 0, 1) == pytest.approx(
+        26.7e6, rel=0.002
+    )
+
+
+@given(PRICES, PRICES, st.floats(0, 1))
+def test_a_right_is_never_a_debt(price, strike, vested):
+    value = FORMULA.warrant_rebate_on_spend(1e6, 1e5, price, strike, 1e9, vested)
+    assert value >= 0
+    assert (value == 0) == (price <= strike or vested == 1)
+
+
+@given(PRICES, PRICES)
+def test_what_has_vested_gives_nothing_more(price, strike):
+    assert FORMULA.warrant_rebate_on_spend(1e6, 1e5, price, strike, 1e9, 1.0) == 0
+    assert FORMULA.warrant_rebate_on_power(1e6, 1e5, price, strike, 1e9, 1.0, 1.0) == 0
+
+
+@given(PRICES, st.floats(0, 2), st.floats(1e6, 1e10), st.floats(1e4, 1e8))
+def test_the_price_for_a_rebate_gives_that_rebate(strike, share, spend, shares):
+    price = strike + share * spend / shares
+    assert FORMULA.warrant_discount(
+        FORMULA.intrinsic_value(price, strike), shares, spend
+    ) == pytest.approx(share, rel=1e-6, abs=1e-12 * shares * strike / spend + 1e-15)
+
+
+@given(
+    st.floats(10, 500), st.floats(10, 500), st.floats(0, 0.1), st.floats(0.1, 1), st.floats(0.1, 10)
+)
+def test_an_option_is_worth_its_bounds(price, strike, rate, volatility, life):
+    """No less than exercising at the end for certain, no more than the share."""
+    value = FORMULA.black_scholes_call(price, strike, rate, volatility, life)
+    assert (
+        max(price - strike * math.exp(-rate * life), 0) - 1e-9 * price
+        <= value
+        <= price * (1 + 1e-12)
+    )
+
+
+@given(st.floats(10, 500), st.floats(10, 500), st.floats(0.1, 0.9), st.floats(0.2, 8))
+def test_a_wilder_share_makes_a_dearer_option(price, strike, volatility, life):
+    assert (
+        FORMULA.black_scholes_call(price, strike, 0.03, volatility + 0.05, life)
+        >= FORMULA.black_scholes_call(price, strike, 0.03, volatility, life) - 1e-12 * price
+    )
+
+
+def test_a_grant_is_worth_what_its_filing_says(catalogue):
+    """280 million USD at most at its grant: 3,262,299 shares at a strike of 142.82, the market's
+    price of that day.
+    """
+    document = catalogue.document("rebates", "astera-2026", "rebate")[1]
+    volatility, rate, life = (
+        document[name]["value"] for name in ("volatility", "riskless_rate", "life")
+    )
+    assert 3_262_299 * FORMULA.black_scholes_call(
+        142.82, 142.82, rate, volatility, life
+    ) == pytest.approx(280e6, rel=0.1)
+
+
+@pytest.mark.parametrize(
+    ("date", "holds"),
+    [
+        ("2022-10-13", False),
+        ("2022-10-14", True),
+        ("2022-10", True),
+        ("2025-12", True),
+        ("2026-02-04", True),
+        ("2026-02-05", False),
+        ("2027", False),
+    ],
+)
+def test_an_agreement_holds_from_its_first_to_its_last_day(catalogue, date, holds):
+    assert load_agreement(catalogue, "astera-2022").in_force(date) is holds
+
+
+def test_agreements_of_one_supplier_and_holder_never_overlap(catalogue):
+    """No purchase earns twice."""
+    found = [load_agreement(catalogue, name) for name in catalogue.ids("rebates")]
+    for one in found:
+        for other in found:
+            if one is not other and (one.supplier, one.holder) == (other.supplier, other.holder):
+                assert one.ends < other.begins or other.ends < one.begins, (one.id, other.id)
+
+
+@pytest.mark.parametrize("name", HEADLINE)
+def test_a_rebate_is_a_line_of_its_own(name):
+    """Part prices are gross: what comes back stands beside them and nowhere else."""
+    found = result(name)
+    given_back = sum(rebate.value for rebate in found.rebates)
+    assert found.metrics["rebate_usd_per_chip"] == pytest.approx(
+        given_back / found.metrics["chips"], rel=1e-12
+    )
+    assert sum(line.usd for line in found.lines if line.asset == "rebate") == pytest.approx(
+        -given_back, rel=1e-12
+    )
+
+
+@pytest.mark.parametrize(
+    ("key", "message"),
+    [("supplier", "the key 'supplier' is missing"), ("kind", "the key 'kind' is missing")],
+)
+def test_a_broken_agreement(own, key, message):
+    text = (
+        "\n".join(
+            f'{name} = "x"'
+            for name in ("supplier", "holder", "kind", "company", "from", "until")
+            if name != key
+        )
+        + "\nparts = []\n"
+    )
+    path = own.write("rebates/mine.toml", text)
+    with pytest.raises(DataError, match=message) as caught:
+        load_agreement(own.catalogue(), "mine")
+    assert str(caught.value).startswith(str(path))
+
+
+def test_an_unknown_kind_of_agreement(own):
+    text = (
+        "\n".join(
+            f'{name} = "warrant-spent"'
+            for name in ("supplier", "holder", "kind", "company", "from", "until")
+        )
+        + "\nparts = []\n"
+    )
+    own.write("rebates/mine.toml", text)
+    with pytest.raises(
+        DataError, match="unknown kind of rebate 'warrant-spent'; did you mean 'warrant-spend'"
+    ):
+        load_agreement(own.catalogue(), "mine")
+
+
+@given(st.floats(0, 1), st.floats(0, 2))
+def test_a_dollar_vests_as_much_as_any_other_until_all_has(vested, bought):
+    """What has vested before takes nothing from the next dollar, but no more is left than has not."""
+    given_back = FORMULA.warrant_rebate_on_spend(bought * 1e9, 1e6, 30.0, 10.0, 1e9, vested)
+    assert given_back == pytest.approx(20e6 * min(bought, 1 - vested), rel=1e-12, abs=1e-6)
+
+
+def test_a_share_of_spend_follows_the_share():
+    """23 % at 210 USD, struck at 20.34, fixes the shares a dollar vests: 15.6 % at the 148.85 of 12
+    December 2025, nothing below the strike.
+    """
+    assert FORMULA.warrant_rebate_by_share(1.0, 0.23, 210, 20.34, 210) == pytest.approx(0.23)
+    assert FORMULA.warrant_rebate_by_share(1.0, 0.23, 148.85, 20.34, 210) == pytest.approx(
+        0.156, abs=5e-4
+    )
+    assert FORMULA.warrant_rebate_by_share(1.0, 0.23, 15.0, 20.34, 210) == 0
+    found = evaluate("trn3-nl72x2", DECEMBER)
+    (rebate,) = (one for one in found.rebates if one.path == "rebates.astera-2022")
+    assert rebate.value / rebate.spend == pytest.approx(0.156, abs=5e-4)
+
+
+def test_both_readings_of_amds_warrant_of_the_end_of_2025_lie_in_its_range(catalogue):
+    """Book value of the grant at today's share: 31 % of what the accelerators cost; what AMD
+    expects to book: less than 5 % of revenue.
+    """
+    low, high = (
+        evaluate(
+            "mi450x-ualoe72",
+            DECEMBER | {"terms.owner": "OpenAI", "rebates.amd-openai.reachable": share},
+            catalogue=catalogue,
+        )
+        for share in ("0.11", "1")
+    )
+    shares = [found.rebates[0].value / found.rebates[0].spend for found in (low, high)]
+    assert shares[0] < 0.06
+    assert shares[1] > 0.3
+
+
+def test_two_agreements_of_one_supplier_at_once_are_refused(catalogue):
+    one = load_agreement(catalogue, "astera-2022")
+    with pytest.raises(
+        DataError,
+        match="astera-2022 and again of Astera Labs are both in force at 2025-12; no purchase "
+        "earns twice",
+    ):
+        in_force_for([one, one._replace(id="again")], "Amazon", "2025-12")
+    assert in_force_for([one, one._replace(id="again")], "Google", "2025-12") == []
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [("rebates.credo-2021.vested", "0"), ("rebates.astera-2022.reference_price", "21 USD/share")],
+)
+def test_a_rebate_above_what_is_paid_is_noted(catalogue, path, value):
+    agreement = path.rpartition(".")[0]
+    words = re.compile(
+        rf"^{agreement}: .* USD come back on .* USD paid for the parts it covers, \d+ % of it at share price of \w+ .* USD$"
+    )
+    for ask in (
+        evaluate,
+        lambda name, settings, catalogue: bill_of(name, settings, catalogue=catalogue),
+    ):
+        notes = ask("trn3-nl72x2", DECEMBER | {path: value}, catalogue=catalogue).notes
+        assert len([note for note in notes if words.match(note)]) == 1
+
+
+@pytest.mark.parametrize("price", [633.91, 700, 5000])
+def test_a_share_price_above_all_hurdles_is_one_line_and_leaves_other_columns(price):
+    settings = ("--set", "terms.owner=OpenAI", "--set", f"shares.amd.price={price} USD/share")
+    done = tco("compare", "gb200-nvl72", "mi450x-ualoe72", "--no-range", *settings)
+    assert done.exit_code == 0
+    assert len([line for line in done.stderr.splitlines() if "come back on" in line]) == 1
+    assert "gb200-nvl72" in done.stdout
+
+
+# ---------------------------------------------------------------- hurdles of share price
+@pytest.mark.parametrize(
+    ("date", "highest", "reached"),
+    [
+        ("2025-10-06", 203.71, 203.71 / 600),
+        ("2025-12", 256.12, 256.12 / 600),
+        ("2026-07", 537.37, 537.37 / 600),
+        ("2026-09-21", 615.52, 1),
+        ("2026-11", 633.91, 1),
+    ],
+)
+def test_hurdles_follow_the_highest_price_of_the_series_by_the_date(
+    catalogue, date, highest, reached
+):
+    given = catalogue.reachable("amd-openai", date)
+    assert given.value == pytest.approx(reached, rel=1e-12)
+    assert f"{highest:,.2f} USD" in given.note
+    assert (given.low is None) == (reached == 1)
+    if reached < 1:
+        assert given.low == pytest.approx(reached**2.5)
+        assert given.high == pytest.approx(reached**0.2)
+
+
+def test_hurdles_once_reached_stay_reached(catalogue):
+    """The share fell from 537 in June to 476 in August."""
+    assert (
+        catalogue.reachable("amd-openai", "2026-08").value
+        == catalogue.reachable("amd-openai", "2026-06").value
+    )
+
+
+def test_a_warrant_past_its_last_hurdle_is_worth_what_semianalysis_says(catalogue):
+    """At 600 USD 16.0 billion a gigawatt, 105 % of the 15.2 billion that OpenAI pays AMD."""
+    gigawatt = FORMULA.warrant_rebate_on_power(
+        1e9, 160e6, 600, 0.01, 6e9, 0, catalogue.reachable("amd-openai", "2026-11").value
+    )
+    assert gigawatt / 1e9 == pytest.approx(16.0, rel=0.001)
+    assert gigawatt / 15.2e9 == pytest.approx(1.05, abs=0.005)
+    found = evaluate(
+        "mi450x-ualoe72",
+        {"terms.owner": "OpenAI", "shares.amd.price": "600 USD/share"},
+        catalogue=catalogue,
+    )
+    assert found.rebates[0].value / found.rebates[0].spend == pytest.approx(1.05, rel=0.05)
+
+
+def test_an_agreement_without_hurdles_states_what_is_reachable(own, catalogue):
+    text = (catalogue.folders[0] / "rebates" / "amd-openai.toml").read_text(encoding="utf-8")
+    kept = [
+        line for line in text.splitlines() if not line.startswith(("last_hurdle", "hurdle_steps"))
+    ]
+    stated = (
+        'reachable = { value = 0.25, unit = "", low = 0.1, high = 0.5, as_of = "2026-11", '
+        'kind = "estimate", source = "tco-model" }'
+    )
+    own.write("rebates/amd-openai.toml", "\n".join([*kept, stated]) + "\n")
+    found = evaluate("mi450x-ualoe72", {"terms.owner": "OpenAI"}, catalogue=own.catalogue())
+    assert found.inputs["rebates.amd-openai.reachable"].value == 0.25
+
+
+# ---------------------------------------------------------------- agreements that are no discount
+def test_an_investment_in_a_buyer_is_known_and_gives_nothing_back(catalogue):
+    found = evaluate("mi450x-ualoe72", {"terms.owner": "Anthropic"}, catalogue=catalogue)
+    assert found.rebates == []
+    assert found.metrics["rebate_usd_per_chip"] == 0
+    assert (
+        "amd-anthropic: AMD invests in Anthropic for shares; no discount, not counted"
+        in found.notes
+    )
+
+
+def test_metas_warrant_covers_its_own_smaller_chip(catalogue):
+    found = evaluate("mi450x-ualoe72", {"terms.owner": "Meta"}, catalogue=catalogue)
+    assert found.metrics["rebate_usd_per_chip"] == 0
+    assert load_agreement(catalogue, "amd-meta").parts == ("mi455x-meta",)
+
+
+def test_share_prices_range_as_far_as_their_volatility_takes_them_until_they_vest(catalogue):
+    """P5 and P95 of every row: P exp(-+ 1.645 s sqrt(T)), with the volatility of the company's
+    agreements and half a year to vesting.
+    """
+    volatility = {}
+    for name in catalogue.ids("rebates"):
+        _, document = catalogue.document("rebates", name, "rebate")
+        if "volatility" in document:
+            volatility[document["company"]] = document["volatility"]["value"]
+    for _, row in read_csv(DATA / "shares" / "prices.csv", ("company", "attribute", *COLUMNS)):
+        wide = math.exp(1.645 * volatility[row["company"]] * math.sqrt(0.5))
+        value, low, high = (float(row[name]) for name in ("value", "low", "high"))
+        assert (low, high) == pytest.approx((value / wide, value * wide), rel=1e-3), row
+        assert "range an estimate" in row["note"]
+
+
+@pytest.mark.parametrize("name", HEADLINE)
+def test_what_a_share_will_be_worth_is_drawn(name):
+    """The price of a share that pays for parts is a range of its own, and the rebate spreads with
+    it.
+    """
+    found = result(name)
+    priced = [path for path in found.inputs if path.startswith("shares.")]
+    assert all(
+        found.inputs[path].low < found.inputs[path].value < found.inputs[path].high
+        for path in priced
+    )
+    assert bool(priced) == bool(found.metrics["rebate_usd_per_chip"])
+    if priced:
+        ranges = beliefs_of(found)
+        assert {ranges[path].shape for path in priced} == {"lognormal"}
+        ends = [
+            evaluate(
+                name,
+                {
+                    "shares.astera.price": (
+                        ranges["shares.astera.price"].quantile(place),
+                        "USD/share",
+                    )
+                },
+            )
+            for place in (-P95, P95)
+        ]
+        low, high = (one.metrics["rebate_usd_per_chip"] for one in ends)
+        assert high / low > 2
+
+
+@pytest.mark.parametrize("reference", ["10", "20.34", "0.001"])
+def test_a_share_of_spend_stated_where_the_right_is_worth_nothing_is_refused(reference):
+    """Below the strike the rebate would be a debt, at it without end."""
+    strike = evaluate("trn3-nl72x2", DECEMBER).inputs["rebates.astera-2022.strike"].value
+    for price in (reference, repr(strike)):
+        with pytest.raises(DataError, match=r"rebates\.astera-2022\.reference_price: not above"):
+            evaluate(
+                "trn3-nl72x2",
+                DECEMBER | {"rebates.astera-2022.reference_price": f"{price} USD/share"},
+            )

@@ -1,0 +1,768 @@
+"""The claims ledger: every verdict and value, and that each claim rests on the catalogue and on
+nothing else.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import itertools
+import json
+import os
+import re
+import shlex
+import zlib
+from pathlib import Path
+
+import pytest
+
+from tco import DataError, evaluate
+from tco.evidence import check_claims
+from tco.evidence.check import finding
+from tco.evidence.ledger import read_ledger
+from tco.evidence.questions import Context
+from tests.catalogue import data_directory
+from tests.cli import document, tco
+from tests.fabric_helpers import cheapest
+from tests.registry import read_rows
+from tests.scenario_helpers import links_of_system, plain_inputs, system_inputs
+
+GOLDEN = {row["id"]: float(row["computed"]) for row in read_rows("claims.csv")}
+BY_BILL = {
+    "C035",
+    "C130",
+    "C150",
+}  # rest on hundreds of parts: held against published rack powers instead
+# Rest on the best plan of a whole evaluation, or on priors of collectives: figures that move with
+# the engine. Their verdicts are held.
+BOUGHT = {
+    "P010",
+    "P011",
+    "P012",
+    "P013",
+    "P018",
+    "P020",
+    "P021",
+    "P023",
+    "P030",
+}  # costs of scenarios, whatever their chips do
+SERVED = {
+    "C032",
+    "C036",
+    "C128",
+    "C185",
+    *(f"P{number:03d}" for number in (1, 2, 4, 5, 6, 7, 8, 14, 17, 19, 22, 28, 29)),
+}
+BY_PLAN = {"C093", "C171", "C172", "C173", "C174", "P009", "P015", "P016"} | SERVED | BOUGHT
+
+
+@pytest.fixture(scope="module")
+def found(catalogue):
+    return {one.claim.id: one for one in check_claims(catalogue, {})[0]}
+
+
+@pytest.fixture
+def row(own):
+    """What the ledger comes to in a row that replaces the first one."""
+    header, *_ = (
+        (data_directory() / "claims" / "ledger.csv").read_text(encoding="utf-8").splitlines()
+    )
+    usual = {
+        "id": "C001",
+        "claimed": "1",
+        "tolerance": "0",
+        "relation": "equal",
+        "kind": "computed",
+        "verdict": "holds",
+    }
+
+    def check(formula, **cells):
+        text = io.StringIO()
+        csv.writer(text, lineterminator="\n").writerow(
+            (usual | {"formula": formula} | cells).get(name, "") for name in header.split(",")
+        )
+        own.write("claims/ledger.csv", f"{header}\n{text.getvalue()}")
+        catalogue = own.catalogue()
+        ledger = read_ledger(catalogue)
+        return finding(ledger["C001"], Context(catalogue, {}, ledger, ledger["C001"]))
+
+    return check
+
+
+def computed(found):
+    return {claim: one.computed for claim, one in found.items()}
+
+
+def test_the_ledger_is_whole(found):
+    assert list(found) == [
+        *(f"C{number:03d}" for number in range(1, 198)),
+        *(f"P{number:03d}" for number in range(1, 31)),
+    ]
+    assert {
+        claim for claim, one in found.items() if one.claim.formula
+    } == GOLDEN.keys() | BY_BILL | BY_PLAN
+
+
+def test_every_verdict_is_the_expected_one(found):
+    assert {claim: one.verdict for claim, one in found.items() if not one.as_expected} == {}
+
+
+@pytest.mark.parametrize("claim", GOLDEN)
+def test_value(found, claim):
+    assert found[claim].computed == pytest.approx(GOLDEN[claim], rel=0.005)
+
+
+def test_peak_per_watt_agrees_with_published_rack_powers(found):
+    """24 kW a rack of the Trainium2 UltraServer, 104 kW a rack of NL72x2."""
+    assert found["C035"].computed == pytest.approx(
+        144 * 2517 / (64 * 1299) * (2 * 24) / (2 * 104), rel=0.06
+    )
+    assert found["C130"].computed == pytest.approx(27, rel=0.02)
+    assert found["C150"].computed == pytest.approx(1, abs=0.03)
+
+
+def test_what_cannot_be_derived_says_why(found):
+    assert [
+        claim
+        for claim, one in found.items()
+        if one.verdict == "not-derivable" and not one.claim.note
+    ] == []
+    assert [
+        claim
+        for claim, one in found.items()
+        if one.verdict == "contradicts" and not (one.claim.note and one.claim.against)
+    ] == []
+
+
+def test_sources_are_known(catalogue, found):
+    named = {one.claim.source for one in found.values()} | {
+        one.claim.against for one in found.values()
+    } - {""}
+    assert named <= catalogue.sources.keys()
+
+
+# ---------------------------------------------------------------- on what a claim rests
+@pytest.mark.thorough
+@pytest.mark.parametrize(
+    ("setting", "moved"),
+    [
+        (
+            {"parts.trn3.hbm_bandwidth": "4.0 TB/s"},
+            {"C008", "C034", "C040", "C045", "C154", "C197"}
+            | BY_PLAN - {"C093", "C128", "P009", "P010"} - BOUGHT,
+        ),
+        (
+            {"parts.trn2.lane_bandwidth": "4.4 GB/s"},
+            {
+                "C051",
+                "C052",
+                "C063",
+                "C105",
+                "C106",
+                "C107",
+                "C108",
+                "C109",
+                "C032",
+                "C036",
+                "P019",
+                "P028",
+            },
+        ),
+        (
+            {
+                "parts.backplane-cable.pairs": "1 count",
+                "shares.credo.price": "171.13 USD/share",
+                "parts.mi355x.tdp": "1 kW",
+            },
+            {"C062", "C098", "C190"},
+        ),
+    ],
+)
+def test_a_setting_moves_what_rests_on_it_and_nothing_else_and_one_no_claim_rests_on_is_named(
+    catalogue, found, setting, moved
+):
+    again, notes = check_claims(catalogue, setting)
+    assert {one.claim.id for one in again if one.computed != found[one.claim.id].computed} == moved
+    assert notes == [
+        f"{path} is set, but no claim rests on it" for path in setting if path == "parts.mi355x.tdp"
+    ]
+
+
+@pytest.mark.thorough
+def test_a_divisor_of_zero_leaves_a_claim_underived(catalogue):
+    again = {
+        one.claim.id: one for one in check_claims(catalogue, {"parts.trn2.peak_fp8": "0 FLOP/s"})[0]
+    }
+    assert {
+        claim
+        for claim, one in again.items()
+        if one.claim.verdict != "not-derivable" and one.computed is None
+    } == {
+        "C017",
+        "C031",
+        "C033",
+        "C035",
+        "C049",
+    }
+    assert again["C017"].verdict == "not-derivable"
+    assert again["C046"].computed == 0
+
+
+# ---------------------------------------------------------------- claims on plans
+def test_a_claim_on_a_plan_is_what_the_evaluation_of_its_scenario_gives(catalogue, found):
+    name = "llama-3.1-405b-training-trn3-nl72x2"
+    dense, sparse = "llama-3.1-405b", "deepseek-v3"
+    asked = [("C171", dense, "public"), ("C174", sparse, "best")]
+    for claim, model, software in asked:
+        settings = {
+            "cluster.chips": "576",
+            "workload.model": model,
+            "workload.software": software,
+            "workload.as_deployed": "0",
+        }
+        result = evaluate(name, settings, catalogue=catalogue)
+        assert found[claim].computed == pytest.approx(100 * result.metrics["mfu"])
+        assert "parts.trn3.peak_bf16" in found[claim].rests_on
+        assert "site.pue" not in found[claim].rests_on
+
+
+def test_a_few_worlds_train_as_many_do(catalogue, found):
+    """The claims train on 576 chips, since the search for thousands takes long."""
+    asked = {"workload.software": "public", "workload.as_deployed": "0", "cluster.chips": "4608"}
+    whole = evaluate("llama-3.1-405b-training-trn3-nl72x2", asked, catalogue=catalogue)
+    assert found["C171"].computed == pytest.approx(100 * whole.metrics["mfu"], rel=0.02)
+
+
+def test_experts_in_a_rack_and_in_both_are_all_plans_of_the_larger_world(row, catalogue):
+    """A pool that waits at times for another makes (1 - s)^(1/p) of what it could, with s of the
+    chips prefilling and sharpness p.
+    """
+    both = (
+        "max(decode_with_experts(trn3-nl72x2, one-domain), decode_with_experts(trn3-nl72x2, "
+        "whole-world))"
+    )
+    pool = "pool(trn3-nl72x2, decode, workload.as_deployed=0)"
+    decoding = row(
+        f"metric(trn3-nl72x2, output_tokens_per_s_per_chip, workload.as_deployed=0) / {pool}"
+    ).computed
+    waits = decoding ** (1 / catalogue.practice("serving", "pool_sharpness").value)
+    assert row(f"{both} / {pool}").computed * waits == pytest.approx(1)
+
+
+def test_a_collective_takes_twice_its_latency_at_the_size_a_claim_asks_for(catalogue, found):
+    inputs = system_inputs(catalogue, "trn3-nl32x2-3d", {}, {})
+    links = links_of_system(inputs, inputs.values())
+    times = [
+        float(cheapest(links, "all-to-all", inputs.system.chips, size))
+        for size in (0.0, 1e3 * found["C093"].computed)
+    ]
+    assert times[1] == pytest.approx(2 * times[0], rel=1e-9)
+
+
+@pytest.mark.thorough
+def test_a_claim_without_a_feasible_plan_says_why(catalogue, found):
+    again = {
+        one.claim.id: one
+        for one in check_claims(catalogue, {"workload.interactivity": "1e5 token/s"})[0]
+    }
+    assert {
+        claim
+        for claim, one in again.items()
+        if one.computed is None and found[claim].computed is not None
+    } == SERVED | BOUGHT
+    assert again["P001"].verdict == "not-derivable"
+    assert found["P001"].note.startswith(
+        "No number in the source; we read little as at most a tenth less."
+    )
+    assert "100000 are asked for" in again["P001"].note
+
+
+def test_a_scenario_is_walked_once_and_the_user_goes_before_the_claim(catalogue, found):
+    seen = []
+
+    def walk(inputs, values):
+        seen.append((inputs.text("workload.precision"), values["workload.input_tokens"]))
+
+    def ask(settings):
+        context = Context(catalogue, settings, {}, found["P001"].claim)
+        context.walked(
+            "trn3-nl72x2", {"workload.precision": "mxfp8", "workload.input_tokens": "4096"}, walk
+        )
+        return context.rests_on
+
+    assert ask({}) == ask({}) == ["workload.input_tokens"]
+    assert seen == [("mxfp8", 4096)]
+    ask({"workload.precision": "bf16", "workload.input_tokens": "100"})
+    assert seen[1:] == [("bf16", 100)]
+
+
+# ---------------------------------------------------------------- every value moves what rests on
+# it
+# No value of the catalogue moves these: counts of trees and lanes, paths of a graph, a model's
+# experts ...
+STRUCTURE = {
+    *(
+        "C053",
+        "C055",
+        "C056",
+        "C057",
+        "C058",
+        "C059",
+        "C060",
+        "C065",
+        "C068",
+        "C069",
+        "C070",
+        "C071",
+        "C072",
+        "C073",
+        "C075",
+        "C079",
+        "C081",
+        "C082",
+    ),
+    *(
+        "C083",
+        "C084",
+        "C085",
+        "C086",
+        "C087",
+        "C088",
+        "C089",
+        "C090",
+        "C091",
+        "C094",
+        "C095",
+        "C096",
+        "C097",
+        "C099",
+        "C100",
+        "C101",
+        "C102",
+        "C103",
+    ),
+    *(
+        "C104",
+        "C112",
+        "C113",
+        "C114",
+        "C116",
+        "C123",
+        "C124",
+        "C137",
+        "C138",
+        "C139",
+        "C140",
+        "C141",
+        "C148",
+        "C149",
+        "C170",
+        "C175",
+        "P024",
+    ),
+}
+CANCELS = {"C092", "C111", "C163", "C164"}  # ... ratios in which the one value there is cancels ...
+BY_CLAIM = {
+    "C037",
+    "C194",
+    "C195",
+}  # ... and claims held against other claims, or against their own terms
+
+
+@pytest.mark.thorough
+def test_every_value_a_claim_rests_on_moves_it(catalogue, found):
+    """All values at once, each by a factor of its own.
+
+    Only values of the other claims: a whole evaluation reads many that do not bind its plan, and
+    shares that must sum to less than one.
+    """
+    others = [one for claim, one in found.items() if claim not in BY_PLAN]
+    paths = sorted(
+        {
+            path
+            for one in others
+            for path in one.rests_on
+            if not path.endswith((".efficiency", ".takes_mx"))
+        }
+    )  # which 1 bounds
+    values = plain_inputs(catalogue, {}).values()
+    factor = {path: 1.05 + zlib.crc32(path.encode()) % 1000 / 2000 for path in paths}
+    settings = {
+        path: f"{values.input(path).value * factor[path]} {values.input(path).unit}"
+        for path in paths
+    }
+    settings |= {"site.rack_kw_max": "1000 kW"}  # racks that draw more want more cooling
+    again = computed({one.claim.id: one for one in check_claims(catalogue, settings)[0]})
+    still = {
+        claim
+        for claim, one in found.items()
+        if one.claim.formula and again[claim] == pytest.approx(found[claim].computed, rel=1e-9)
+    }
+    assert still == STRUCTURE | CANCELS | BY_CLAIM
+
+
+def test_no_claim_is_a_constant(found):
+    """Each names an input, a system, a model, another claim or a premise of its own."""
+    ids = re.compile(r"[a-z0-9]+(-[a-z0-9]+)+|[a-z]+\.[a-z0-9-]+|[CP]\d{3}")
+    for claim, one in found.items():
+        assert (
+            not one.claim.formula
+            or ids.search(one.claim.formula)
+            or any(name in one.claim.formula for name in one.claim.given)
+        ), claim
+
+
+@pytest.mark.thorough
+def test_a_smaller_rack_moves_its_counts_and_a_row_replaces_a_claim(own, found):
+    """Sixteen trays in a rack of NL72x2 in place of eighteen, and a claim on it of one's own."""
+    header, *lines = (
+        (data_directory() / "claims" / "ledger.csv").read_text(encoding="utf-8").splitlines()
+    )
+    mine = next(line for line in lines if line.startswith("C095,")).replace(",11520,", ",11000,")
+    own.write("claims/ledger.csv", f"{header}\n{mine}\n")
+    text = (data_directory() / "systems" / "trn3-nl72x2.toml").read_text(encoding="utf-8")
+    own.write("systems/trn3-nl72x2.toml", text.replace("compute-tray = 18", "compute-tray = 16"))
+    again = {one.claim.id: one for one in check_claims(own.catalogue(), {})[0]}
+    assert {
+        claim: again[claim].computed
+        for claim in ("C055", "C071", "C074", "C095", "C098", "C137", "C138", "C139", "C170")
+    } == {
+        "C055": 32,
+        "C071": 128,
+        "C074": 4,
+        "C095": 10240,
+        "C098": 20480,
+        "C137": 64,
+        "C138": 128,
+        "C139": 32,
+        "C170": 128,
+    }
+    assert len(again) == len(found)
+    assert again["C137"].verdict == "holds"
+    assert (again["C095"].verdict, again["C095"].as_expected) == ("off", False)
+    assert all(
+        again[claim].computed == found[claim].computed for claim in ("C053", "C094", "C107", "C160")
+    )
+
+
+# ---------------------------------------------------------------- verdicts and the ledger's file
+@pytest.mark.parametrize(
+    ("relation", "computed", "expected"),
+    [
+        ("equal", 101, "holds"),
+        ("equal", 99, "holds"),
+        ("equal", 101.1, "off"),
+        ("equal", 98.9, "off"),
+        ("at-most", 50, "holds"),
+        ("at-most", 101.1, "off"),
+        ("at-least", 500, "holds"),
+        ("at-least", 98.9, "off"),
+    ],
+)
+def test_verdict(row, relation, computed, expected):
+    assert (
+        row(str(computed), claimed="100", tolerance="0.01", relation=relation).verdict == expected
+    )
+
+
+@pytest.mark.parametrize(
+    ("kind", "computed", "expected"),
+    [("arithmetic", 100, "arithmetic"), ("arithmetic", 90, "off"), ("unstated", 100, "not-shown")],
+)
+def test_verdict_of_a_kind(row, kind, computed, expected):
+    assert row(str(computed), claimed="100", kind=kind).verdict == expected
+    assert row(
+        str(computed), claimed="100", kind=kind, against="semianalysis-trn2"
+    ).verdict == expected.replace("off", "contradicts")
+
+
+# ---------------------------------------------------------------- conclusions in draws
+def test_a_conclusion_is_judged_by_the_draws_of_a_comparison(catalogue):
+    """P019 asks what `tco uncertainty` with as many draws counts: how often NL32x2 costs less a
+    token than Trainium2.
+    """
+    found = {one.claim.id: one for one in check_claims(catalogue, {}, conclusions=True)[0]}
+    judged, words = found["P019"].judged, shlex.split(found["P019"].claim.command)[1:]
+    shown = document(*words)
+    assert judged.probability == shown["probability_better_than_baseline"]
+    percentiles = shown["metrics"]["perf_per_tco_vs_baseline"]
+    assert (judged.low, judged.high) == pytest.approx((percentiles["p10"], percentiles["p90"]))
+    chances = dict(judged.by_speed)
+    assert list(chances) == [20, 30, 50, 75, 100]
+    assert chances[20] == judged.probability
+    likely = [chance >= 0.5 for chance in chances.values()]
+    turns = [
+        (slow, quick)
+        for (slow, one), (quick, other) in itertools.pairwise(zip(chances, likely, strict=True))
+        if one != other
+    ]
+    assert len(turns) == (judged.turns_at is not None)
+    assert all(slow < judged.turns_at < quick for slow, quick in turns)
+
+
+def test_a_verdict_follows_its_chance(found):
+    judged = [one for one in found.values() if one.judged is not None]
+    assert len(judged) >= 12
+    for one in judged:
+        chance = one.judged.probability
+        assert one.verdict == ("holds" if chance >= 0.9 else "off" if chance <= 0.1 else "open")
+        assert one.judged.by_speed == ()  # of all claims together the own speed alone is asked
+    assert {one.claim.id for one in judged} == {
+        one.claim.id for one in found.values() if one.claim.kind == "drawn"
+    }
+
+
+def test_a_conclusion_that_no_draw_bears_out_is_off(row):
+    assert (
+        row(
+            "metric(gb200-nvl72, tco_usd_per_chip_hour)",
+            formula_unit="USD/chip/h",
+            kind="drawn",
+            verdict="",
+            claimed="0.5",
+        ).verdict
+        == "off"
+    )
+
+
+# ---------------------------------------------------------------- where an article says it
+def plain(text):
+    return re.sub(r"\W+", " ", text).lower().strip()
+
+
+def test_most_claims_say_where_their_article_says_so(found):
+    quoted = [one.claim for one in found.values() if one.claim.words]
+    assert len(quoted) >= 150
+    assert all(
+        len(claim.words.split()) <= 25 and claim.article.endswith(".txt") for claim in quoted
+    )
+    assert {one.claim.id for one in found.values() if not one.claim.words} == {
+        one.claim.id for one in found.values() if one.claim.source == "own"
+    }
+
+
+@pytest.mark.skipif(
+    "TCO_ARTICLES" not in os.environ, reason="TCO_ARTICLES names no folder of the articles"
+)
+def test_the_words_of_a_claim_are_in_its_article(found):
+    texts = {
+        path.name: plain(path.read_text(encoding="utf-8"))
+        for path in Path(os.environ["TCO_ARTICLES"]).glob("*.txt")
+    }
+    assert [
+        claim
+        for claim, one in found.items()
+        if one.claim.words and plain(one.claim.words) not in texts[one.claim.article]
+    ] == []
+
+
+def test_what_was_typed_from_a_claim_bears_it_out_by_arithmetic_alone(found):
+    typed = {claim for claim, one in found.items() if one.verdict == "arithmetic"}
+    assert {
+        "C020",
+        "C029",
+        "C099",
+        "C114",
+        "C120",
+        "C121",
+        "C122",
+        "C124",
+        "C129",
+        "C131",
+        "C132",
+        "C134",
+        "C154",
+        "C195",
+    } <= typed
+    assert all(
+        one.claim.note for one in found.values() if one.verdict in ("arithmetic", "not-shown")
+    )
+
+
+def test_every_conclusion_has_a_command_of_its_own(catalogue, found):
+    concluded = check_claims(catalogue, {}, conclusions=True)[0]
+    assert len(concluded) >= 25
+    assert all(
+        one.claim.command.startswith("tco ") and "--no-range" not in one.claim.command
+        for one in concluded
+    )
+    assert {one.claim.id: one.verdict for one in concluded} == {
+        claim: one.verdict for claim, one in found.items() if one.claim.command
+    }
+    assert len({one.claim.claim for one in found.values()}) == len(found)
+
+
+def test_a_conclusion_is_what_its_command_shows(found):
+    """The figure of each stands among the numbers that its command prints, as such or in
+    hundredths.
+    """
+    gone = []
+    for one in found.values():
+        if one.claim.command:
+            shown = [
+                float(number.replace(",", ""))
+                for number in re.findall(
+                    r"\d[\d,]*(?:\.\d+)?", tco(*shlex.split(one.claim.command)[1:]).stdout
+                )
+            ]
+            if not any(
+                number == pytest.approx(abs(one.computed) * scale, rel=0.06)
+                for number in shown
+                for scale in (1, 100)
+            ):
+                gone.append(one.claim.id)
+    assert gone == []
+
+
+@pytest.mark.parametrize(
+    ("formula", "column", "message"),
+    [
+        (
+            "2 * parts.trn3.peak_fp9",
+            5,
+            "unknown attribute of parts 'peak_fp9'; did you mean 'peak_fp8'?",
+        ),
+        ("parts.trn9.peak_fp8", 1, "trn9"),
+        ("chips(trn3-nl72)", 7, "unknown system 'trn3-nl72'; did you mean 'trn3-nl72x2'?"),
+        ("chips(trn3-nl32x2@switch=gen9)", 1, "'gen9'; did you mean 'gen3'?"),
+        (
+            "1 + count(trn3-nl72x2, backplane-cabel)",
+            24,
+            "unknown part 'backplane-cabel'; did you mean 'backplane-cable'?",
+        ),
+        (
+            "chip(trn3-nl72x2, peak_fp9)",
+            19,
+            "unknown attribute 'peak_fp9'; did you mean 'peak_fp8'?",
+        ),
+        (
+            "scope(trn3-nl72x2, rack, hop_worst)",
+            26,
+            "unknown figure 'hop_worst'; did you mean 'hops_worst'?",
+        ),
+        ("metric(trn3-nl72, mfu)", 8, "unknown scenario 'trn3-nl72'"),
+        ("metric(trn3-nl72x2, mfo)", 21, "unknown metric 'mfo'; did you mean 'mfu'?"),
+        ("metric(trn3-nl72x2, mfu)", 1, "trn3-nl72x2 has no mfu"),
+        (
+            "rate(trn3-nl72x2, mfu, workload.modl=x)",
+            1,
+            "unknown input path 'workload.modl'; did you mean 'workload.model'?",
+        ),
+        ("pool(trn3-nl72x2, decoding)", 19, "unknown phase 'decoding'; did you mean 'decode'?"),
+        ("hops(trn3-nl72x2, 0, 99, 0)", 1, "no chip at rack 0, tray 99, position 0"),
+        ("torus(trn3-nl72x2, longest)", 1, "the fabric is no torus"),
+        ("chips(trn3-nl72x2, 3)", 1, "expected chips(system)"),
+        ("price(trn3-nl72x2)", 1, "expected price(system, *part)"),
+        ("poll(trn3-nl72x2)", 1, "unknown function 'poll'; did you mean 'pool'?"),
+        ("port / ports", 8, "unknown name 'ports'; did you mean 'port'?"),
+        ("1 + C001", 5, "C001 rests on itself"),
+        ("1 + C022", 5, "C022 has no formula"),
+        (
+            "parts.trn3.peak_fp8 + parts.trn3.tdp",
+            1,
+            "[energy] / [time], expected [operation] / [time]",
+        ),
+        (
+            "machine_balance(parts.trn3.peak_fp8, parts.trn3.tdp)",
+            38,
+            "[energy] / [time], expected [information] / [time]",
+        ),
+        (
+            "parts.trn3.peak_fp8",
+            1,
+            "the formula gives [operation] / [time], shown in '1' (dimensionless)",
+        ),
+    ],
+)
+def test_a_fault_in_a_formula_is_told_with_its_place(row, own, formula, column, message):
+    before = (
+        f'C001,,"a ""claim"" of\ntwo lines",1,,0,equal,port=400 Gb/s,{chr(34) * ("," in formula)}'
+    )
+    with pytest.raises(DataError) as caught:
+        row(formula, claim='a "claim" of\ntwo lines', given="port=400 Gb/s")
+    last = before.rpartition("\n")[2]
+    assert f"{own.folder / 'claims' / 'ledger.csv'}:3:{len(last) + column}: " in str(caught.value)
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("column", "cell", "message"),
+    [
+        ("relation", "equals", "did you mean 'equal'"),
+        ("kind", "arithmetics", "did you mean 'arithmetic'"),
+        ("verdict", "contradict", "did you mean 'contradicts'"),
+        ("tolerance", "-0.1", "expected zero or more"),
+        ("article", "some.txt", "article and words go together"),
+        ("claimed", "many", "claimed is 'many', expected a number"),
+        ("given", "ports", "expected NAME=QUANTITY"),
+        ("given", "port=100 Gbit", "ledger.csv:2: 'Gbit' is not a unit"),
+        ("formula_unit", "Gbit", "ledger.csv:2: 'Gbit' is not a unit"),
+    ],
+)
+def test_a_broken_row_is_named(row, column, cell, message):
+    with pytest.raises(DataError, match=message):
+        row("1", **{column: cell})
+
+
+# ---------------------------------------------------------------- notes
+@pytest.mark.parametrize(
+    ("note", "expected"),
+    [
+        ("{parts.trn3.peak_fp8 / parts.trn2.peak_fp8 | | 3} times", "1.94 times"),
+        ("{1 / 8 | % | 2} %, {1 / 8 | | 1}", "12 %, 0.1"),
+        ("{1234567 | | 3} of {1234567|| 9}", "1,230,000 of 1,234,567.00"),
+        ("{port | Gb/s | 2}", "400"),
+        ("{999.6 | | 3}", "1,000"),
+        ("{1 / 0 | | 3}", "none"),
+    ],
+)
+def test_a_figure_of_a_note_is_computed(row, note, expected):
+    assert row("1", note=note, given="port=400 Gb/s").note == expected
+
+
+@pytest.mark.parametrize(
+    ("note", "message"),
+    [
+        ("{port | GB | 3}", "C001,,,,,1,,0,equal,port=400 Gb/s,1,,computed,,holds,{"),
+        ("{1 | 3}", "note: '{1 | 3}' is no figure, expected {FORMULA | UNIT | DIGITS}"),
+    ],
+)
+def test_a_broken_figure_is_named(row, note, message):
+    place = f"ledger.csv:2:{len(message) + 1}: " if "C001" in message else message
+    with pytest.raises(DataError, match=re.escape(place)):
+        row("1", note=note, given="port=400 Gb/s")
+
+
+# ---------------------------------------------------------------- the command
+@pytest.mark.thorough
+def test_the_command_prints_one_verdict_and_a_changed_one_is_exit_1():
+    done = tco(
+        "claims",
+        "--set",
+        "parts.trn3.hbm_bandwidth=5.4 TB/s",
+        "--format",
+        "json",
+        "--verdict",
+        "off",
+    )
+    document = json.loads(done.stdout)
+    assert (done.exit_code, document["schema"]) == (1, "tco.claims/1")
+    assert {claim["verdict"] for claim in document["claims"]} == {"off"}
+    assert document["claims"][0].keys() >= {
+        "id",
+        "claim",
+        "source",
+        "claimed",
+        "unit",
+        "computed",
+        "verdict",
+        "note",
+    }
+    assert "C008" in [
+        claim["id"] for claim in document["claims"] if claim["verdict"] != claim["expected"]
+    ]
+
+
+def test_an_unknown_path_is_exit_3():
+    done = tco("claims", "--set", "parts.trn9.tdp=1 W")
+    assert (done.exit_code, done.stdout) == (3, "")

@@ -1,0 +1,68 @@
+"""Forecasts are dated, can be made again, and are scored."""
+
+import csv
+
+import pytest
+
+from tco.evidence.forecasts import FILE, read_forecasts
+from tests.catalogue import CATALOGUE, DATA
+from tests.cli import document, tco
+
+
+def test_forecasts_are_dated_and_scored():
+    rows = document("claims", "--forecasts")["forecasts"]
+    came = [row for row in rows if row["measured"] is not None]
+    assert len(came) >= 3
+    assert len(rows) - len(came) >= 6
+    assert all(
+        row["made"] and row["version"] and row["hash"] and row["predicted"] > 0 for row in rows
+    )
+    assert all(abs(row["error"]) <= 0.2 for row in came)
+    assert [row["error"] for row in came] == pytest.approx(
+        [row["predicted"] / row["measured"] - 1 for row in came]
+    )
+
+
+def test_ranges_hold_their_forecast():
+    rows = read_forecasts(CATALOGUE)
+    assert all(one.low < one.predicted < one.high for one in rows if one.low is not None)
+    assert len({one.id for one in rows}) == len(rows)
+
+
+@pytest.mark.parametrize(
+    "one",
+    [one for one in read_forecasts(CATALOGUE) if one.system in ("vr-nvl144", "trn3-nl72x2")],
+    ids=lambda one: one.id,
+)
+def test_its_settings_make_a_forecast_again_within_its_range(one):
+    """Parameters move; a forecast that today's program would not call likely any more is told by
+    this.
+    """
+    settings = [word for text in one.settings.split("; ") for word in ("--set", text)]
+    again = document("perf", one.system, *settings)["metrics"][one.metric]
+    if one.low is None:
+        assert again == pytest.approx(one.predicted, rel=0.25)
+    else:
+        assert one.low <= again <= one.high
+
+
+@pytest.mark.parametrize(
+    ("column", "text", "said"),
+    [
+        ("predicted", "", "predicted"),
+        ("made", "soon", "made"),
+        ("measured", "9 t", "measured"),
+        ("version", "", "the version that made it"),
+    ],
+)
+def test_a_row_that_cannot_be_is_refused(tmp_path, monkeypatch, column, text, said):
+    rows = list(csv.DictReader((DATA / FILE).read_text(encoding="utf-8").splitlines()))
+    (tmp_path / "claims").mkdir()
+    with (tmp_path / FILE).open("w", encoding="utf-8", newline="") as stream:
+        writer = csv.DictWriter(stream, rows[0])
+        writer.writeheader()
+        writer.writerows([rows[0] | {column: text}])
+    monkeypatch.setattr("tco.evidence.forecasts.data_directory", lambda: tmp_path)
+    done = tco("claims", "--forecasts")
+    assert done.exit_code == 3
+    assert said in done.stderr

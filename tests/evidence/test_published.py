@@ -1,0 +1,303 @@
+"""Published figures come out of the chain on the terms their source states, and others are agreed
+with where they should be.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from tco import DataError
+from tco.comparison.guarding import failing_changes, measure_guards, write_guards
+from tco.evidence.published import evaluate_published_figure, publication
+from tests.catalogue import CATALOGUE, checks
+from tests.cli import document, tco
+from tests.scenario_helpers import load_scenario, result
+
+ALTERNATIVE = "alternative"
+
+FOUND = {name: publication(CATALOGUE, name) for name in CATALOGUE.published}
+FIGURES = [one for found in FOUND.values() for one in found.figures]
+MUST = [one for one in FIGURES if one.kind not in ("independent", "same-publisher")]
+INDEPENDENT = [one for one in FIGURES if one.kind == "independent"]
+DASHBOARDS = ("inferencex-2026-08", "neocloud-2026-08")
+CHIPS = {  # the chip of each headline rack, and the parts whose prices make up what is paid for it
+    "trn3-nl32x2": ("trn3", "hbm3e-12hi-36gb"),
+    "trn3-nl72x2": ("trn3", "hbm3e-12hi-36gb"),
+    "gb200-nvl72": ("gb200-gpu",),
+    "mi450x-ualoe72": ("mi450x",),
+}
+
+
+@pytest.mark.parametrize("name", FOUND)
+def test_what_was_published_comes_out(name):
+    assert list(FOUND[name].findings()) == []
+
+
+@pytest.mark.parametrize("name", FOUND)
+def test_a_file_is_in_order(name):
+    path = CATALOGUE.published[name]
+    assert checks.check_scenario(path, CATALOGUE.toml(path), CATALOGUE.sources) == []
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"tolerance": 0.11},
+        {"tolerance": None},
+        {"value": None},
+        {"reason": "prices moved"},
+        {"kind": "hearsay"},
+        {"tolerance": 0.0},
+    ],
+    ids=str,
+)
+def test_a_figure_that_must_come_out_states_what_it_is_held_to(change):
+    path = CATALOGUE.published["b300-2026-06"]
+    document = CATALOGUE.toml(path)
+    row = next(row for row in document["published"] if row["kind"] != "independent")
+    (finding,) = checks.check_scenario(
+        path, document | {"published": [row | change]}, CATALOGUE.sources
+    )
+    assert finding.startswith(f"{path}: published.0")
+    assert checks.check_scenario(path, document | {"published": [row]}, CATALOGUE.sources) == []
+
+
+def test_the_worked_examples_are_among_them():
+    have = [one.published for one in MUST]
+    for want in (
+        1.81,
+        0.36,
+        2.37,
+        2.49,
+        135,
+        1.525,
+        49_248,
+        1.856,
+        2.218,
+        1.514,
+        49_860,
+        20.7e6,
+        32.83e6,
+    ):
+        assert want in have
+    assert len(MUST) >= 40
+    assert max(one.tolerance for one in MUST) <= 0.10
+    assert all(one.low < one.published < one.high for one in MUST)
+
+
+@pytest.mark.parametrize("name", DASHBOARDS)
+def test_nine_gpus_on_one_set_of_terms(name):
+    """At least seven of nine within 15 %, and no row sets a price for its GPU."""
+    source = "inferencex-costs-2026-08"
+    rows = [
+        row
+        for row in CATALOGUE.toml(CATALOGUE.published[name])["published"]
+        if row["source"] == source
+    ]
+    assert not any(
+        "variant" in row or set(row.get("set", ())) - {"site.rack_kw_max"} for row in rows
+    )
+    hours = [
+        one
+        for one in FOUND[name].figures
+        if one.metric == "tco_usd_per_chip_hour" and one.source == source
+    ]
+    assert len(hours) == 9
+    assert {one.tolerance for one in hours} == {0.15}
+    assert sum(one.ok for one in hours) >= 7
+
+
+def test_what_does_not_come_out_is_said():
+    wrong = FOUND["b300-2026-06"]
+    moved = wrong._replace(
+        figures=[one._replace(computed=one.high * 1.001) for one in wrong.figures]
+    )
+    assert len(list(moved.findings())) == len(wrong.figures)
+    one = next(one for one in FOUND["gigawatt"].figures if not one.ok)
+    assert list(FOUND["gigawatt"]._replace(figures=[one]).findings()) == []
+    (said,) = FOUND["gigawatt"]._replace(figures=[one._replace(reason="")]).findings()
+    assert said.endswith("and no reason is given")
+
+
+# ---------------------------------------------------------------- figures that prices can fail
+def held_at(own, factor: float, parts: tuple[str, ...] | None = None) -> list[bool]:
+    """Say of every independent figure whether it holds where the prices of the catalogue, or of
+    some parts, are multiplied.
+    """
+    rows = ["part,attribute,value,unit,low,high,as_of,kind,source,note,use,solved_from"]
+    for (part, name), series in CATALOGUE.part_rows.items():
+        if not ("price" in name or name == "labour_rate") or (parts and part not in parts):
+            continue
+        for cells in (row.cells for row in series if row.cells["use"] != ALTERNATIVE):
+            ends = [
+                repr(float(cells[key]) * factor) if cells[key] else ""
+                for key in ("value", "low", "high")
+            ]
+            rows.append(
+                ",".join(
+                    [
+                        part,
+                        name,
+                        ends[0],
+                        cells["unit"],
+                        *ends[1:],
+                        cells["as_of"],
+                        cells["kind"],
+                        cells["source"],
+                        "",
+                        "",
+                        cells.get("solved_from", ""),
+                    ]
+                )
+            )
+    own.write("parts/dearer.csv", "\n".join(rows) + "\n")
+    catalogue = own.catalogue()
+    return [one.ok for name in FOUND for one in publication(catalogue, name, "independent").figures]
+
+
+def test_most_independent_figures_fail_where_all_prices_rise_by_half(own):
+    now, then = [one.ok for one in INDEPENDENT], held_at(own, 1.5)
+    assert len(now) >= 40
+    assert sum(now) >= 30
+    assert {one.system for one in INDEPENDENT if one.ok} >= set(CHIPS)
+    lost = sum(a and not b for a, b in zip(now, then, strict=True))
+    assert lost >= 0.8 * sum(now)
+
+
+@pytest.mark.parametrize("system", CHIPS)
+def test_a_figure_of_each_headline_rack_fails_where_its_chip_costs_twice(own, system):
+    then = held_at(own, 2.0, CHIPS[system])
+    assert any(
+        one.ok and not holds
+        for one, holds in zip(INDEPENDENT, then, strict=True)
+        if one.system == system
+    )
+
+
+def test_who_shares_a_publisher_with_a_price_is_not_independent(own):
+    """A figure is of the same publisher as soon as one of its prices is his, or was solved from one
+    of his.
+    """
+    for one in FIGURES:
+        if one.kind in ("independent", "same-publisher"):
+            assert (one.publisher in one.rests_on_publishers) == (one.kind == "same-publisher"), one
+            assert one.publisher
+    dashboard = {
+        one.system: one.kind
+        for one in FOUND["neocloud-2026-08"].figures
+        if one.source == "inferencex-costs-2026-08"
+    }
+    assert (
+        dashboard["gb200-nvl72"] == dashboard["gb300-nvl72"] == "independent"
+    )  # at the prices of a bank
+    assert {dashboard[name] for name in ("h100-hgx8", "b200-hgx8", "mi355x-8")} == {
+        "same-publisher"
+    }
+    header = "part,attribute,value,unit,low,high,as_of,kind,source,note,use,solved_from\n"
+    own.write(
+        "parts/mine.csv",
+        header
+        + "gb200-gpu,price,30000,USD,26000,35000,2026-05,derived,tco-estimate-2026,,,inferencex-costs-2026-08\n",
+    )
+    now = {one.system: one.kind for one in publication(own.catalogue(), "neocloud-2026-08").figures}
+    assert now["gb200-nvl72"] == "same-publisher"
+
+
+def test_kinds_are_asked_for_one_by_one():
+    shown = document("scenarios", "check", "--kind", "independent")["published"]
+    assert [one["metric"] for one in shown] == [one.metric for one in INDEPENDENT]
+    assert {one["kind"] for one in shown} == {"independent"}
+    assert all(one["ok"] or one["reason"] for one in shown)
+    wrong = tco("scenarios", "check", "--kind", "independant")
+    assert wrong.exit_code == 2
+    assert "expected one of arithmetic, own-source, independent" in wrong.stderr
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        (
+            {"metric": "tco_usd_per_chip_our"},
+            "unknown metric 'tco_usd_per_chip_our'; did you mean 'tco_usd_per_chip_hour'",
+        ),
+        ({"metric": "usd", "lines": ["server"]}, "unknown cost line 'server'"),
+        ({"metric": "bill_usd", "parts": ["b300"]}, "unknown part of the bill 'b300'"),
+        ({"metric": "capex_usd"}, "expected value and tolerance, or low and high"),
+        ({"metric": "capex_usd", "unit": "W", "low": 0, "high": 1}, "expected 'USD'"),
+    ],
+)
+def test_a_bad_row(row, message):
+    with pytest.raises(DataError, match=message):
+        evaluate_published_figure(
+            {"kind": "arithmetic", "source": "x", **row},
+            "here",
+            lambda _: result("gb200-nvl72"),
+            CATALOGUE,
+        )
+
+
+def test_a_figure_may_be_asked_for_by_name():
+    done = tco("price", "published/b300-2026-06", "--format", "csv")
+    assert done.exit_code == 0
+    assert "servers/system" in done.stdout
+
+
+# ---------------------------------------------------------------- guards of the prices in force
+GUARDS = measure_guards(CATALOGUE)
+OF_TODAY = ("ddr5-dimm", "nvme-8tb", "gb200-memory", "gb200-gpu", "mi450x", "hbm3e-12hi-36gb")
+
+
+def test_the_table_of_guards_is_what_is_measured(tmp_path):
+    """`python -m tco.comparison.guarding` writes it anew."""
+    write_guards(GUARDS, tmp_path / "guards.csv")
+    assert (tmp_path / "guards.csv").read_text(encoding="utf-8") == (
+        CATALOGUE.folders[0] / "guards.csv"
+    ).read_text(encoding="utf-8")
+
+
+def test_the_newest_row_alone_fails_a_figure_of_another_for_all_but_one_price_of_today():
+    failing = {guard.given.path: guard.figures for guard in GUARDS}
+    assert [part for part in OF_TODAY if not failing[f"parts.{part}.price"]] == ["nvme-8tb"]
+
+
+def test_a_guard_is_no_older_than_the_evidence_of_its_price():
+    """SemiAnalysis' chip-hour of July 2026 guards the price of GB200 of May, and none of memory of
+    November.
+    """
+    figures = {guard.given.path: " ".join(guard.figures) for guard in GUARDS}
+    assert "semianalysis-2026-07" in figures["parts.gb200-gpu.price"]
+    assert (
+        "2025" not in figures["parts.gb200-gpu.price"]
+    )  # a bank's price of 2025 holds too, and is no guard of today
+    assert "semianalysis" not in figures["parts.gb200-memory.price"]
+
+
+def test_a_figure_that_is_told_older_guards_no_more(own):
+    """The same figure, said to be of an earlier date than the row it checks."""
+    row = next(
+        row
+        for row in CATALOGUE.toml(CATALOGUE.published["trainium-cross-checks"])["published"]
+        if row["source"] == "citi-rdimm-2026"
+    )
+    given = next(guard.given for guard in GUARDS if guard.given.path == "parts.ddr5-dimm.price")
+    scenario = load_scenario(CATALOGUE, "published/trainium-cross-checks")
+    held = [
+        set(
+            failing_changes(CATALOGUE, scenario, row | {"as_of": date}, "here", {given.path: given})
+        )
+        for date in ("2026-Q4", "2026-08")
+    ]
+    assert held == [{(given.path, 1.5), (given.path, 0.67)}, set()]
+
+
+@pytest.mark.parametrize(
+    ("system", "value"), [("gb200-nvl72", 1.84), ("gb300-nvl72", 2.36), ("vr-nvl144", 3.57)]
+)
+def test_semianalysis_chip_hours_of_july_2026_are_independent_checks(system, value):
+    (one,) = [one for one in FOUND["semianalysis-2026-07"].figures if one.system == system]
+    assert (one.kind, one.published, one.source) == (
+        "independent",
+        value,
+        "semianalysis-vr-nvl72-2026-07",
+    )
+    assert one.ok == (system != "vr-nvl144")

@@ -1,0 +1,52 @@
+"""What joins chips, for the tests: groups of ranks, what they meet, and how long collectives take
+on it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tco.fabric.collectives import (
+    algorithms_for,
+    cheapest,
+    fastest_algorithm_time,
+    reach,
+    with_caller_overhead,
+)
+from tco.fabric.expert_exchange import Tokens
+from tco.fabric.links import Links, RankGroup, rank_group
+from tco.fabric.topology import FabricScope, fabric_scopes
+from tco.fabric.torus import TorusSlice, slice_of
+
+__all__ = [
+    "OPERATIONS",
+    "FabricScope",
+    "Links",
+    "RankGroup",
+    "Tokens",
+    "TorusSlice",
+    "cheapest",
+    "fabric_scopes",
+    "fastest_algorithm_time",
+    "rank_group",
+    "reach",
+    "slice_of",
+    "timings",
+    "timings_on",
+]  # what tests of several files ask for
+
+OPERATIONS = ("all-reduce", "all-gather", "reduce-scatter", "all-to-all", "broadcast", "send-recv")
+
+
+def timings(links: Links, operation: str, ranks: Any, size: Any) -> dict[str, Any]:
+    """The timing of every algorithm for consecutive ranks."""
+    return timings_on(links, operation, rank_group(links, ranks), size)
+
+
+def timings_on(links: Links, operation: str, group: RankGroup, size: Any) -> dict[str, Any]:
+    """The timing of every algorithm that the fabric allows for a group wherever its ranks stand."""
+    at = reach(links, group)
+    return {
+        name: with_caller_overhead(at, operation, way(), size)
+        for name, way in algorithms_for(at, operation, size).items()
+    }

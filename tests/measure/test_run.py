@@ -1,0 +1,87 @@
+"""The clockwork of `tco measure`, on a toy whose clock is known."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from tests.measure import toy
+
+
+class Toy:
+    """An operation of a known time whose first round is slow, as one that compiles is."""
+
+    def __init__(self, seconds, calls=1, first=5.0):
+        self.seconds, self.calls, self.first, self.rounds = seconds, calls, first, []
+
+    def run(self, rounds):
+        self.rounds.append(rounds)
+        return self.first if len(self.rounds) == 1 else rounds * self.calls * self.seconds
+
+
+@pytest.fixture
+def timed(monkeypatch, tmp_path):
+    """What is measured of an operation: time, P10 and P90 in microseconds, runs, and calls of each."""
+
+    def found(run, *options, calls=1):
+        (row,) = toy.measured(
+            monkeypatch,
+            tmp_path,
+            lambda kernel: toy.operation(run, calls),
+            *options,
+            shapes=["one"],
+        )
+        said = re.match(
+            r"median of (\d+) runs, calls a run: (\d+), P10-P90 ([\d.e-]+?)-([\d.e-]+) us",
+            row["notes"],
+        )
+        return float(row["time_us"]), float(said[3]), float(said[4]), int(said[1]), int(said[2])
+
+    monkeypatch.setattr(f"{toy.SESSION}.kernel_cells", lambda *_: {"notes": ""})
+    return found
+
+
+def test_the_slow_first_round_is_forgotten(timed):
+    assert timed(Toy(2e-6).run)[:3] == (2, 2, 2)
+
+
+def test_a_short_kernel_is_called_until_the_clock_sees_it(timed):
+    one = Toy(2e-6)
+    *_, runs, calls = timed(one.run)
+    assert calls * 2e-6 >= 0.01
+    assert runs == 21
+    assert sum(one.rounds) * 2e-6 >= 0.2 + 21 * 0.01
+
+
+def test_calls_of_a_captured_graph_count(timed):
+    one, many = (timed(Toy(3e-6, calls).run, calls=calls) for calls in (1, 64))
+    assert many[0] == one[0] == 3
+    assert many[-1] % 64 == 0
+
+
+def test_a_long_kernel_is_run_few_times(timed):
+    one = Toy(0.9, first=0.9)
+    assert timed(one.run)[3:] == (3, 1)
+    assert (
+        len(one.rounds) == 2 + 1 + 3
+    )  # the first, the look at the clock, one to warm up, the runs
+
+
+def test_the_median_stands_against_a_disturbance(timed):
+    times = iter([1.0, *[0.01] * 39, *[0.5] * 3])
+    time, _, high, *_ = timed(lambda rounds: next(times))
+    assert time == 1e4
+    assert high > time
+
+
+def test_a_clock_that_sees_nothing_ends(timed):
+    assert timed(Toy(0.0, first=0.0).run, "--quick")[-1] == 2**20
+
+
+def test_an_error_of_ours_is_not_swallowed(timed):
+    def broken(rounds):
+        raise KeyError(rounds)
+
+    with pytest.raises(AssertionError, match="fault: KeyError"):
+        timed(broken)

@@ -1,0 +1,331 @@
+"""The cost regression: kept, read back, merged, and compared by a rule, as the command does it."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import pytest
+
+from tco.regression.baseline import Limit, shifts
+from tco.scenario.metrics import is_worse
+from tests.cli import document, tco
+from tests.scenario_helpers import METRICS, MORE_IS_BETTER, again
+
+NEITHER = {"chips", "racks"}
+
+NAME = "gb200-nvl72"
+OTHER = "trn3-nl72x2"
+BASELINES = "reports/baselines"
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory):
+    """A folder with a baseline of one scenario, and one of two."""
+    folder = tmp_path_factory.mktemp("regression")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        for name, scenarios in (("main", [NAME]), ("both", [NAME, OTHER])):
+            assert tco("baseline", "save", name, *scenarios).exit_code == 0
+    return folder
+
+
+@pytest.fixture
+def plain(kept):
+    """The state that the baseline keeps."""
+    return json.loads((kept / BASELINES / "main.json").read_text())["scenarios"][NAME]
+
+
+@pytest.fixture
+def file(tmp_path, monkeypatch):
+    """Where a baseline lies in a folder that has none."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / BASELINES).mkdir(parents=True)
+    return tmp_path / BASELINES / "main.json"
+
+
+def put(path, states, schema="tco.baseline/2"):
+    path.write_text(json.dumps({"schema": schema, "scenarios": states}))
+
+
+def found(*options, name="main", **settings):
+    """What moved from the baseline, by the rule of some options."""
+    set_ = [
+        word
+        for path, text in settings.items()
+        for word in ("--set", f"{path.replace('__', '.')}={text}")
+    ]
+    done = tco("baseline", "check", name, *options, *set_, "--format", "json")
+    drift = json.loads(done.stdout)["drift"]
+    assert done.exit_code == bool(drift)
+    return drift
+
+
+def moved(*options, **settings):
+    return {one["metric"] for one in found(*options, **settings)}
+
+
+@pytest.fixture
+def there(kept, monkeypatch):
+    monkeypatch.chdir(kept)
+
+
+def test_kept_twice_is_the_same_bytes(kept, file):
+    assert tco("baseline", "save", "main", NAME).exit_code == 0
+    assert file.read_bytes() == (kept / BASELINES / "main.json").read_bytes()
+
+
+def test_inputs_are_kept_as_the_catalogue_writes_them(plain):
+    assert plain["inputs"]["site.electricity_price"] == [0.0861, "USD/kWh"]
+    assert len(plain["inputs"]) > 100
+    assert plain["plan"]["decode"]["tensor_parallel"] >= 1
+    assert plain["tco_version"]
+    assert plain["data_hash"]
+    assert len(plain["formulas"]) > 100
+
+
+def test_states_keep_twelve_digits(plain):
+    assert plain["metrics"] == {
+        name: float(f"{again(NAME).metrics[name]:.12g}") for name in plain["metrics"]
+    }
+
+
+def test_what_is_not_saved_again_stays(file, plain):
+    put(file, {NAME: plain, "mine": plain})
+    assert (
+        "As they were: mine."
+        in tco("baseline", "save", "main", NAME, OTHER, "--set", "site.pue=1.5").stdout
+    )
+    states = json.loads(file.read_text())["scenarios"]
+    assert list(states) == [NAME, "mine", OTHER]
+    assert states["mine"] == plain
+    assert states[NAME]["inputs"]["site.pue"][0] == 1.5
+
+
+def test_a_drift_names_its_cause(there):
+    drifted = found(site__electricity_price="0.3 USD/kWh")
+    assert {one["metric"] for one in drifted} >= {
+        "energy_usd_per_chip_hour",
+        "tco_usd_per_chip_hour",
+    }
+    for one in drifted:
+        (step,) = one["steps"]
+        assert one["why"] == ["price site.electricity_price: 0.0861 -> 0.3 USD/kWh"]
+        assert step["difference"] == one["new"] - one["old"]
+        assert one["worse"] is (one["metric"] not in MORE_IS_BETTER)
+
+
+def test_no_drift_no_news(there):
+    assert found() == []
+
+
+@pytest.mark.parametrize(
+    ("most", "drifted"),
+    [
+        ((), True),
+        (("50%",), False),
+        (("0.5",), False),
+        (("1e-6",), True),
+        (("500W",), False),
+        (("1 W",), True),
+    ],
+)
+def test_getting_worse_may_be_tolerated(there, most, drifted):
+    assert (
+        "facility_power_w_per_chip"
+        in moved(*(("--max-increase", *most) if most else ()), site__pue="1.3")
+    ) is drifted
+
+
+def test_getting_better_never_fails_a_greatest_increase(there):
+    cheaper = {"site__pue": "1.01", "site__electricity_price": "0.03 USD/kWh"}
+    assert moved("--max-increase", "1e-9", **cheaper) == set()
+    assert {"tco_usd_per_chip_hour", "tokens_per_s_per_facility_mw"} <= moved(**cheaper)
+    assert "tokens_per_s_per_facility_mw" in moved("--max-increase", "1%", site__pue="1.5")
+
+
+def test_only_the_metrics_that_are_named(there):
+    wanted = ("--metric", "tco_usd_per_chip_hour", "--metric", "capex_usd")
+    assert moved(*wanted[2:], site__pue="1.3") == set()
+    assert moved(*wanted, site__pue="1.3") == {"tco_usd_per_chip_hour"}
+
+
+@pytest.mark.parametrize(
+    ("threshold", "drifted"),
+    [("0.005USD", True), ("0.5 USD", False), (" 0.5 USD/chip/h ", False), ("0.05 kUSD", False)],
+)
+def test_a_threshold_may_be_an_amount(there, threshold, drifted):
+    assert ("tco_usd_per_chip_hour" in moved("--threshold", threshold, site__pue="1.3")) is drifted
+
+
+def test_an_amount_says_nothing_of_metrics_in_other_units(there):
+    assert "facility_power_w_per_chip" in moved("--threshold", "1000 USD", site__pue="1.3")
+
+
+@pytest.mark.parametrize(
+    "text", ["", "much", "-2%", "2%%", "1 apple", "nan", "inf", "1e999", "1.2.3"]
+)
+def test_what_is_no_limit(there, text):
+    done = tco("baseline", "check", "main", "--max-increase", text)
+    assert done.exit_code == 2
+    assert "--max-increase " in done.stderr
+    assert "expected a share such as 2% or 0.02, or an amount" in " ".join(done.stderr.split())
+
+
+def test_every_metric_has_a_sense():
+    assert METRICS.keys() >= MORE_IS_BETTER | NEITHER
+    less = METRICS.keys() - MORE_IS_BETTER - NEITHER
+    costs = {
+        name for name, metric in METRICS.items() if metric.unit.startswith(("USD", "W", "g/"))
+    } - {"rebate_usd_per_chip"}
+    assert costs <= less
+    assert less - costs == {
+        "ttft_s",
+        "tpot_s",
+        "step_s",
+        "exposed_communication",
+        "pipeline_bubble",
+        "host_floor",
+    }
+    assert (is_worse("capex_usd", 1.0), is_worse("mfu", 1.0), is_worse("chips", 1.0)) == (
+        True,
+        False,
+        None,
+    )
+
+
+def test_performance_per_cost_moves_with_both_scenarios(there, tmp_path, monkeypatch):
+    """The rate moves both, the other's PUE moves one."""
+    monkeypatch.chdir(tmp_path)
+    assert tco("baseline", "save", "both", NAME, OTHER).exit_code == 0
+    path = tmp_path / BASELINES / "both.json"
+    states = json.loads(path.read_text())["scenarios"]
+    assert tco("baseline", "save", "both", OTHER, "--set", "site.pue=1.3").exit_code == 0
+    put(path, {NAME: states[NAME], OTHER: json.loads(path.read_text())["scenarios"][OTHER]})
+    (drift,) = found("--metric", "perf_per_tco_vs_baseline", name="both", terms__rate="0.12")
+    assert drift["scenario"] == OTHER
+    cost = "usd_per_million_output_tokens"
+    dearer = again(OTHER, site__pue="1.3").metrics[cost]
+    assert drift["old"] == pytest.approx(again(NAME).metrics[cost] / dearer, rel=1e-9)
+    assert [[cause["path"] for cause in step["causes"]] for step in drift["steps"]] == [
+        ["site.pue"],
+        ["terms.rate"],
+    ]
+    assert sum(step["difference"] for step in drift["steps"]) == pytest.approx(
+        drift["new"] - drift["old"], rel=1e-12
+    )
+    assert drift["steps"][0]["ratio"] == pytest.approx(
+        dearer / again(OTHER).metrics[cost], rel=1e-9
+    )
+    assert math.prod(step["ratio"] for step in drift["steps"]) == pytest.approx(
+        drift["new"] / drift["old"], rel=1e-12
+    )
+
+
+def test_a_metric_that_went_is_a_loss(file, plain):
+    put(file, {NAME: {**plain, "metrics": {**plain["metrics"], "mfu": 0.9}}})
+    (drift,) = found("--max-increase", "50%")
+    assert (drift["metric"], drift["new"], drift["worse"], drift["steps"]) == (
+        "mfu",
+        None,
+        True,
+        [],
+    )
+
+
+@pytest.mark.parametrize("name", ["", "../x", "a/b", ".hidden", "/etc/passwd"])
+def test_a_name_is_no_path(file, name):
+    done = tco("baseline", "check", name)
+    assert done.exit_code == 3
+    assert "is no name for a baseline" in done.stderr
+
+
+def test_baselines_are_listed_the_broken_ones_too(file, plain):
+    put(file.with_name("b.json"), {NAME: plain})
+    file.with_name("a.json").write_text("{")
+    done = tco("baseline", "list", "--format", "json")
+    assert [
+        (one["id"], one["scenarios"])
+        for one in json.loads(done.stdout)["items"]
+        if one["id"] == "b"
+    ] == [("b", [NAME])]
+    assert f"{BASELINES}/a.json: is no baseline; `tco baseline save` writes one" in " ".join(
+        (done.stdout + done.stderr).split()
+    )
+
+
+FOREIGN = [
+    "",
+    "{",
+    "[]",
+    "{}",
+    '{"scenarios": {}}',
+    '{"schema": "tco.result/1"}',
+    '{"schema": "tco.baseline/2"}',
+    "[" * 100_000,
+    '{"schema": 1}',
+]
+
+
+@pytest.mark.parametrize("content", FOREIGN, ids=range(len(FOREIGN)))
+def test_a_file_that_is_no_baseline(file, content):
+    file.write_text(content)
+    for words in (("check", "main"), ("save", "main", NAME)):
+        done = tco("baseline", *words)
+        assert done.exit_code == 3
+        assert "is no baseline; `tco baseline save` writes one" in done.stderr
+    assert file.read_text() == content
+
+
+@pytest.mark.parametrize("schema", ["tco.baseline/1", "tco.baseline/3"])
+def test_a_file_of_another_version(file, schema):
+    put(file, {}, schema)
+    for words in (("check", "main"), ("save", "main", NAME)):
+        assert (
+            f"was saved by another version of tco ({schema}, expected tco.baseline/2)"
+            in tco("baseline", *words).stderr
+        )
+
+
+BAD = {
+    "no table": (3, "expected a table"),
+    "no metrics": ({"metrics": None}, "metrics is 'None', expected a table of numbers"),
+    "a text for a metric": ({"metrics": {"capex_usd": "much"}}, "expected a table of numbers"),
+    "an input without a unit": (
+        {"inputs": {"site.pue": [1.2]}},
+        "site.pue is '[1.2]', expected a number and its unit",
+    ),
+    "no number": ({"inputs": {"site.pue": [float("nan"), ""]}}, "expected a number and its unit"),
+    "another plan": (
+        {"plan": {"decode": {}}},
+        "plan: decode is no plan: expected a table of chips, tensor_parallel",
+    ),
+    "no texts": ({"texts": []}, "expected a table of texts"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_a_broken_state(file, case, plain):
+    change, message = BAD[case]
+    put(file, {"mine": {**plain, **change} if isinstance(change, dict) else change})
+    done = tco("baseline", "check", "main")
+    assert done.exit_code == 3
+    assert done.stderr.startswith(f"error: {BASELINES}/main.json: mine: ")
+    assert message in done.stderr
+
+
+def test_an_equal_baseline_is_fine(there):
+    assert document("baseline", "check", "both")["ok"] is True
+
+
+def test_what_the_draws_say_moves_beyond_a_limit_or_not_at_all():
+    old = {"50": {"a": {"choose": "a", "share_of_best": 0.8, "p90": None}}}
+    new = {"50": {"a": {"choose": "b", "share_of_best": 0.81, "p90": 2.0}}}
+    assert shifts(old, old, Limit(0.0)) == []
+    assert [one.figure for one in shifts(old, new, Limit(0.0))] == [
+        "choose",
+        "share_of_best",
+        "p90",
+    ]
+    assert [one.figure for one in shifts(old, new, Limit(0.02))] == ["choose", "p90"]
+    assert [one.new for one in shifts(old, {}, Limit(0.02))] == [None, None]

@@ -1,0 +1,271 @@
+"""Why a result moved: the earlier state evaluated again, then one thing at a time; the steps sum to
+the drift.
+"""
+
+from __future__ import annotations
+
+import collections
+import copy
+import json
+import math
+
+import pytest
+
+from tco import diff, evaluate
+from tests.catalogue import CATALOGUE
+from tests.cli import document
+from tests.registry import FORMULA
+from tests.scenario_helpers import result
+
+NAME = "trn3-nl72x2"
+COST = "usd_per_million_output_tokens"
+
+
+def asked(name=NAME, variant=None, **settings):
+    return evaluate(
+        name,
+        {path.replace("__", "."): text for path, text in settings.items()},
+        catalogue=CATALOGUE,
+        variant=variant,
+    )
+
+
+@pytest.fixture(scope="module")
+def state():
+    """A result as its document keeps it."""
+    return document("price", NAME)["state"]
+
+
+@pytest.fixture
+def earlier(tmp_path, state):
+    """What an earlier program kept, or an earlier tree: a state in which something was changed by
+    hand, as a file.
+    """
+
+    def kept(change):
+        changed = copy.deepcopy(state)
+        change(changed)
+        path = tmp_path / "before.json"
+        path.write_text(json.dumps({"state": changed}))
+        return path
+
+    return kept
+
+
+def steps(before, after, metric):
+    """The steps in which a metric moved; none where it did not."""
+    return next((move.steps for move in diff(before, after).moves if move.metric == metric), ())
+
+
+def whole(before, after):
+    """The words of the steps of every metric that moved, each held to sum and multiply to the
+    drift; of all others there are none.
+    """
+    found = collections.defaultdict(list)
+    for move in diff(before, after).moves:
+        if move.old is None or move.new is None:
+            continue
+        assert move.steps
+        assert move.old + math.fsum(step.difference for step in move.steps) == pytest.approx(
+            move.new, rel=1e-14, abs=1e-15 * abs(move.old)
+        )
+        ratios = [step.ratio for step in move.steps]
+        if None not in ratios:  # a rebate may pass through zero
+            assert math.prod(ratios) == pytest.approx(move.new / move.old, rel=1e-13)
+        found[move.metric] = [[cause.words() for cause in step.causes] for step in move.steps]
+    return found
+
+
+@pytest.mark.parametrize("name", CATALOGUE.scenarios)
+def test_a_state_is_evaluated_again_to_the_last_digit(name):
+    """Otherwise a step would say that the program has changed."""
+    path, text = (
+        ("terms.rate", "0.123")
+        if "terms.rate" in asked(name).inputs
+        else ("workload.output_tokens", "777")
+    )
+    after = evaluate(name, {path: text}, catalogue=CATALOGUE)
+    moved = [move for move in diff(asked(name), after).moves if move.steps]
+    assert moved
+    assert {cause.path for move in moved for step in move.steps for cause in step.causes} == {path}
+
+
+def test_inputs_move_one_by_one_in_the_order_of_their_paths():
+    after = asked(
+        terms__rate="0.1",
+        site__electricity_price="0.3 USD/kWh",
+        parts__trn3__hbm_bandwidth="3.9 TB/s",
+    )
+    found = whole(result(NAME), after)
+    price, rate = (
+        "price site.electricity_price: 0.0861 -> 0.3 USD/kWh",
+        "assumption terms.rate: 0.09 -> 0.1",
+    )
+    assert found[COST] == [
+        ["assumption parts.trn3.hbm_bandwidth: 4.9 -> 3.9 TB/s"],
+        [price],
+        [rate],
+    ]
+    assert found["tco_usd_per_chip_hour"] == [[price], [rate]]
+    assert found["capex_usd"] == []
+
+
+def test_what_a_step_adds_is_what_that_change_does():
+    changes = {
+        "parts__trn3__hbm_bandwidth": "3.9 TB/s",
+        "site__electricity_price": "0.3 USD/kWh",
+        "terms__rate": "0.1",
+    }
+    at, given = result(NAME).metrics[COST], {}
+    for step, (path, text) in zip(
+        steps(result(NAME), asked(**changes), COST), changes.items(), strict=True
+    ):
+        given[path] = text
+        new = asked(**given).metrics[COST]
+        assert step.difference == pytest.approx(new - at, rel=1e-8)
+        at = new
+
+
+def test_dates_move_prices_one_by_one():
+    found = whole(asked(terms__date="2025-12"), asked(terms__date="2026-09"))[COST]
+    assert ["price parts.ddr5-dimm.price: 450 -> 1445 USD"] in found
+    assert ["assumption terms.date: 2025-12 -> 2026-09"] in found
+
+
+def test_a_part_that_a_price_makes_the_cheapest_counts_with_that_price():
+    found = whole(result(NAME), asked(**{"parts__scorpio-p-64__price": "400 USD"}))
+    assert (
+        found["it_power_w_per_chip"]
+        == found[COST]
+        == [["price parts.scorpio-p-64.price: absent -> 400 USD"]]
+    )
+
+
+def test_another_plan_counts_with_the_change_that_brought_it():
+    assert whole(result(NAME), asked(workload__concurrency="64"))[COST] == [
+        ["assumption workload.concurrency: 0 -> 64"]
+    ]
+
+
+def test_another_model_is_a_text():
+    found = whole(result(NAME), asked(workload__model="gpt-oss-120b", site__pue="1.3"))[COST]
+    formats = [
+        "workload.attention_format: absent -> bf16",
+        "workload.expert_format: absent -> w4a8",
+    ]  # those the model is published in
+    model = "workload.model: deepseek-v3 -> gpt-oss-120b"
+    assert found == [[f"assumption {one}"] for one in ("site.pue: 1.15 -> 1.3", *formats, model)]
+
+
+def test_a_variant_and_a_system_come_last():
+    found = whole(result(NAME), asked(variant={"nic": "400g"}, site__pue="1.3"))[
+        "tco_usd_per_chip_hour"
+    ]
+    assert [words[0].partition(":")[0] for words in found] == [
+        "assumption site.pue",
+        "assumption variant nic",
+    ]
+    found = whole(result(NAME), asked("gb200-nvl72", site__pue="1.3"))["tco_usd_per_chip_hour"]
+    assert [words[0].partition(":")[0] for words in found] == [
+        "assumption site.pue",
+        "assumption system",
+    ]
+
+
+def test_a_cut_stays_cut():
+    cut = asked(metrics__tco_usd_per_chip_hour="1 USD/chip/h")
+    assert whole(result(NAME), cut)["tco_usd_per_used_chip_hour"] == [
+        ["assumption metrics.tco_usd_per_chip_hour: absent -> 1 USD/chip/h"]
+    ]
+    dearer = asked(metrics__tco_usd_per_chip_hour="1 USD/chip/h", site__pue="1.3")
+    assert "tco_usd_per_used_chip_hour" not in whole(cut, dearer)
+
+
+def test_training_moves_too():
+    name = "train-gpt3-175b-a100x64"
+    after = asked(name, site__pue="1.3", terms__rate="0.2")
+    found = whole(asked(name), after)["train_usd_per_trillion_tokens"]
+    assert [words[0].split(":")[0] for words in found] == [
+        "assumption site.pue",
+        "assumption terms.rate",
+    ]
+
+
+def dearer(state):
+    """A state as a program with another formula of the cost of tokens would have kept it."""
+    state["formulas"]["usd_per_million"] = "0123456789ab"
+    for metric in (COST, "usd_per_million_input_tokens", "usd_per_million_tokens"):
+        state["metrics"][metric] /= 1.03
+
+
+def test_a_formula_is_told_from_an_input_that_moved_with_it(earlier):
+    before, after = earlier(dearer), asked(site__electricity_price="0.0862 USD/kWh")
+    formula, price = steps(before, after, COST)
+    assert [cause.words() for cause in formula.causes] == [
+        "program changed: formula usd_per_million is another"
+    ]
+    assert formula.ratio == pytest.approx(1.03, rel=1e-11)
+    assert [cause.words() for cause in price.causes] == [
+        "price site.electricity_price: 0.0861 -> 0.0862 USD/kWh"
+    ]
+    assert formula.difference > 100 * price.difference > 0
+    (only,) = steps(before, after, "tco_usd_per_chip_hour")
+    assert only.causes == price.causes
+
+
+def test_a_formula_that_really_changes_is_found(earlier, tmp_path, state, monkeypatch):
+    """The formula is another one where it is called, as after an edit."""
+    monkeypatch.setattr(
+        "tco.scenario.metrics.usd_per_million",
+        lambda *given, **named: 1.03 * FORMULA.usd_per_million.__wrapped__(*given, **named),
+    )
+    made, after = evaluate(NAME, {"site.pue": "1.3"}, catalogue=CATALOGUE), copy.deepcopy(state)
+    after["metrics"] = {name: made.metrics[name] for name in state["metrics"]}
+    after["inputs"]["site.pue"] = [1.3, "ratio"]
+    after["formulas"]["usd_per_million"] = "0123456789ab"
+    (tmp_path / "after.json").write_text(json.dumps({"state": after}))
+    first, second = steps(earlier(lambda _: None), tmp_path / "after.json", COST)
+    assert [cause.words() for cause in first.causes] == [
+        "program changed: formula usd_per_million is another"
+    ]
+    assert first.ratio == pytest.approx(1.03, rel=1e-11)
+    assert [cause.path for cause in second.causes] == ["site.pue"]
+
+
+def test_what_no_fingerprint_names_is_structure(earlier):
+    def other(state):
+        state["metrics"][COST] *= 1.1
+
+    (step,) = steps(earlier(other), result(NAME), COST)
+    assert [cause.words() for cause in step.causes] == [
+        "program changed: code that is no formula, no input differs"
+    ]
+
+
+def test_a_tree_that_changed_names_its_places(earlier):
+    def smaller(state):
+        state["quantities"]["rack/compute-tray/trn3"] -= 4
+        state["metrics"]["capex_usd"] *= 0.97
+
+    (step,) = steps(earlier(smaller), result(NAME), "capex_usd")
+    ((kind, path, old, new, _),) = step.causes
+    assert (kind, path, new - old) == ("quantity", "rack/compute-tray/trn3", 4)
+
+
+def test_a_state_that_cannot_be_had_any_more_still_sums(earlier):
+    def gone(state):
+        state["system"] = "gone-nl8"
+        state["metrics"][COST] *= 2
+
+    (step,) = steps(earlier(gone), result(NAME), COST)
+    assert 2 * step.difference == pytest.approx(-2 * result(NAME).metrics[COST], rel=1e-9)
+    assert step.causes
+
+
+def test_values_that_do_not_go_together_yet_count_with_what_follows():
+    """A prompt beyond the context of the first model is no workload until the model follows."""
+    long = {"workload__input_tokens": "200000", "workload__interactivity": "10 token/s"}
+    after = asked(workload__model="llama-4-maverick", **long)
+    *_, joint = whole(result(NAME), after)[COST]
+    paths = [words.partition(":")[0].rpartition(" ")[2] for words in joint]
+    assert paths == ["workload.input_tokens", "workload.interactivity", "workload.model"]

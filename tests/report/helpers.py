@@ -1,0 +1,28 @@
+"""What tests of several files ask inside the outputs."""
+
+from __future__ import annotations
+
+from tco.report.figures.style import vendor_colours
+from tco.report.figures.svg import text_width
+from tco.report.record import DOCUMENTS, json_number_or_none, published_schema
+from tco.report.table import Table, significant, to_csv
+from tco.report.workbook.book import workbook_of
+
+__all__ = [  # what tests of several files ask for
+    "DEEPEST",
+    "DOCUMENTS",
+    "LONGEST",
+    "WIDE",
+    "Table",
+    "json_number_or_none",
+    "published_schema",
+    "significant",
+    "text_width",
+    "to_csv",
+    "vendor_colours",
+    "workbook_of",
+]
+
+WIDE = 760
+DEEPEST = 64
+LONGEST = 8192

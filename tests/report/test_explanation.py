@@ -1,0 +1,174 @@
+"""Explanations: the same tree as a document, as lines and as rows."""
+
+from __future__ import annotations
+
+import csv
+from functools import cache
+
+import pytest
+
+from tco import evaluate
+from tests.cli import document, tco
+from tests.scenario_helpers import HEADLINE, nodes_below, result
+
+TERMS = 8  # of a long sum that the table shows of itself
+METRIC = "tco_usd_per_chip_hour"
+
+
+@cache
+def tree(name, metric=METRIC, *more):
+    return document("explain", name, metric, *more)["tree"]
+
+
+@cache
+def lines(name, metric=METRIC, *more):
+    """The lines of the tree, without the title above and what is said below it."""
+    found = tco("explain", name, metric, *more).stdout.splitlines()
+    return found[1 : next(at for at, line in enumerate(found) if line.startswith("structure: "))]
+
+
+def rows(name, *more):
+    return list(
+        csv.DictReader(tco("explain", name, METRIC, "--format", "csv", *more).stdout.splitlines())
+    )
+
+
+def nodes_of(root):
+    found, todo = [], [root]
+    while todo:
+        node = todo.pop()
+        found.append(node)
+        todo += node.get("inputs", [])
+    return found
+
+
+def in_order(node):
+    """The nodes of a tree as a reader meets them."""
+    return [node, *(below for inner in node.get("inputs", []) for below in in_order(inner))]
+
+
+@pytest.mark.parametrize("name", HEADLINE)
+def test_a_tree_reaches_its_sources(name):
+    nodes = nodes_of(tree(name))
+    whole = {node["id"]: node for node in nodes if "ref" not in node}
+    refs = [node["ref"] for node in nodes if "ref" in node]
+    leaves = [node for node in whole.values() if "inputs" not in node]
+    inner = [node for node in whole.values() if "inputs" in node]
+    assert set(refs) <= whole.keys()
+    assert len(whole) == len(nodes) - len(refs)
+    assert len(leaves) >= 40
+    assert all(node["source"] and node["kind"] for node in leaves)
+    assert all(node["equation"] and "kind" not in node for node in inner)
+    assert len({node["equation"] for node in inner}) >= 10
+    assert whole[result(name).nodes[METRIC].id]["value"] == pytest.approx(
+        result(name).metrics[METRIC], rel=1e-12
+    )
+
+
+def test_a_leaf_reads_as_a_setting():
+    leaf = next(
+        node
+        for node in nodes_of(tree("trn3-nl72x2"))
+        if node.get("path") == "site.electricity_price"
+    )
+    given = result("trn3-nl72x2").inputs["site.electricity_price"]
+    assert (leaf["value"], leaf["unit"]) == given.shown
+
+
+def test_lines_show_value_equation_and_source():
+    text = lines("trn3-nl72x2", "energy_usd_per_chip_hour", "--all")
+    assert text[0].endswith("(cost/site/energy/per_chip_hour)")
+    assert "= yearly_cost / (chips * hours_per_year)" in "\n".join(text)
+    assert any("site.electricity_price = " in line for line in text)
+    assert sum(line.count("(bill/") for line in text) > 3
+
+
+def test_a_node_met_again_is_named_by_its_id():
+    text = lines("trn3-nl72x2", METRIC, "--all")
+    opened = [line for line in text if line.endswith("(cost/charge/life/capital_charge)")]
+    assert len(opened) == 1
+    assert sum(line.endswith("(cost/recovery/life/capital_recovery_factor)") for line in text) == 1
+    assert sum(line.endswith("(see cost/charge/life/capital_charge)") for line in text) > 10
+
+
+def test_depth_stops_the_lines_and_says_so():
+    short, whole = (
+        lines("trn3-nl72x2", METRIC, *depth) for depth in (("--depth", "1"), ("--all",))
+    )
+    assert len(short) == 2 + TERMS + 1
+    assert all(" below cost/" in line for line in short[2:-1])
+    assert len(whole) > 500
+
+
+def test_terms_of_a_sum_are_named_and_sorted_by_share():
+    *terms, rest = lines("gb200-nvl72", METRIC, "--depth", "1")[2:]
+    shares = [float(line.split("  ")[1].removesuffix(" %")) for line in terms]
+    assert len({line.split(" = ")[0] for line in terms}) == TERMS
+    assert "servers/nvl72-rack/gb200-compute-tray/gb200-gpu = " in terms[0]
+    assert shares == sorted(shares, reverse=True)
+    words = rest.removeprefix("`- ").split(" ")  # 27 more terms, 3.2 % together
+    assert int(words[0]) == len(result("gb200-nvl72").nodes[METRIC].inputs) - TERMS
+    assert sum(shares) + float(words[3]) == pytest.approx(100, abs=0.1)
+
+
+@pytest.mark.parametrize("name", HEADLINE)
+@pytest.mark.parametrize("metric", [METRIC, "usd_per_million_output_tokens", "capex_usd"])
+def test_three_levels_fit_a_page(name, metric):
+    assert 10 <= len(lines(name, metric)) <= 118
+
+
+def test_a_document_cut_at_a_depth_says_what_is_left():
+    short = tree("trn3-nl72x2", METRIC, "--depth", "1")
+    assert all("inputs" not in inner and inner["more"] == 3 for inner in short["inputs"])
+    assert len(rows("trn3-nl72x2", "--depth", "1")) == 1 + len(short["inputs"])
+
+
+def graph_of(found):
+    return {node.id: node for node in nodes_below(*found.nodes.values())}
+
+
+@pytest.mark.parametrize("name", HEADLINE)
+def test_a_name_is_of_one_cell(name):
+    nodes = nodes_below(*result(name).nodes.values())
+    assert len(graph_of(result(name))) == len(nodes)
+    inner = [node for node in nodes if not node.is_leaf]
+    assert sum("/" in node.id for node in inner) >= 0.99 * len(inner)
+
+
+MOVED = {
+    "site.electricity_price": "0.2 USD/kWh",
+    "terms.rate": "0.05",
+    "parts.trn3.hbm_bandwidth": "5.5 TB/s",
+    "parts.ddr5-dimm.price": "999 USD",
+    "workload.output_tokens": "2000",
+}
+
+
+@pytest.mark.parametrize("path", MOVED)
+def test_names_stay_where_values_move(path, catalogue):
+    before = result("trn3-nl72x2")
+    after = evaluate(
+        "trn3-nl72x2", {path: MOVED[path]}, before.plan, catalogue=catalogue, trace=True
+    )
+    old, new = graph_of(before), graph_of(after)
+    assert new.keys() == old.keys()
+    assert any(new[name].value != node.value for name, node in old.items())
+
+
+@pytest.mark.parametrize("name", HEADLINE)
+def test_rows_hold_every_node_once(name):
+    found, whole = rows(name), [node["id"] for node in in_order(tree(name)) if "id" in node]
+    assert [row["id"] for row in found] == whole
+    assert {inner for row in found for inner in filter(None, row["inputs"].split(";"))} == {
+        *whole
+    } - {whole[0]}
+
+
+def test_a_leaf_says_of_which_date_it_is(catalogue):
+    text = lines("trn3-nl72x2", METRIC, "--all")
+    price = result("trn3-nl72x2").inputs["parts.ddr5-dimm.price"]
+    (line,) = {one.lstrip("|`- ") for one in text if "parts.ddr5-dimm.price = " in one}
+    assert f"[{price.kind} {price.as_of}; {catalogue.source_title(price.source)}]" in line
+    leaf = next(one for one in nodes_of(tree("trn3-nl72x2")) if one.get("path") == price.path)
+    assert leaf["as_of"] == price.as_of
+    assert any(one.endswith("[structure]") for one in text)

@@ -1,0 +1,316 @@
+"""The page as it is written: what the verdict says, what the program holds, that names are words,
+and that nothing of one's own gets out.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+from html import unescape
+
+import pytest
+
+from tco.report.page.whatif import slider_bounds
+from tco.report.page.write import embedded
+from tests.cli import document, tco
+from tests.report.helpers import vendor_colours
+from tests.scenario_helpers import HEADLINE, result
+
+PAIR = ("trn3-nl72x2", "gb200-nvl72")
+PRICE, RATE, NOTE = 12345.67, 0.0871234, "SECRETNOTE of our own"
+ROW = f"nitro-v6-400g,price,{PRICE},USD,{PRICE},{PRICE},2025-11,vendor,own-quote,{NOTE},"
+
+
+@pytest.fixture(scope="module")
+def text(tmp_path_factory):
+    """The file of a pair."""
+    path = tmp_path_factory.mktemp("page") / "report.html"
+    done = tco("report", *PAIR, "-o", path)
+    assert (done.exit_code, done.stdout) == (0, ""), done.stderr
+    return path.read_text(encoding="utf-8")
+
+
+def program(text):
+    found = json.loads(re.search(r'id="whatif-data">(.*?)</script>', text, re.S).group(1))
+    keys = found["controls"].keys()
+    return found | {
+        "controls": [
+            dict(zip(keys, row, strict=True))
+            for row in zip(*found["controls"].values(), strict=True)
+        ]
+    }
+
+
+# ---------------------------------------------------------------- the file
+def test_it_stands_alone(text):
+    assert len(text.encode()) < 1_500_000
+    assert not re.search(
+        r"<(script|img|iframe|link|object|embed)[^>]+(src|href|data)=[\"']?(https?:|//)", text
+    )
+    assert not re.search(r"@import|url\(", text)
+    assert "default-src 'none'" in unescape(text)
+    for name in PAIR:
+        assert name in text
+
+
+@pytest.mark.thorough
+def test_without_names_it_is_of_the_headline(tmp_path):
+    assert tco("report", "-o", tmp_path / "report.html").exit_code == 0
+    text = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert len(text.encode()) < 2_000_000
+    assert len(re.findall("<svg ", text)) >= 2 * (4 * 3 + 5)
+    for name in HEADLINE:
+        assert name in text
+
+
+def test_it_says_all_that_a_report_says(text):
+    sections = re.findall(r'<section id="([\w-]+)"', text)
+    assert sections[:3] == ["frontier", "what-if", "summary"]
+    assert {
+        "order",
+        "cost",
+        "roofline",
+        "frontier",
+        "tornado",
+        "map",
+        "fabric",
+        "bom",
+        "sources",
+        "validation",
+    } <= set(sections)
+    figures = re.findall(r"<svg [^>]*>\s*<title>(.*?)</title>", text)
+    assert (
+        len(figures) == 2 * (2 * 3 + 5)
+    )  # rooflines, tornados and bills of two, and one each of cost, frontier, map, fabric and errors
+    verdict = re.search(r"<h1>(.*?)</h1>", text).group(1)
+    assert unescape(verdict) in [one["words"] for one in document("compare", *PAIR)["verdict"]]
+
+
+def test_it_has_every_point_of_the_curve(text):
+    costs = [
+        one["median_usd_per_million_output_tokens"] for one in document("compare", *PAIR)["curve"]
+    ]
+    table = re.search(r'<section id="frontier".*?</section>', text, re.S).group(0)
+    assert len(costs) >= 10
+    for cost in filter(None, costs):
+        assert re.search(rf">\*?{re.escape(f'{cost:.3g}')}0*<", table), cost
+
+
+def test_a_vendor_keeps_its_colour():
+    colours = {}
+    for names in (
+        PAIR,
+        PAIR[::-1],
+        ("gb200-nvl72", "mi450x-ualoe72"),
+        ("h100-hgx8", "trn3-nl32x2"),
+    ):
+        for name, colour in zip(
+            names, vendor_colours([result(name) for name in names]), strict=True
+        ):
+            colours.setdefault(name[:2], set()).add(colour)
+    assert {len(some) for vendor, some in colours.items() if vendor != "h1"} == {1}
+    assert colours["h1"] == colours["gb"]
+    two = vendor_colours([result("trn3-nl32x2"), result("trn3-nl72x2")])
+    assert two[0] != two[1]
+
+
+# ---------------------------------------------------------------- the folder
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """The pages of one system."""
+    path = tmp_path_factory.mktemp("pages") / "public"
+    done = tco("report", "gb200-nvl72", "-o", f"{path}/")
+    assert (done.exit_code, done.stdout) == (0, ""), done.stderr
+    return path
+
+
+@pytest.mark.thorough
+def test_pages_lead_to_each_other(folder):
+    pages = {path.name: path.read_text(encoding="utf-8") for path in folder.glob("*.html")}
+    assert {
+        "index.html",
+        "report.html",
+        "regimes.html",
+        "accuracy.html",
+        "studies.html",
+        "method.html",
+        "gb200-nvl72.html",
+    } == set(pages)
+    for text in pages.values():
+        links = set(re.findall(r'<a href="([^"#:]+)"', text))
+        assert links == set(pages)
+        assert "default-src 'none'" in unescape(text)
+    ranked = re.search(r'<section id="ranking".*?</section>', pages["index.html"], re.S).group(0)
+    assert all(one["id"] in ranked for one in document("systems", "list")["items"])
+    assert "usd_per_million" in pages["method.html"]
+
+
+@pytest.mark.thorough
+def test_a_folder_keeps_what_it_holds(folder, tmp_path):
+    (tmp_path / "mine.txt").write_text("keep")
+    done = tco("report", "gb200-nvl72", "-o", f"{tmp_path}/")
+    assert (done.exit_code, "holds other files" in done.stderr) == (2, True), done.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]
+    (folder / "mine.txt").write_text("keep")
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    assert tco("report", "gb200-nvl72", "-o", f"{folder}/").exit_code == 0
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+    (folder / "mine.txt").unlink()
+
+
+@pytest.mark.thorough
+def test_the_same_inputs_give_the_same_bytes(tmp_path):
+    one, other = tmp_path / "one", tmp_path / "other"
+    for folder in (one, other):
+        folder.mkdir()
+        assert tco("report", "gb200-nvl72", "-o", folder / "report.html").exit_code == 0
+    assert (one / "report.html").read_bytes() == (other / "report.html").read_bytes()
+
+
+def test_its_script_is_known_by_its_mark(text):
+    script = re.search(r"<script>(.*?)</script>", text, re.S).group(1)
+    mark = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    assert f"script-src 'sha256-{mark}'" in unescape(text)
+
+
+def test_what_is_embedded_cannot_end_its_element():
+    found = embedded({"title": "</script><script>alert(1)</script><!--"})
+    assert "<" not in found
+    assert json.loads(found) == {"title": "</script><script>alert(1)</script><!--"}
+
+
+@pytest.mark.parametrize("name", ["report", "report.pdf", "report.html.gz"])
+def test_an_unknown_ending_is_refused(tmp_path, name):
+    done = tco("report", "-o", tmp_path / name)
+    assert done.exit_code == 2
+    assert "expected .html, .htm or a folder/" in done.stderr
+    assert not (tmp_path / name).exists()
+
+
+@pytest.mark.thorough
+def test_a_scenario_that_trains_has_the_price_of_training(tmp_path):
+    path = tmp_path / "report.html"
+    done = tco("report", "train-gpt3-175b-a100x64", "-o", path)
+    assert done.exit_code == 0, done.stderr
+    text = path.read_text(encoding="utf-8")
+    assert "a trillion training tokens" in re.search(r"<h1>(.*?)</h1>", text).group(1)
+    assert (
+        "train_usd_per_trillion_tokens"
+        in program(text)["program"]["ways"][0]["hyperscaler"][0]["results"][0]
+    )
+
+
+def test_what_cannot_be_made_says_why(tmp_path):
+    path = tmp_path / "report.html"
+    done = tco("report", "trn3-nl72x2", "--set", "site=us-air-hall", "-o", path)
+    assert done.exit_code == 0, done.stderr
+    text = path.read_text(encoding="utf-8")
+    assert re.search(r"<h1>No verdict: trn3-nl72x2 does not fit its site", text)
+    assert re.search(r"trn3-nl72x2: no frontier, .*a rack position takes 50 kW", done.stderr)
+    assert "no frontier" in text
+
+
+def test_a_saved_result_has_no_formulas(tmp_path):
+    path = tmp_path / "saved.json"
+    result("gb200-nvl72").save(path)
+    done = tco("report", path, "-o", tmp_path / "report.html")
+    assert done.exit_code == 3
+    assert "a saved result holds no formulas" in done.stderr
+    assert not (tmp_path / "report.html").exists()
+
+
+# ---------------------------------------------------------------- the program
+def test_what_is_computed_alike_is_one_line_and_what_is_taken_is_computed_before(text):
+    made = program(text)["program"]
+    first = len(made["leaves"])
+    assert len({tuple(line) for line in made["lines"]}) == len(made["lines"])
+    for at, (_, *cells) in enumerate(made["lines"]):
+        assert all(0 <= cell < first + at for cell in cells)
+
+
+def test_it_carries_every_plan_of_each_rack_whoever_pays(text):
+    made = program(text)
+    everybody = {one["id"] for one in document("perspectives", "list")["items"]}
+    for name, ways in zip(made["scenarios"], made["program"]["ways"], strict=True):
+        assert set(ways) == everybody
+        assert len(set(made["program"]["plans"][ways["hyperscaler"][0]["plans"]])) > 20, name
+    built_up, bought = (ways["hyperscaler"] for ways in made["program"]["ways"])
+    assert (len(built_up), len(bought)) == (
+        2,
+        1,
+    )  # a chip that is built up has a price of its own only if one is given
+
+
+def test_a_slider_spans_what_is_believed_and_more(text):
+    controls = program(text)["controls"]
+    assert sum(one["open"] for one in controls) == 13
+    opened = {one["path"] for one in controls if one["open"]}
+    assert {
+        "terms.life",
+        "terms.rate",
+        "workload.interactivity",
+        "site.electricity_price",
+        "parts.trn3.price",
+        "parts.gb200-gpu.price",
+    } <= opened
+    for one in controls:
+        assert one["least"] <= one["begin"] < one["end"] <= one["most"], one["path"]
+        ends = (one["values"][0], *(end for end in (one["low"], one["high"]) if end is not None))
+        assert one["begin"] <= min(ends) + abs(min(ends)) * 1e-5
+        assert one["end"] >= max(ends) - abs(max(ends)) * 1e-5
+
+
+@pytest.mark.parametrize(
+    ("value", "low", "high", "least", "most", "expected"),
+    [
+        (4.0, 3.0, 5.0, 0.0, 1e9, (2.0, 8.0)),
+        (4.0, 1.0, 50.0, 0.0, 1e9, (1.0, 50.0)),
+        (0.8, None, None, 0.0, 1.0, (0.4, 1.0)),
+        (0.0, None, None, 0.0, 1e9, (0.0, 1.0)),
+        (-2.0, None, None, -10.0, 10.0, (-4.0, -1.0)),
+    ],
+)
+def test_where_a_slider_begins_and_ends(value, low, high, least, most, expected):
+    assert slider_bounds(value, low, high, least, most) == expected
+
+
+# ---------------------------------------------------------------- own values
+@pytest.mark.thorough
+def test_own_values_are_kept_back(own, tmp_path):
+    own.parts(ROW)
+    own.write("sources.csv", "id,title,url,date\nown-quote,SECRETNOTE from a friend,,2025-11\n")
+    shown, kept = tmp_path / "shown.html", tmp_path / "kept.html"
+    assert tco("report", PAIR[0], "--data", own.folder, "-o", shown).exit_code == 0
+    done = tco("report", PAIR[0], "--data", own.folder, "--redact", "-o", kept)
+    assert done.exit_code == 0, done.stderr
+    assert "12345.67" in shown.read_text(encoding="utf-8")
+    text = kept.read_text(encoding="utf-8")
+    assert not re.search(
+        r"12[, ]?345|12[, ]?346|1\.2345|SECRETNOTE|whatif-data", text + done.stderr
+    )
+    assert "what rests on your own values is withheld" in done.stderr
+    assert 'id="validation"' in text
+    assert text.count("<svg") >= 4  # errors and fabric: what rests on none of them stays
+
+
+@pytest.mark.thorough
+def test_a_setting_is_an_own_value(tmp_path):
+    path = tmp_path / "report.html"
+    done = tco("report", PAIR[1], "--set", f"terms.rate={RATE}", "--redact", "-o", path)
+    assert done.exit_code == 0, done.stderr
+    text = path.read_text(encoding="utf-8")
+    assert not re.search(
+        r"8\.71|0\.0871", re.sub("<[^>]*>", " ", text) + done.stderr
+    )  # in tags are places of marks
+    assert "terms.rate=..." in text
+    assert "whatif-data" not in text
+
+
+def test_what_rests_on_no_own_value_is_shown_whole(tmp_path):
+    path = tmp_path / "report.html"
+    assert tco("report", PAIR[1], "--redact", "-o", path).exit_code == 0
+    text = path.read_text(encoding="utf-8")
+    assert program(text)["scenarios"] == [PAIR[1]]
+    assert re.search(r"<h1>[^<]*\bgb200-nvl72\b", text)

@@ -1,0 +1,87 @@
+"""What stands alike in two makings of an answer is shown, and nothing else."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tco.report.redaction import alike_rows, redact_differences
+from tests.report.helpers import Table
+
+WITHHELD = "withheld"
+
+NUMBER = st.floats(allow_nan=False) | st.integers()
+DOCUMENT = st.recursive(
+    st.none() | st.booleans() | NUMBER | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.sampled_from("abcdef"), inner),
+    max_leaves=20,
+)
+
+
+@given(DOCUMENT)
+def test_two_equal_makings_are_shown_whole(document):
+    assert redact_differences(document, document) == document
+
+
+@given(DOCUMENT, DOCUMENT)
+def test_nothing_is_shown_that_the_other_making_lacks(one, other):
+    def leaves(document):
+        inner = (
+            document.values()
+            if isinstance(document, dict)
+            else document
+            if isinstance(document, list)
+            else None
+        )
+        return (
+            {repr(document)}
+            if inner is None
+            else {leaf for value in inner for leaf in leaves(value)}
+        )
+
+    shown = {
+        leaf
+        for leaf in leaves(redact_differences(one, other))
+        if leaf != "None" and WITHHELD not in leaf
+    }
+    assert shown <= leaves(other)
+
+
+def test_a_number_that_differs_is_null_and_a_text_says_so():
+    assert redact_differences({"a": 1, "b": 2.5, "c": "x"}, {"a": 1, "b": 2.6, "c": "y"}) == {
+        "a": 1,
+        "b": None,
+        "c": WITHHELD,
+    }
+
+
+def test_only_the_words_of_a_text_that_differ_are_withheld():
+    assert (
+        redact_differences("rate 8.765 % of 3 lines", "rate 9.1 % of 3 lines")
+        == f"rate {WITHHELD} % of 3 lines"
+    )
+
+
+def test_entries_are_held_against_those_of_their_name():
+    one = [{"path": "a", "usd": 1}, {"path": "b", "usd": 2}]
+    assert redact_differences(one, [{"path": "b", "usd": 2}, {"path": "a", "usd": 5}]) == [
+        {"path": "a", "usd": None},
+        {"path": "b", "usd": 2},
+    ]
+
+
+def test_an_entry_without_its_like_keeps_its_shape_alone():
+    assert redact_differences([{"path": "a", "usd": 1, "by": {"x": 2}}], []) == [
+        {"path": WITHHELD, "usd": None, "by": {"x": None}}
+    ]
+
+
+def test_rows_of_a_table():
+    one, other = (
+        Table(("part", "USD"), [("nic", "500"), ("cable", "5")], "total 505"),
+        Table(("part", "USD"), [("cable", "5"), ("nic", "900")], "total 905"),
+    )
+    assert redact_differences(one, other)._replace(columns=()) == Table(
+        (), [["nic", WITHHELD], ["cable", "5"]], f"total {WITHHELD}", [], []
+    )
+    assert alike_rows([["nic", 500, None]], [["nic", 900, None]]) == [["nic", None, None]]

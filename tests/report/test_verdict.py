@@ -1,0 +1,106 @@
+"""The verdict in words: ties, dates, prices that turn a pick."""
+
+from __future__ import annotations
+
+from tco.comparison.records import Confidence, Later, PriceTurn, Regime
+from tco.report.verdict import (
+    late_words,
+    later_words,
+    price_words,
+    regime_sentence,
+    software_bound_picks,
+    tie_words,
+)
+
+
+def regime(*picks, **more):
+    """Return a regime of one speed or some."""
+    known = {"probability": 0.6, "keeps": 0.8, "most": 0.8, "worst": 0.6, "speeds": (20.0,)}
+    return Regime("close", picks=picks, foremost=picks[0], **{**known, **more})
+
+
+def test_a_tie_names_all_and_when_each_comes():
+    assert tie_words(("a", "b", "c")) == "tie of a, b and c"
+    assert tie_words(("a", "b"), {"a": "2027-05"}) == "tie of a (from 2027-05) and b"
+    assert tie_words(("a",)) == "a"
+
+
+def test_a_regime_says_what_is_lost_and_who_is_there_until_then():
+    text = regime_sentence(regime("a", late={"a": "2027-05"}, available=("b",)))
+    assert (
+        text
+        == "a (from 2027-05), regret 20 % on average, 40 % in the worst 1 of 10 draws; until then b"
+    )
+    assert regime_sentence(regime("a", keeps=0.75)).startswith("a, regret 20-25 % on average")
+
+
+def test_software_is_named_where_it_has_another_pick():
+    ends = {
+        "by_software": {"public": ("a", "b"), "best": ("c",)},
+        "by_software_keeps": {"public": 0.9, "best": 0.88},
+    }
+    assert regime_sentence(regime("a", **ends)).endswith("; with the best software c (regret 12 %)")
+    assert software_bound_picks([regime("a", **ends)]) == [
+        "With the best software: c at 20 tokens/s."
+    ]
+
+
+def test_speeds_of_one_pick_stand_together():
+    late = {"a": "2027-05"}
+    regimes = [
+        regime("a", late=late, available=(name,), speeds=speeds)
+        for name, speeds in (("b", (20.0,)), ("c", (30.0,)), ("b", (50.0, 75.0)))
+    ]
+    assert late_words(regimes) == [
+        "Best within three months: b at 20 and 50 to 75, c at 30 tokens/s."
+    ]
+    assert late_words([regime("a", late=late)]) == [
+        "None that serves 20 tokens/s can be had within three months."
+    ]
+
+
+def test_the_later_pick_is_said_only_where_it_differs():
+    later = Later("2027-05", 512, [regime("a", speeds=(20.0, 50.0))], True)
+    assert later_words(later) == ["At prices and software of 2027-05 (all there): a at 20 to 50."]
+    assert later_words(later._replace(differs=False)) == []
+    assert later_words(None) == []
+
+
+def test_prices_that_turn_a_pick_stand_in_the_unit_of_the_catalogue():
+    turns = [
+        PriceTurn(
+            "parts.mi450x.price",
+            66700.0,
+            "USD",
+            (66700.0, "USD"),
+            45000.0,
+            82000.0,
+            52507.6,
+            "b",
+            "a",
+            49994.6,
+            1.0,
+        ),
+        PriceTurn(
+            "site.electricity_price",
+            8.61e-5,
+            "USD/Wh",
+            (0.0861, "USD/kWh"),
+            None,
+            None,
+            1.2e-4,
+            "b",
+            "a",
+            None,
+            2.0,
+        ),
+    ]
+    found = Confidence([], [], [regime("b")])
+    (text,) = price_words(turns, found, 20.0)
+    assert text == (
+        "The pick at 20 tokens/s turns if mi450x price is below 52,500 USD (now 66,700) or "
+        "electricity price is above 0.12 USD/kWh (now 0.0861)."
+    )
+    (text,) = price_words(turns, found._replace(regimes=[regime("a", "b")]), 20.0)
+    assert text.startswith("The tie at 20 tokens/s tips from b if ")
+    assert price_words([], found, 20.0) == []

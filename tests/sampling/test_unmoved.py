@@ -1,0 +1,176 @@
+"""No input is set in silence: it moves a metric, or a note says that it moves none, and why."""
+
+from __future__ import annotations
+
+import re
+from functools import partial
+
+import pytest
+
+from tco import DataError, evaluate
+from tests.catalogue import CATALOGUE
+from tests.cli import document, tco
+from tests.study_helpers import evaluate_each
+
+TRAINING = "llama-3.1-405b-training-gb200-nvl72"
+WORKLOADS = [
+    ({"workload": name}, "gb200-nvl72")
+    for name in CATALOGUE.ids("workloads")
+    if "training" not in name
+]
+EVERY = [
+    *(({}, name) for name in CATALOGUE.ids("systems")),
+    *WORKLOADS,
+    *(({}, name) for name in CATALOGUE.scenarios if "training" in name),
+]
+IDS = ["-".join([name, *view.values()]) for view, name in EVERY]
+WHY = re.compile(r"is set, but (moves no metric here: .+|nothing in this scenario rests on it)$")
+
+
+def unsaid(view, name, step, first=0):
+    """Return how many inputs were halved and doubled, and those that move nothing in silence."""
+    ask = partial(evaluate_each, [name], None, refuse=False, priced=False)
+    base, silent, asked = evaluate(name, view, catalogue=CATALOGUE, refuse=False), [], 0
+    for path in sorted(path for path, given in base.inputs.items() if given.value)[first::step]:
+        for factor in (0.5, 2.0):
+            settings = {
+                **view,
+                path: f"{base.inputs[path].value * factor!r} {base.inputs[path].unit}",
+            }
+            try:
+                found = ask(settings)[0].result
+            except DataError:  # out of bounds, and said to be
+                continue
+            asked += 1
+            still = found.metrics == {
+                name: None if value is None else pytest.approx(value, rel=1e-12)
+                for name, value in base.metrics.items()
+            }
+            if still and not any(
+                note.startswith(path) and WHY.search(note) for note in found.notes
+            ):
+                silent.append((path, factor))
+    return asked, silent
+
+
+@pytest.mark.parametrize(
+    ("view", "name", "step"),
+    [({}, "trn3-nl72x2", 9), ({}, "gb200-nvl72", 7), ({"workload": "chat"}, "tpuv7-cube64", 9)],
+)
+def test_an_input_moves_a_metric_or_is_said_to_move_none(view, name, step):
+    asked, silent = unsaid(view, name, step, first=2)
+    assert silent == []
+    assert asked >= 15
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize(("view", "name"), EVERY, ids=IDS)
+def test_every_input_moves_a_metric_or_is_said_to_move_none(view, name):
+    asked, silent = unsaid(view, name, 5 if "training" in name else 1)
+    assert silent == []
+    assert asked >= 20
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "why"),
+    [
+        (
+            "parts.optic-800g-dr8.reach",
+            "1 km",
+            "it is read to check or to choose, and all that is chosen stays",
+        ),
+        (
+            "performance.nvidia.hop_latency",
+            "0.6 us",
+            r"it is read but does not bind: serving/\S+ stays \S+ s(, as do \d+ more)?",
+        ),
+        ("cluster.network", "efa", "it is read to choose, and the choice stays"),
+        (
+            "money.rent",
+            "3 USD/chip/h",
+            "the money by month and the margin of a site rest on it, no metric does",
+        ),
+        ("terms.life", "5 year", None),  # what it is anyway
+    ],
+)
+def test_the_note_says_why(path, value, why):
+    """In JSON and beside the table; an input that moves something, or is set to what it is, has
+    none.
+    """
+    words = ("compare", "gb200-nvl72", "--no-range", "--set", f"{path}={value}")
+    (row,) = document(*words)["rows"]
+    notes = [note for note in row["notes"] if note.startswith(f"{path} is set")]
+    assert [f"note: gb200-nvl72: {note}" for note in notes] == [
+        line for line in tco(*words).stderr.splitlines() if f"{path} is set" in line
+    ]
+    assert len(notes) == (why is not None)
+    assert not notes or re.fullmatch(f"{path} is set, but moves no metric here: {why}", notes[0])
+
+
+def test_one_input_beside_another_has_a_note_of_its_own():
+    done = tco(
+        "price",
+        "trn3-nl72x2",
+        "--set",
+        "terms.rate=0.2",
+        "--set",
+        "parts.optic-800g-dr8.reach=2 km",
+    )
+    assert "parts.optic-800g-dr8.reach is set" in done.stderr
+    assert "terms.rate is set" not in done.stderr
+
+
+CHIPS = {
+    "trn3-nl72x2": "trn3",
+    "trn3-nl32x2": "trn3",
+    "trn2-nl16": "trn2",
+    "tpuv7-cube64": "tpu-v7",
+    "gb200-nvl72": "gb200-gpu",
+    "mi300x-8": "mi300x",
+}
+
+
+@pytest.mark.parametrize("system", CHIPS)
+def test_a_bandwidth_that_is_set_cuts_the_lanes_below_it(system):
+    """What a chip sends at follows from its lanes, and what rests on the lanes rests on it: a tenth
+    of it is slower, whatever the lanes are.
+    """
+    part = f"parts.{CHIPS[system]}"
+    ask, token = partial(evaluate, system, catalogue=CATALOGUE), "usd_per_million_output_tokens"
+    base = ask().metrics
+    rate = base["scale_up_byte_per_s"]
+    same, cut = (
+        ask({f"{part}.scale_up_bandwidth": (rate / factor, "byte/s")}) for factor in (1, 10)
+    )
+    assert same.metrics[token] == pytest.approx(base[token], rel=1e-9)
+    assert cut.metrics[token] > 1.02 * base[token]
+    assert cut.metrics["scale_up_byte_per_s"] == pytest.approx(rate / 10)
+    assert f"{part}.lane_bandwidth" not in cut.inputs
+
+
+@pytest.mark.parametrize("system", ["trn3-nl72x2", "trn2-nl16"])
+def test_the_lanes_move_what_a_chip_sends_at_and_a_scope_carries(system):
+    part = f"parts.{CHIPS[system]}"
+    base = document("fabric", system)["scopes"]
+    half = evaluate(system, catalogue=CATALOGUE).inputs[f"{part}.lane_bandwidth"].value / 2
+    slow = document("fabric", system, "--set", f"{part}.lane_bandwidth={half!r} byte/s")["scopes"]
+    cut = document(
+        "fabric",
+        system,
+        "--set",
+        f"{part}.scale_up_bandwidth={base[-1]['injection_gb_per_s'] / 2} GB/s",
+    )["scopes"]
+    for key in ("injection_gb_per_s", "bisection_gb_per_s", "all_to_all_gb_per_s"):
+        for one, other, before in zip(slow, cut, base, strict=True):
+            assert one[key] == pytest.approx(other[key]) == pytest.approx(before[key] / 2)
+
+
+def test_an_explanation_ends_where_it_was_cut():
+    words = ("explain", "trn3-nl72x2", "tpot_s", "--all", "--format", "json")
+    whole, cut = (
+        tco(*words).stdout,
+        tco(*words, "--set", "parts.trn3.scale_up_bandwidth=100 GB/s").stdout,
+    )
+    assert "parts.trn3.lane_bandwidth" in whole
+    assert "parts.trn3.lane_bandwidth" not in cut
+    assert "parts.trn3.scale_up_bandwidth" in cut

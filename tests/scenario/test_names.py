@@ -1,0 +1,136 @@
+"""Names of cells: one cell has one name, and a name stays with its cell when something else is
+added to the chain.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+
+import pytest
+
+from tco import evaluate
+from tco.performance.layer.layers import forward_pass
+from tco.performance.layer.operators import HEAD
+from tests.catalogue import CATALOGUE, DATA
+from tests.performance.servers import serving as phases
+from tests.scenario_helpers import Node, by_path, inputs_of, load_scenario, nodes_below
+
+NAMES = list(CATALOGUE.scenarios)
+
+
+@cache
+def plan_of(name: str):
+    return evaluate(name, catalogue=CATALOGUE).plan
+
+
+def cells(name, catalogue=CATALOGUE, **settings: str) -> dict[str, Node]:
+    """Every cell below any metric by its name; that no two share one is checked on the way."""
+    made = evaluate(name, by_path(settings), plan_of(name), catalogue=catalogue, trace=True)
+    nodes = nodes_below(*made.nodes.values())
+    found = {node.id: node for node in nodes}
+    assert len(found) == len(nodes)
+    assert set(made.inputs) & found.keys() == {
+        path for path in found if path in made.inputs and found[path].path == path
+    }
+    return found
+
+
+def computed(node: Node) -> tuple[str | None, str | None]:
+    """What a cell computes, its inputs apart; a leaf is the input it is."""
+    return (
+        node.formula.name if node.formula else node.operation
+    ), node.path if node.is_leaf else None
+
+
+def moved(before: dict[str, Node], after: dict[str, Node]) -> list[str]:
+    """The cells that hold something else under their name than before; a sum may gain a term, and
+    who takes a new cell is a neighbour of it.
+    """
+    new = after.keys() - before.keys()
+    found = []
+    for name, node in before.items():
+        there = after[name]
+        takes = {inner.id for _, inner in there.inputs}
+        same = [inner.id for _, inner in node.inputs] == [inner.id for _, inner in there.inputs]
+        if computed(node) != computed(there) or not (same or takes & new):
+            found.append(name)
+    return found
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_adding_a_cost_line_leaves_all_other_names(name, own):
+    system = load_scenario(CATALOGUE, name).system
+    text = (DATA / "systems" / f"{system}.toml").read_text(encoding="utf-8")
+    own.write(
+        f"systems/{system}.toml",
+        re.sub(r"^world = \{ ", "world = { aaa-crate = 3, ", text, count=1, flags=re.MULTILINE),
+    )
+    own.parts(
+        "aaa-crate,price,10,USD,9,11,2025-06,estimate,tco-estimate-2026,,",
+        "aaa-crate,power,1,W,0.9,1.1,2025-06,estimate,tco-estimate-2026,,",
+    )
+    before, after = cells(name), cells(name, own.catalogue())
+    added = after.keys() - before.keys()
+    assert before.keys() <= after.keys()
+    assert all("aaa-crate" in one for one in added)
+    assert any(one.startswith("cost/servers/aaa-crate/") for one in added)
+    assert moved(before, after) == []
+
+
+SERVING = [name for name in NAMES if not name.startswith(("train", "llama"))]
+
+
+@pytest.mark.parametrize("name", SERVING)
+def test_adding_an_operator_to_a_pass_leaves_all_other_names(name, monkeypatch):
+    def more(made, tokens):
+        made.products("another product", 1, ((made.model.hidden, 96.0),), tokens, HEAD, "head")
+        return forward_pass(made, tokens)
+
+    before = cells(name)
+    monkeypatch.setattr(phases, "forward_pass", more)
+    after = cells(name)
+    added = after.keys() - before.keys()
+    assert before.keys() <= after.keys()
+    parts = {one.rpartition("another-product/")[0] for one in added if "another-product/" in one}
+    assert parts == {"serving/decode/", "serving/prefill/", "serving/prompt-alone/"}
+    assert moved(before, after) == []
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name not in SERVING])
+def test_adding_an_operator_to_a_step_leaves_all_other_names(name):
+    """Attention that keeps its scores in memory has passes over them that a fused kernel has not."""
+    before, after = (
+        cells(name, workload__attention="fused"),
+        cells(name, workload__attention="unfused"),
+    )
+    added = after.keys() - before.keys()
+    assert before.keys() <= after.keys()
+    assert any("attention-scores-in-memory" in one for one in added)
+    assert moved(before, after) == []
+
+
+@pytest.mark.parametrize("name", SERVING)
+def test_what_was_zero_keeps_its_names(name):
+    """An input that is zero by default is a cell from the start, so what it changes has its names
+    already.
+    """
+    assert cells(name).keys() == cells(name, workload__kv_offload="0.3").keys()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_leaves_are_called_alike_in_explanations_and_results(name):
+    made = evaluate(name, plan=plan_of(name), catalogue=CATALOGUE, trace=True)
+    leaves = {node.id for node in nodes_below(*made.nodes.values()) if node.path and node.is_leaf}
+    values = inputs_of(name).values()
+    beside = {
+        node.id: node.value
+        for node in nodes_below(*made.nodes.values())
+        if node.id in leaves - made.inputs.keys()
+    }
+    assert {
+        path: values[path] for path in beside
+    } == beside  # what a zero leaves without effect is in no result, under the same name
+    lines = {f"cost/{line.path}/per_chip_hour" for line in made.lines}
+    named = {node.id for node in nodes_below(*made.nodes.values())}
+    assert lines <= named

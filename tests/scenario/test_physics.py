@@ -1,0 +1,102 @@
+"""What can be: every metric of every study lies within its bounds, and no draw makes more tokens
+than its chips could compute or read.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tco
+from tco import DataError
+from tco.sampling.uncertainty import rankable_draws
+from tco.scenario.metrics import is_possible
+from tests.catalogue import CATALOGUE, load_model
+from tests.scenario_helpers import HEADLINE, METRICS, load_scenario
+from tests.study_helpers import draw_statistics
+
+SHARES = {"exposed_communication", "goodput", "host_floor", "mfu", "pipeline_bubble"}
+
+TRAINING = sorted(
+    name
+    for name in CATALOGUE.scenarios
+    if load_scenario(CATALOGUE, name).settings.get("workload.kind") == "training"
+    or "training" in name
+)
+JOBS = [(name, {}) for name in TRAINING] + [
+    ("gb200-nvl72", {"workload": "training"}),
+    ("h100-hgx8", {"workload": "llama-3.1-405b-training"}),
+]
+CASES = [(name, {}) for name in HEADLINE] + [
+    pytest.param(*one, marks=pytest.mark.thorough) for one in JOBS
+]
+PEAKS = ("peak_bf16_flop_per_s", "peak_fp8_flop_per_s", "peak_fp4_flop_per_s")
+
+
+@pytest.mark.parametrize(("name", "settings"), CASES, ids=str)
+def test_every_draw_and_every_percentile_is_possible(name, settings):
+    found = tco.uncertainty(name, samples=60, seed=3, set=settings)
+    for metric, many in found.sample.metrics.items():
+        known = many[np.isfinite(many)]
+        assert all(is_possible(metric, one) for one in known), (metric, known.min(), known.max())
+        for figure, value in (draw_statistics(metric, many) or {}).items():
+            assert value is None or figure == "sd" or is_possible(metric, value), (
+                metric,
+                figure,
+                value,
+            )
+    assert all(
+        value is None or is_possible(metric, value)
+        for metric, value in found.asked.result.metrics.items()
+    )
+
+
+@pytest.mark.parametrize("name", HEADLINE)
+def test_tokens_lie_below_the_roofline_of_their_draw(name):
+    """Each token takes two operations for each parameter it passes through, on a chip that runs at
+    the highest of its peaks and no faster.
+    """
+    found = tco.uncertainty(name, samples=200, seed=3).sample.metrics
+    model = load_model(CATALOGUE, "deepseek-v3")
+    tokens = found["output_tokens_per_s_per_chip"] + found["input_tokens_per_s_per_chip"]
+    peak = np.fmax.reduce([found[metric] for metric in PEAKS if metric in found])
+    made = np.isfinite(tokens)
+    assert made.any()
+    assert np.all(2 * model.active_parameters * tokens[made] < peak[made])
+
+
+def test_the_bounds_tell_what_can_be_from_what_cannot():
+    for metric in METRICS:
+        assert is_possible(metric, 0.5)
+        assert not is_possible(metric, -1e-9)
+        assert is_possible(metric, 1.01) == (metric not in SHARES)
+    assert is_possible("mfu", 0)
+    assert not is_possible("tco_usd_per_chip_hour", 0)
+
+
+@pytest.mark.thorough
+def test_a_job_that_never_makes_progress_has_no_price_and_says_so():
+    never = {
+        "workload": "training",
+        "parts.gb200-gpu.failure_rate": "100 1/year",
+        "failures.restart_time": "1e6 s",
+    }
+    found = tco.evaluate("gb200-nvl72", never)
+    assert found.metrics["goodput"] == 0
+    assert found.metrics["tco_usd_per_chip_hour"] > 0
+    for metric in ("tco_usd_per_used_chip_hour", "train_usd_per_trillion_tokens"):
+        assert found.metrics[metric] is None
+    assert any("goodput is 0" in note for note in found.notes)
+    rates = {"parts.gb200-gpu.failure_rate": (np.array([0.0001, 100]), "1/year")}
+    many = tco.evaluate_draws("gb200-nvl72", never | rates)
+    cost = many.metrics["train_usd_per_trillion_tokens"]
+    assert np.isfinite(cost).tolist() == [True, False]
+    assert rankable_draws("train_usd_per_trillion_tokens", cost)[1] == np.inf
+
+
+def test_arithmetic_without_an_end_is_an_error_and_leaves_the_callers_settings(monkeypatch):
+    before = np.geterr()
+    monkeypatch.setattr("tco.scenario.evaluate.chain_of", lambda *_: np.ones(1) / np.zeros(1))
+    with pytest.raises(DataError, match="no finite number"):
+        tco.evaluate("gb200-nvl72")
+    assert np.geterr() == before

@@ -1,0 +1,193 @@
+"""Whether a site takes a rack, and what an air-cooled hall adds to a liquid-cooled one."""
+
+from __future__ import annotations
+
+import pytest
+import pyxirr
+
+from tco import DataError, evaluate
+from tco.scenario.resolve import Scenario
+from tests.cli import tco
+from tests.scenario_helpers import HEADLINE, again, result, same
+
+LIQUID = "trn3-nl72x2"
+
+
+def at(site: str, name: str, catalogue, **settings: str):
+    """Evaluate a headline scenario at another site."""
+    documents = {
+        "site": site,
+        "terms": "hyperscaler-2025-12",
+        "workload": "deepseek-v3-8k-1k",
+        "cluster": "tor-100g-16k",
+    }
+    paths = {path.replace("__", "."): value for path, value in settings.items()}
+    return evaluate(
+        Scenario(name, name, name, documents, None, {}, {}, "here"),
+        paths,
+        result(name).plan,
+        catalogue=catalogue,
+    )
+
+
+def hourly(found, path: str) -> float:
+    return next(line.usd_per_chip_hour for line in found.lines if line.path == path)
+
+
+@pytest.mark.parametrize("name", HEADLINE)
+def test_every_headline_rack_fits_its_site(name):
+    found = result(name)
+    assert found.bill.power / found.metrics["racks"] <= 250e3
+    assert not [line.path for line in found.lines if "sidecar" in line.path]
+
+
+def test_a_rack_beyond_the_site_is_refused_with_the_arithmetic(catalogue):
+    power = result(LIQUID).bill.power
+    with pytest.raises(DataError) as caught:
+        at("us-air-hall", LIQUID, catalogue)
+    text = str(caught.value)
+    assert text.startswith(
+        "us-air-hall: a rack position takes 50 kW (site.rack_kw_max), a rack of trn3-nl72x2 draws "
+    )
+    assert f"{power / 1e3:.1f} kW / 2 = {power / 2e3:.1f} kW" in text
+
+
+def test_the_air_cooled_rack_fits_the_air_cooled_hall(catalogue):
+    found = at("us-air-hall", "trn3-nl32x2", catalogue)
+    assert found.notes == result("trn3-nl32x2").notes
+    assert not [line.path for line in found.lines if "sidecar" in line.path]
+
+
+def test_the_limit_may_be_raised(catalogue):
+    found = at("us-air-hall", LIQUID, catalogue, site__rack_kw_max="120 kW")
+    assert found.metrics["tco_usd_per_chip_hour"] > 0
+
+
+def test_the_limit_itself_still_fits():
+    found = result(LIQUID)
+    rack = found.bill.power / found.metrics["racks"]
+    assert again(LIQUID, site__rack_kw_max=f"{rack!r} W").bill.power == found.bill.power
+    with pytest.raises(DataError, match=r"or set site\.rack_kw_max"):
+        again(LIQUID, site__rack_kw_max=f"{rack * 0.999!r} W")
+
+
+def test_the_limit_is_no_setting_without_effect():
+    assert again(LIQUID, site__rack_kw_max="249 kW").notes == result(LIQUID).notes
+
+
+def test_a_liquid_cooled_rack_pays_a_sidecar_where_only_air_cools(catalogue):
+    """450 USD a kW over the racks' power, with its upkeep and the draw of its fans; the hall for
+    air costs less, and holds less.
+    """
+    plain, found = result(LIQUID), again(LIQUID, site__cooling="air", site__rack_kw_max="400 kW")
+    (line,) = (line for line in found.lines if line.path == "site/sidecar")
+    assert line.usd == pytest.approx(found.bill.power / 1e3 * 450, rel=1e-12)
+    assert (line.asset, line.kind) == ("cooling", "estimate")
+    rate, life, hours = (
+        plain.inputs[f"terms.{name}"].value for name in ("rate", "life", "maintenance")
+    )
+    yearly = -12 * pyxirr.pmt(rate / 12, 12 * life, line.usd)
+    assert line.usd_per_chip_hour == pytest.approx(yearly / (144 * 8760), rel=1e-9)
+    assert hourly(found, "upkeep/sidecar") == pytest.approx(
+        line.usd * hours / (144 * 8760), rel=1e-12
+    )
+    fans = 0.05 * found.bill.power / 144
+    assert found.metrics["it_power_w_per_chip"] == pytest.approx(
+        plain.metrics["it_power_w_per_chip"] + fans, rel=1e-12
+    )
+    price, premium, backup = (
+        plain.inputs[f"site.{name}"].value
+        for name in ("usd_per_mw", "liquid_premium", "backup_usd_per_mw")
+    )
+    discount, hotter = (
+        found.inputs["site.air_discount"].value,
+        found.inputs["site.pue"].value / plain.inputs["site.pue"].value,
+    )
+    air = (
+        (price * (1 - discount) - backup) / 0.85 / (price * (1 + premium) - backup)
+    )  # both racks hold their own batteries, and a sixth of the hall stays empty
+    more = found.metrics["it_power_w_per_chip"] / plain.metrics["it_power_w_per_chip"]
+    for path in ("site/building", "site/building-upkeep"):
+        assert hourly(found, path) == pytest.approx(hourly(plain, path) * air * more, rel=1e-12)
+    assert hourly(found, "site/energy") == pytest.approx(
+        hourly(plain, "site/energy") * more * hotter, rel=1e-12
+    )
+    assert found.metrics["capex_usd"] == plain.metrics["capex_usd"]
+
+
+@pytest.mark.parametrize("name", ["gb200-nvl72", "mi450x-ualoe72", LIQUID])
+def test_a_hall_of_air_is_no_bargain_for_a_liquid_cooled_rack(catalogue, name):
+    same = {
+        "site.electricity_price": "0.09 USD/kWh",
+        "site.rack_kw_max": "400 kW",
+        "workload": "stated",
+    }
+    air, liquid = (
+        evaluate(name, {"site": site, **same}, catalogue=catalogue).metrics
+        for site in ("us-air-hall", "us-liquid-hall")
+    )
+    assert air["tco_usd_per_chip_hour"] >= liquid["tco_usd_per_chip_hour"]
+
+
+def test_the_sidecar_is_noted():
+    (note,) = (
+        note
+        for note in again(LIQUID, site__cooling="air", site__rack_kw_max="400 kW").notes
+        if "sidecar" in note
+    )
+    assert note.startswith(
+        "us-hyperscale is cooled by air: each rack of trn3-nl72x2 takes a liquid-to-air sidecar, "
+    )
+    assert note.endswith(" kW at 450 USD/kW, which draws 5% more and leaves 85% of the hall")
+
+
+def test_an_air_cooled_rack_asks_no_question():
+    assert same(again("trn3-nl32x2", site__cooling="air").metrics, result("trn3-nl32x2").metrics)
+
+
+def test_an_unknown_cooling():
+    with pytest.raises(DataError, match="unknown cooling 'water'"):
+        again(LIQUID, site__cooling="water")
+
+
+@pytest.mark.parametrize("name", HEADLINE)
+def test_the_worst_hour_takes_more_of_the_grid(name):
+    metrics, inputs = result(name).metrics, result(name).inputs
+    assert inputs["site.pue_peak"].value >= inputs["site.pue"].value
+    expected = metrics["it_power_w_per_chip"] * inputs["site.pue_peak"].value
+    assert metrics["peak_facility_power_w_per_chip"] == pytest.approx(expected, rel=1e-12)
+
+
+def test_peak_pue_is_not_paid_for_as_energy():
+    found = again(LIQUID, site__pue_peak="1.9")
+    for metric in (
+        "energy_usd_per_chip_hour",
+        "tco_usd_per_chip_hour",
+        "facility_power_w_per_chip",
+    ):
+        assert found.metrics[metric] == result(LIQUID).metrics[metric]
+
+
+def test_a_hall_that_is_let_is_paid_for_by_its_worst_hour():
+    """A rent is that of the hall its site states: one that draws a fifth more at the worst hour
+    takes a fifth more of what is let.
+    """
+    rented = {"site": "us-colocation"}
+    stated, hotter = (evaluate(LIQUID, rented | more) for more in ({}, {"site.pue_peak": "1.8"}))
+    rents = [
+        next(line.usd_per_chip_hour for line in found.lines if line.path == "site/colocation")
+        for found in (stated, hotter)
+    ]
+    assert rents[0] == pytest.approx(
+        stated.metrics["it_power_w_per_chip"] / 1000 * 184.06 * 12 / 8760, rel=1e-12
+    )
+    assert rents[1] == pytest.approx(rents[0] * 1.8 / 1.5, rel=1e-12)
+    rise = hotter.metrics["tco_usd_per_chip_hour"] - stated.metrics["tco_usd_per_chip_hour"]
+    assert rise == pytest.approx(rents[1] - rents[0], rel=1e-9)
+
+
+def test_from_the_command_line():
+    done = tco("price", "mi450x-ualoe72", "--set", "site.rack_kw_max=200 kW")
+    assert done.exit_code == 3
+    assert "us-hyperscale: a rack position takes 200 kW" in done.stderr
+    assert "Traceback" not in done.stderr

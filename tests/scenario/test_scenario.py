@@ -1,0 +1,232 @@
+"""The whole chain: what is added up, what is traced, and how one thing follows from another."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from tco import evaluate
+from tests.scenario_helpers import (
+    HEADLINE,
+    METRICS,
+    again,
+    fill_ratio_to_baseline,
+    inputs_of,
+    nodes_below,
+    result,
+    same,
+)
+
+DIRECTNESS = ("first-hand", "quoted", "second-hand", "analogy", "recalled", "estimate")
+
+each = pytest.mark.parametrize("name", HEADLINE)
+
+
+def close(a, b, tolerance=1e-12):
+    return math.isclose(a, b, rel_tol=tolerance, abs_tol=0)
+
+
+@each
+def test_cost_lines_sum_to_the_total(name):
+    found = result(name)
+    assert len(found.lines) >= 20
+    assert close(
+        math.fsum(line.usd_per_chip_hour for line in found.lines),
+        found.metrics["tco_usd_per_chip_hour"],
+    )
+
+
+@each
+def test_lines_without_rebates_sum_to_the_gross_cost(name):
+    found = result(name)
+    gross = math.fsum(line.usd_per_chip_hour for line in found.lines if line.asset != "rebate")
+    assert close(gross, found.metrics["tco_gross_usd_per_chip_hour"])
+    assert all(line.usd_per_chip_hour <= 0 for line in found.lines if line.asset == "rebate")
+
+
+@each
+def test_bill_lines_sum(name):
+    bill = result(name).bill
+    assert close(
+        math.fsum(line.extended for line in bill.lines if line.extended is not None), bill.price
+    )
+    assert close(math.fsum(line.power for line in bill.lines), bill.power)
+
+
+@each
+def test_capital_lines_sum_to_the_capex(name):
+    found = result(name)
+    capital = math.fsum(
+        line.usd for line in found.lines if line.asset in ("servers", "network", "storage")
+    )
+    assert close(capital, found.metrics["capex_usd"])
+    assert close(
+        found.metrics["capex_usd"] / found.metrics["chips"], found.metrics["capex_usd_per_chip"]
+    )
+
+
+@each
+def test_shares_of_the_cost_are_a_whole(name):
+    """What the hardware's price rests on, and what terms and site rest on, each by itself."""
+    shares = result(name).shares
+    assert list(shares) == ["hardware", "terms", "directness"]
+    assert list(shares["directness"]) == list(DIRECTNESS)
+    for name_of, kinds in shares.items():
+        assert name_of == "directness" or list(kinds) == ["sourced", "estimate", "assumed"]
+        assert close(sum(kinds.values()), 1)
+
+
+@each
+def test_every_trace_equals_its_number(name):
+    found = result(name)
+    assert len(found.nodes) >= 25
+    for metric, node in found.nodes.items():
+        assert close(node.value, found.metrics[metric]), metric
+
+
+@each
+def test_every_computed_metric_has_a_trace(name):
+    found = result(name)
+    untraced = [
+        metric
+        for metric, value in found.metrics.items()
+        if value is not None and metric not in found.nodes
+    ]
+    assert set(untraced) <= {"chips", "racks", "perf_per_tco_vs_baseline"}
+
+
+@each
+def test_every_leaf_says_where_it_comes_from(name):
+    leaves = [node for node in nodes_below(*result(name).nodes.values()) if node.is_leaf]
+    assert len(leaves) >= 60
+    assert [node.name for node in leaves if not node.source or not node.kind] == []
+
+
+@each
+def test_every_inner_node_is_one_call_with_its_equation(name):
+    inner = [node for node in nodes_below(*result(name).nodes.values()) if not node.is_leaf]
+    assert len(inner) >= 100
+    for node in inner:
+        assert (node.formula is None) != (node.operation is None), node.name
+        if node.formula is not None:
+            assert [key for key, _ in node.inputs] == list(node.formula.parameters)
+
+
+@each
+def test_a_trace_recomputes_from_its_leaves(name):
+    """Every node's value follows from the values of its inputs alone."""
+    for node in nodes_below(*result(name).nodes.values()):
+        values = [inner.value for _, inner in node.inputs]
+        if node.formula is not None:
+            assert close(float(node.formula.function(*values)), float(node.value)), node.name
+        elif node.operation is not None:
+            assert close(
+                {"total": math.fsum, "least": min, "greatest": max}[node.operation](values),
+                node.value,
+            ), node.name
+
+
+@each
+def test_leaves_with_a_path_are_the_inputs(name):
+    found, resolved = result(name), inputs_of(name).values()
+    for node in nodes_below(*found.nodes.values()):
+        if node.is_leaf and node.path:
+            given = found.inputs.get(node.path) or resolved.input(
+                node.path
+            )  # what rests on a zero is read by traces alone
+            assert (node.value, node.unit, node.source, node.kind) == (
+                given.value,
+                given.unit,
+                given.source,
+                given.kind,
+            )
+
+
+@each
+def test_metrics_are_finite_and_whole(name):
+    found = result(name)
+    assert list(found.metrics) == list(METRICS)
+    assert [
+        metric
+        for metric, value in found.metrics.items()
+        if value is not None and not (math.isfinite(value) and value >= 0)
+    ] == []
+
+
+@each
+def test_one_hour_used_is_dearer_than_one_installed(name):
+    metrics = result(name).metrics
+    expected = metrics["tco_usd_per_chip_hour"] / (
+        metrics["goodput"] * result(name).inputs["terms.utilisation"].value
+    )
+    assert close(metrics["tco_usd_per_used_chip_hour"], expected)
+
+
+@each
+def test_cost_of_a_million_tokens_by_the_contract(name):
+    metrics = result(name).metrics
+    used, out, into = (
+        metrics[key]
+        for key in (
+            "tco_usd_per_used_chip_hour",
+            "output_tokens_per_s_per_chip",
+            "input_tokens_per_s_per_chip",
+        )
+    )
+    assert close(metrics["usd_per_million_output_tokens"], used / (3600 * out) * 1e6)
+    assert close(metrics["usd_per_million_tokens"], used / (3600 * (out + into)) * 1e6)
+    assert close(
+        metrics["tokens_per_s_per_facility_mw"], out / metrics["facility_power_w_per_chip"] * 1e6
+    )
+
+
+@each
+def test_input_and_output_tokens_keep_the_ratio_of_the_workload(name):
+    found = result(name)
+    ratio = (
+        found.inputs["workload.input_tokens"].value / found.inputs["workload.output_tokens"].value
+    )
+    assert close(
+        found.metrics["input_tokens_per_s_per_chip"],
+        found.metrics["output_tokens_per_s_per_chip"] * ratio,
+    )
+
+
+@each
+def test_the_chosen_plan_meets_the_target(name):
+    found = result(name)
+    assert found.metrics["tokens_per_s_per_user"] >= found.inputs["workload.interactivity"].value
+
+
+@each
+def test_a_fixed_plan_gives_the_same(name):
+    assert same(again(name).metrics, result(name).metrics)
+
+
+@each
+def test_two_runs_are_equal(name, catalogue):
+    assert evaluate(name, catalogue=catalogue).metrics == result(name).metrics
+
+
+@each
+def test_a_data_frame_of_the_metrics(name):
+    frame = result(name).to_frame()
+    assert (
+        frame.loc["tco_usd_per_chip_hour", "value"] == result(name).metrics["tco_usd_per_chip_hour"]
+    )
+    assert frame.loc["hbm_bytes", "unit"] == "byte"
+
+
+def test_performance_per_cost_against_the_baseline(catalogue):
+    results = [evaluate(name, catalogue=catalogue) for name in HEADLINE]
+    assert fill_ratio_to_baseline(results) == "gb200-nvl72"
+    cost = {r.scenario: r.metrics["usd_per_million_output_tokens"] for r in results}
+    for r in results:
+        assert close(r.metrics["perf_per_tco_vs_baseline"], cost["gb200-nvl72"] / cost[r.scenario])
+
+
+def test_the_baseline_is_the_first_where_gb200_is_not_compared(catalogue):
+    results = [evaluate(name, catalogue=catalogue) for name in ("trn3-nl32x2", "trn3-nl72x2")]
+    assert fill_ratio_to_baseline(results) == "trn3-nl32x2"
+    assert results[0].metrics["perf_per_tco_vs_baseline"] == 1

@@ -1,0 +1,269 @@
+"""Stages of the chain: an answer that rests on what was walked before is the answer of a fresh
+walk, to the last digit and place.
+"""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tco import DataError, evaluate, load_catalogue
+from tco.core.redaction_values import Making, made_with
+from tco.scenario import memo
+from tco.scenario.result import in_json, saved_document
+from tests.scenario_helpers import plain_values
+
+CATALOGUE = load_catalogue()  # of its own: what is kept here must not depend on other tests
+SCENARIOS = ("gb200-nvl72", "trn3-nl72x2", "h100-sxm", "train-gpt3-175b-a100x64")
+SETTINGS = {
+    "site": ("us-colocation", "us-ohio"),
+    "workload": ("reasoning",),
+    "site.electricity_price": ("0.05 USD/kWh", "0.1 USD/kWh"),
+    "site.tenure": ("colocation", "own"),
+    "site.cooling": ("air",),
+    "terms.rate": ("8%", "12%"),
+    "terms.owner": ("aws", "x"),
+    "terms.date": ("2026-06", "2026-09"),
+    "terms.rate_building": ("6%",),
+    "terms.availability": ("0.95",),
+    "terms.repairs": ("0.5",),
+    "system.price": ("3e6 USD",),
+    "metrics.goodput": ("0.9",),
+    "failures.repair_time": ("8 h",),
+    "parts.gb200-gpu.hbm_bandwidth": ("7 TB/s",),
+    "parts.trn3.scale_out_bandwidth": ("100 GB/s",),
+    "parts.trn3.price": ("9000 USD",),
+    "cluster.chips": ("4096", "65536"),
+    "cluster.oversubscription": ("2",),
+    "workload.interactivity": ("20 token/s", "60 token/s"),
+    "workload.output_tokens": ("512", "2048"),
+    "workload.global_batch": ("512", "2048"),
+    "workload.precision": ("fp8", "bf16"),
+    "performance.layer.expert_imbalance": ("0.2",),
+    "parts.connectx-7.failure_rate": ("0.2",),
+    "parts.tor-25t6.price": ("1000 USD", "9e5 USD"),
+    "parts.gb200-compute-tray.price": ("1e5 USD",),
+}
+ELSEWHERE = {
+    "train-gpt3-175b-a100x64": ("workload.global_batch", "workload.precision"),
+    "trn3-nl72x2": ("parts.trn3.scale_out_bandwidth", "parts.trn3.price"),
+}
+
+
+def forget() -> None:
+    """Drop what is known of all stages."""
+    for kept in CATALOGUE.cache.values():
+        if hasattr(kept, "leaves"):
+            kept.known.pop("stages", None)
+
+
+@cache
+def first(name):
+    """The answer with nothing set."""
+    return evaluate(name, catalogue=CATALOGUE)
+
+
+def told(name, asked, plan=None, structure=None) -> str:
+    """All that an answer tells, in its order; or the error."""
+    try:
+        found = evaluate(name, asked, plan, structure=structure, catalogue=CATALOGUE)
+    except DataError as error:
+        return str(error)
+    found.origin = found.origin._replace(
+        formulas=dict
+    )  # a trace tells them, which is always walked
+    beside = [
+        list(found.inputs),
+        list(found.texts.items()),
+        found.structure.readings,
+        found.structure.choices,
+    ]
+    return json.dumps([saved_document(found), beside], default=in_json)
+
+
+def agrees(name, asked, **held) -> None:
+    """Ask where much is known, and where nothing is."""
+    found = told(name, asked, **held)
+    forget()
+    assert found == told(name, asked, **held)
+
+
+@pytest.mark.parametrize("path", SETTINGS)
+def test_a_setting_is_that_of_a_fresh_walk(path):
+    name = next((name for name, paths in ELSEWHERE.items() if path in paths), "gb200-nvl72")
+    plan = (
+        first(name).plan if name.startswith("train") else None
+    )  # a search of training takes half a second
+    for value in SETTINGS[path]:
+        for before, after in (({}, {path: value}), ({path: value}, {})):
+            told(name, before, plan=plan)
+            agrees(name, after, plan=plan)
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"parts.tor-12t8.price": "-5 USD"},
+        {"cluster.chips": "1e9"},
+        {"cluster.oversubscription": "0.01"},
+    ],
+    ids=str,
+)
+def test_a_setting_that_is_refused_leaves_nothing_behind(asked):
+    forget()
+    assert "outside" in told("gb200-nvl72", asked)
+    agrees("gb200-nvl72", {})
+
+
+@settings(max_examples=4, deadline=None)
+@given(st.data())
+def test_settings_one_after_the_other_are_those_of_fresh_walks(data):
+    name = data.draw(st.sampled_from(SCENARIOS))
+    usual, asked = first(name), dict[str, str]()
+    for path in data.draw(
+        st.lists(st.sampled_from(list(SETTINGS)), min_size=2, max_size=4, unique=True)
+    ):
+        asked[path] = data.draw(st.sampled_from(SETTINGS[path]))
+        agrees(
+            name,
+            asked,
+            **data.draw(st.sampled_from(({"plan": usual.plan}, {"structure": usual.structure}))),
+        )
+
+
+@pytest.fixture
+def walks(monkeypatch):
+    """The stages that are walked."""
+    names, walked = [], memo.run_stage
+    monkeypatch.setattr(
+        memo,
+        "run_stage",
+        lambda inputs, values, walk, rests: (
+            names.append(walk) or walked(inputs, values, walk, rests)
+        ),
+    )
+    forget()
+    return names
+
+
+@pytest.mark.parametrize("name", SCENARIOS[:2])
+def test_a_price_leaves_the_plan_and_a_plan_leaves_the_price(name, walks):
+    usual = evaluate(name, catalogue=CATALOGUE)
+    assert (
+        len(walks) == 6
+    )  # what wires allow, which switch is the cheapest by networks of each, what racks cost, what joins the chips, what they do
+    dearer = evaluate(name, {"site.electricity_price": "0.2 USD/kWh"}, catalogue=CATALOGUE)
+    assert len(walks) == 8  # wires and networks are those they were
+    assert dearer.metrics["tco_usd_per_chip_hour"] > usual.metrics["tco_usd_per_chip_hour"]
+    slower = evaluate(name, {"workload.interactivity": "10 token/s"}, catalogue=CATALOGUE)
+    assert len(walks) == 9
+    assert (
+        slower.metrics["output_tokens_per_s_per_chip"]
+        > usual.metrics["output_tokens_per_s_per_chip"]
+    )
+    assert slower.bill is usual.bill
+    evaluate(name, plan=usual.plan, catalogue=CATALOGUE)
+    assert len(walks) == 10
+
+
+def test_what_is_kept_has_an_end(walks):
+    for price in np.linspace(0.03, 0.2, 3 * memo.LAST):
+        evaluate(
+            "gb200-nvl72",
+            {"site.electricity_price": f"{price} USD/kWh"},
+            workload=False,
+            catalogue=CATALOGUE,
+        )
+    kept = [
+        len(last)
+        for one in CATALOGUE.cache.values()
+        if hasattr(one, "leaves")
+        for last in one.known.get("stages", {}).values()
+    ]
+    assert kept
+    assert max(kept) <= memo.LAST
+    evaluate(
+        "gb200-nvl72",
+        {"site.electricity_price": f"{price} USD/kWh"},
+        workload=False,
+        catalogue=CATALOGUE,
+    )
+    assert (
+        len(walks) == 2 * 3 * memo.LAST + 2
+    )  # the switch and the cost of each price, wires and networks once
+
+
+def test_values_that_are_kept_back_are_walked_apart(walks):
+    """Others stand for a person's own numbers in an answer that keeps them back: what is known of
+    the one is not known of the other.
+    """
+    asked = {"parts.gb200-gpu.price": "30000 USD"}
+    own = evaluate("gb200-nvl72", asked, catalogue=CATALOGUE)
+    making = Making(0, set())
+    making.said.update(asked.items())
+    with made_with(making):
+        other = evaluate("gb200-nvl72", asked, catalogue=CATALOGUE)
+    assert other.metrics["capex_usd"] != own.metrics["capex_usd"]
+
+
+def test_values_that_are_kept_back_move_together_and_against_each_other():
+    """High, high again, low, and then half of them high where the others are low, both ways about:
+    no quotient of two stays as it is.
+    """
+    shipped, moved = plain_values(), []
+    asked = {
+        f"parts.{part}.price": f"{shipped[f'parts.{part}.price']!r} USD"
+        for part in ("gb200-gpu", "mi450x", "ddr5-dimm", "nvme-8tb")
+    }
+    for number in range(5):
+        making = Making(number, set())
+        making.said.update(asked.items())
+        with made_with(making):
+            made = plain_values(**asked)
+            moved.append([made[path] > shipped[path] for path in asked])
+    assert moved[:3] == [[True] * 4, [True] * 4, [False] * 4]
+    assert moved[3] == [not up for up in moved[4]]
+    assert len(set(moved[3])) == 2
+
+
+def test_arrays_and_traces_are_always_walked(walks):
+    held = evaluate("gb200-nvl72", catalogue=CATALOGUE).structure
+    many = evaluate(
+        "gb200-nvl72", {"site.pue": np.array([1.1, 1.2])}, structure=held, catalogue=CATALOGUE
+    )
+    assert many.metrics["tco_usd_per_chip_hour"].shape == (2,)
+    assert len(walks) == 6
+    traced = evaluate("gb200-nvl72", structure=held, catalogue=CATALOGUE, trace=True)
+    assert traced.nodes["tco_usd_per_chip_hour"].value == traced.metrics["tco_usd_per_chip_hour"]
+
+
+def test_a_report_of_training_is_told_of_each_answer():
+    """A report is made once of a result and lets go of what it was made from: a second answer has
+    one of its own.
+    """
+    one = first("train-gpt3-175b-a100x64")
+    other, another = (evaluate(one.scenario, plan=one.plan, catalogue=CATALOGUE) for _ in range(2))
+    assert (
+        one.report.phases["step"].lines
+        == other.report.phases["step"].lines
+        == another.report.phases["step"].lines
+    )
+    assert one.structure.choices == other.structure.choices == another.structure.choices
+
+
+def test_a_structure_that_is_held_is_told_from_another():
+    """What was read to decide still decides, whatever the input is now: two structures of one
+    scenario are two answers.
+    """
+    larger = evaluate("gb200-nvl72", {"cluster.chips": "262144"}, catalogue=CATALOGUE).structure
+    one, other = (
+        told("gb200-nvl72", {}, structure=structure)
+        for structure in (first("gb200-nvl72").structure, larger)
+    )
+    assert one != other
+    agrees("gb200-nvl72", {}, structure=larger)

@@ -1,0 +1,48 @@
+"""A training job that is to end in some days takes the fewest whole domains that keep them."""
+
+import pytest
+
+import tco
+from tco.core.errors import DataError
+from tco.scenario.workload_sizing import chips_in
+from tests.catalogue import CATALOGUE
+
+DAYS, CHIPS, RATE = "workload.days", "cluster.chips", "train_tokens_per_s"
+JOB = "llama-3.1-405b-training-gb200-nvl72"
+
+
+def shrinking(chips):
+    """A job that doubles its rate with twice the chips up to a million tokens a second, on whole
+    hundreds of chips.
+    """
+    return min(chips * 100.0, 1e6)
+
+
+def test_the_fewest_domains_that_keep_the_days_are_taken():
+    """86.4 T tokens in 1,000 days are a million tokens a second: 10,000 chips; in 2,000 days 5,000."""
+    for days, chips in ((1000, 10000), (2000, 5000), (20000, 500)):
+        assert chips_in(days, 86.4e12, 100, shrinking, "here") == pytest.approx(
+            chips, rel=2e-3, abs=100
+        )
+
+
+def test_days_that_no_cluster_keeps_are_refused_with_the_nearest():
+    with pytest.raises(
+        DataError,
+        match=r"here: workload.days is 500: no cluster is as quick; the nearest takes 1e.03 days",
+    ):
+        chips_in(500, 86.4e12, 100, shrinking, "here")
+
+
+@pytest.mark.parametrize("days", [90, 200])
+def test_a_scenario_takes_the_chips_of_its_days(days):
+    found = tco.evaluate(JOB, {DAYS: f"{days} day"}, catalogue=CATALOGUE)
+    chips = found.inputs[CHIPS].value
+    assert chips % 72 == 0
+    assert 15.6e12 / found.metrics[RATE] / 86400 <= days
+    assert found.metrics == tco.evaluate(JOB, {CHIPS: repr(chips)}, catalogue=CATALOGUE).metrics
+
+
+def test_days_and_chips_are_not_both_asked_for():
+    with pytest.raises(DataError, match="the chips follow from the days; leave one out"):
+        tco.evaluate(JOB, {DAYS: "90 day", CHIPS: "4608"}, catalogue=CATALOGUE)

@@ -1,0 +1,45 @@
+"""The studies that come with the program, each run whole: its answer is today's."""
+
+from __future__ import annotations
+
+import pandas
+import pytest
+
+from tests.catalogue import CATALOGUE, read_toml
+from tests.cli import document
+from tests.cli import tco as cli
+
+SHIPPED = {
+    path.stem: path
+    for path in (CATALOGUE.scenarios["trn3-nl72x2"].parent / "studies").glob("*.toml")
+}
+NAMES = sorted(SHIPPED)
+
+
+def test_there_are_some():
+    assert len(NAMES) >= 10
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("name", NAMES)
+def test_the_answer_of_a_shipped_study_is_todays(name, tmp_path):
+    whole = read_toml(SHIPPED[name])
+    for word in ("title", "question", "answer"):
+        assert len(whole[word]) > 20
+    assert whole["question"].endswith("?")
+    found = document("sweep", name, "-o", tmp_path / "o")
+    assert len(found["answer"]) == len(whole["expect"]) >= 5
+    assert [one for one in found["answer"] if not one["holds"]] == []
+    made = pandas.read_parquet(tmp_path / "o")
+    assert made[whole["report"]].notna().any().all(), "a metric that it reports has no value"
+
+
+def test_a_shipped_study_is_found_by_its_name(tmp_path):
+    done = cli("sweep", "memory-prices", "-o", tmp_path / "o")
+    assert done.exit_code == 0, done.stderr
+    assert "December 2027" in done.stdout
+    assert "8 of the 8 figures of the answer are today's." in done.stdout
+    assert read_toml(SHIPPED["memory-prices"])["question"] in done.stdout.replace("\n", " ")
+    done = cli("sweep", "memory-price", "-o", tmp_path / "o")
+    assert done.exit_code == 3
+    assert "did you mean 'memory-prices'" in done.stderr

@@ -1,0 +1,550 @@
+"""Studies over many cases, held against the chain asked case by case, and folders that survive
+whatever ends a run.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pandas as pd
+import pyarrow.parquet as pq
+import pytest
+
+import tco
+from tco import DataError, evaluate
+from tco.core.numeric_environment import arithmetic
+from tco.evaluation.workers import ground_on, on_ground
+from tco.sweeps import run
+from tests.catalogue import CATALOGUE
+from tests.cli import tco as cli
+from tests.study_helpers import job
+
+PRICES = {
+    "site.electricity_price": {"from": "0.03 USD/kWh", "to": "0.2 USD/kWh", "steps": 12},
+    "terms.rate": [0.05, 0.09, "15 %"],
+}
+SMALL = {"scenarios": ["gb200-nvl72"], "report": ["tco_usd_per_chip_hour"], "grid": PRICES}
+COST, RATE = "usd_per_million_output_tokens", "output_tokens_per_s_per_chip"
+
+
+def toml(folder, study, name="s.toml"):
+    """Write a study as a file."""
+
+    def line(key, value):
+        ends = (
+            "{ " + ", ".join(f"{k} = {json.dumps(v)}" for k, v in value.items()) + " }"
+            if isinstance(value, dict)
+            else json.dumps(value)
+        )
+        return f"{json.dumps(key)} = {ends}"
+
+    tables = [key for key, value in study.items() if isinstance(value, dict)]
+    text = [line(key, value) for key, value in study.items() if key not in tables]
+    for key in tables:
+        text += [f"[{key}]", *(line(path, value) for path, value in study[key].items())]
+    path = folder / name
+    path.write_text("\n".join(text) + "\n")
+    return path
+
+
+def bytes_of(folder):
+    """The content of all files of a folder by name."""
+    return {
+        path.name: hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in sorted(folder.iterdir())
+    }
+
+
+def frame_of(study, folder, **options):
+    return tco.sweep(study, folder, **options).to_frame()
+
+
+# ---------------------------------------------------------------- what cases come to
+def test_a_case_is_what_the_scenario_comes_to_alone(tmp_path):
+    study = {
+        "scenarios": ["trn3-nl72x2", "gb200-nvl72"],
+        "report": [COST, RATE, "perf_per_tco_vs_baseline"],
+        "grid": {
+            "site.rack_kw_max": ["60 kW", "200 kW"],  # decides whether racks fit
+            "workload.interactivity": ["20 token/s", "50 token/s"],  # changes the plan
+            "parts.scorpio-x-160.price": [
+                "100 USD",
+                "5000 USD",
+            ],  # decides which alternative is the cheapest
+        },
+    }
+    found = frame_of(study, tmp_path / "o")
+    assert len(found) == 16
+    for row in found.to_dict("records"):
+        own = {
+            path: (row[path], str(values[0]).partition(" ")[2])
+            for path, values in study["grid"].items()
+        }
+        alone = {
+            name: evaluate(name, own, catalogue=CATALOGUE, refuse=False)
+            for name in study["scenarios"]
+        }
+        for name in (COST, RATE):
+            wanted = alone[row["scenario"]].metrics[name]
+            assert (
+                np.isnan(row[name])
+                if wanted is None
+                else row[name] == pytest.approx(wanted, rel=1e-9)
+            ), (name, row)
+        costs = [alone[name].metrics[COST] for name in ("gb200-nvl72", row["scenario"])]
+        ratio = None if None in costs else costs[0] / costs[1]
+        assert (
+            np.isnan(row["perf_per_tco_vs_baseline"])
+            if ratio is None
+            else row["perf_per_tco_vs_baseline"] == pytest.approx(ratio, rel=1e-9)
+        )
+    assert (
+        found[COST].notna().sum() == 8
+    )  # a GB200 rack needs more than 60 kW, and so does half of an NL72x2
+
+
+def test_texts_and_axes_of_the_plan_are_settings(tmp_path):
+    study = {
+        "scenarios": ["trn3-nl72x2@switch=gen2"],
+        "report": [RATE, "tco_usd_per_chip_hour"],
+        "set": {"workload.interactivity": "30 token/s"},
+        "grid": {"plan.tp": ["1", "4"], "terms.date": ["2025-12", "2026-09"]},
+    }
+    found = frame_of(study, tmp_path / "o")
+    for row in found.to_dict("records"):
+        alone = evaluate(
+            "trn3-nl72x2@switch=gen2",
+            {"workload.interactivity": "30 token/s", "terms.date": row["terms.date"]},
+            {"tp": row["plan.tp"]},
+            catalogue=CATALOGUE,
+        )
+        assert row[RATE] == pytest.approx(alone.metrics[RATE], rel=1e-9)
+        assert row["tco_usd_per_chip_hour"] == pytest.approx(
+            alone.metrics["tco_usd_per_chip_hour"], rel=1e-9
+        )
+
+
+@pytest.mark.thorough
+def test_draws_are_those_of_uncertainty(tmp_path):
+    study = {
+        "scenarios": ["trn3-nl72x2", "gb200-nvl72"],
+        "report": [COST, "perf_per_tco_vs_baseline"],
+        "draw": {"samples": 40, "seed": 3},
+    }
+    found = frame_of(study, tmp_path / "o")
+    wanted = tco.uncertainty("trn3-nl72x2", "gb200-nvl72", samples=40, seed=3)
+    mine = found[found["scenario"] == "trn3-nl72x2"].reset_index(drop=True)
+    for name in study["report"]:
+        np.testing.assert_allclose(
+            mine[name], wanted.to_frame()[name].replace(np.inf, np.nan), rtol=1e-9
+        )  # a win without end is null
+    assert set(wanted.drawn) == set(found.columns[1:-2])
+    one = mine["parts.trn3.wafer_price"]
+    assert one.nunique() == 40
+    assert (
+        found.loc[found["scenario"] == "gb200-nvl72", "parts.trn3.wafer_price"].isna().all()
+    )  # no input of it
+
+
+def test_draws_of_some_inputs_at_every_point_of_a_grid(tmp_path):
+    drawn = sorted(tco.uncertainty("gb200-nvl72", samples=2).drawn)
+    paths = [path for path in drawn if path.startswith(("site.", "parts."))][:3]
+    study = {
+        "scenarios": ["gb200-nvl72"],
+        "report": ["tco_usd_per_chip_hour"],
+        "grid": {"terms.rate": [0.05, 0.1]},
+        "draw": {"samples": 16, "method": "sobol", "paths": paths},
+    }
+    found = frame_of(study, tmp_path / "o")
+    assert found.columns.tolist() == ["scenario", "terms.rate", *paths, "tco_usd_per_chip_hour"]
+    low, high = (found[found["terms.rate"] == rate].reset_index(drop=True) for rate in (0.05, 0.1))
+    pd.testing.assert_frame_equal(low[paths], high[paths])  # common draws: what both share cancels
+    assert (high["tco_usd_per_chip_hour"] > low["tco_usd_per_chip_hour"]).all()
+
+
+@pytest.mark.parametrize("plan", ["held", "near"])
+def test_plans_may_be_held_or_chosen_among_the_best(plan, tmp_path):
+    study = {
+        "scenarios": ["gb200-nvl72"],
+        "report": [RATE],
+        "plan": plan,
+        "grid": {"parts.gb200-gpu.hbm_bandwidth": ["6 TB/s", "8 TB/s", "10 TB/s"]},
+    }
+    found = frame_of(study, tmp_path / "o")[RATE].to_numpy()
+    many = {"parts.gb200-gpu.hbm_bandwidth": (np.array([6.0, 8.0, 10.0]), "TB/s")}
+    held = evaluate("gb200-nvl72", catalogue=CATALOGUE).structure if plan == "held" else None
+    wanted = tco.evaluate_draws("gb200-nvl72", many, structure=held, catalogue=CATALOGUE).metrics[
+        RATE
+    ]
+    np.testing.assert_allclose(found, wanted, rtol=1e-12)
+
+
+def test_constraints_leave_cases_out(tmp_path):
+    whole = frame_of(SMALL, tmp_path / "whole")
+    some = frame_of(
+        SMALL
+        | {
+            "constraints": {
+                "tco_usd_per_chip_hour": {"max": 2.4},
+                "it_power_w_per_chip": {"min": 1.0},
+            }
+        },
+        tmp_path / "some",
+    )
+    pd.testing.assert_frame_equal(
+        some, whole[whole["tco_usd_per_chip_hour"] <= 2.4].reset_index(drop=True)
+    )
+    assert 0 < len(some) < len(whole)
+
+
+def test_stated_rates_are_swept(tmp_path):
+    study = {
+        "scenarios": ["gb200-nvl72"],
+        "report": [COST],
+        "set": {"workload": "stated"},
+        "grid": {"workload.output_rate": ["500 token/s/chip", "1000 token/s/chip"]},
+    }
+    found = frame_of(study, tmp_path / "o")[COST]
+    assert found[0] == pytest.approx(2 * found[1])
+
+
+# ---------------------------------------------------------------- files
+def test_a_file_says_its_units_and_what_it_rests_on(tmp_path):
+    made = tco.sweep(SMALL, tmp_path / "o")
+    schema = pq.read_schema(tmp_path / "o" / "part-000000.parquet")
+    assert {field.name: (field.metadata or {}).get(b"unit") for field in schema} == {
+        "scenario": None,
+        "site.electricity_price": b"USD/kWh",
+        "terms.rate": b"ratio",
+        "tco_usd_per_chip_hour": b"USD/chip/h",
+    }
+    assert schema.metadata[b"tco.inputs"].decode() == made.job.inputs_hash
+    assert schema.metadata[b"tco.version"].decode() == ground_on(()).program
+    (tmp_path / "o" / "_unfinished-part-000007.parquet-x").write_bytes(b"half")
+    read = pd.read_parquet(tmp_path / "o")
+    assert len(read) == 36
+    assert read["scenario"].unique().tolist() == ["gb200-nvl72"]
+
+
+@pytest.fixture
+def cut(monkeypatch):
+    """Partitions of seven cases."""
+    monkeypatch.setattr(job, "ROWS", 7)
+
+
+def test_pieces_change_nothing(tmp_path, monkeypatch):
+    study = SMALL | {
+        "grid": {"terms.rate": [0.05, 0.09]},
+        "draw": {"samples": 50, "method": "latin-hypercube"},
+    }
+    whole = frame_of(study, tmp_path / "whole")
+    monkeypatch.setattr(job, "PIECE", 16)
+    monkeypatch.setattr(job, "ROWS", 60)
+    pd.testing.assert_frame_equal(frame_of(study, tmp_path / "cut"), whole, check_exact=True)
+
+
+def test_a_sweep_goes_on_where_it_stopped(cut, tmp_path):
+    path = toml(tmp_path, SMALL)
+    assert cli("sweep", path, "-o", tmp_path / "o").exit_code == 0
+    whole = bytes_of(tmp_path / "o")
+    assert sum(name.endswith(".parquet") for name in whole) == 6
+    kept = (tmp_path / "o" / "part-000003.parquet").stat().st_mtime_ns
+    for name in ("part-000001.parquet", "part-000004.parquet"):
+        (tmp_path / "o" / name).unlink()
+    (tmp_path / "o" / "_unfinished-part-000001.parquet-abc").write_bytes(b"half")
+    short = tmp_path / "o" / "part-000002.parquet"
+    short.write_bytes(short.read_bytes()[:100])
+    (tmp_path / "o" / "part-000005.parquet").write_bytes(b"")
+    assert cli("sweep", path, "-o", tmp_path / "o").exit_code == 0
+    assert bytes_of(tmp_path / "o") == whole
+    assert (tmp_path / "o" / "part-000003.parquet").stat().st_mtime_ns == kept
+
+
+@pytest.mark.parametrize("other", ["study", "setting", "data", "version", "broken", "files"])
+def test_a_folder_of_something_else_is_refused(other, tmp_path, own, monkeypatch):
+    path, folder = toml(tmp_path, SMALL), tmp_path / "o"
+    if other == "files":
+        folder.mkdir()
+        (folder / "letter.txt").write_text("mine")
+    else:
+        tco.sweep(path, folder)
+    more, said = (), "was made"
+    if other == "study":
+        path, said = (
+            toml(tmp_path, SMALL | {"report": ["it_power_w_per_chip"]}, "t.toml"),
+            "another study",
+        )
+    elif other == "setting":
+        more, said = ("--set", "terms.life=4 year"), "other settings"
+    elif other == "data":
+        own.parts("b200,tdp,1001,W,1001,1001,2025-11,vendor,tco-estimate-2026,,")
+        more, said = ("--data", own.folder), "on data"
+    elif other == "version":
+        monkeypatch.setattr("tco.evaluation.workers.program", lambda: "9.9.9+abc")
+        said = "this is 9.9.9+abc"
+    elif other == "broken":
+        (folder / "_study.json").write_text("{")
+        said = "is no study's"
+    else:
+        said = "letter.txt"
+    before = bytes_of(folder)
+    done = cli("sweep", path, "-o", folder, *more)
+    assert done.exit_code == 2
+    assert said in done.stderr
+    assert bytes_of(folder) == before
+
+
+def test_what_another_arithmetic_has_begun_is_gone_on_with_where_figures_agree(tmp_path):
+    """Another numpy, or other instructions: a note where the figures agree, and no partition where
+    they do not.
+    """
+    path, folder = toml(tmp_path, SMALL), tmp_path / "o"
+    tco.sweep(path, folder)
+    manifest, (part,) = folder / "_study.json", folder.glob("part-*")
+    said = json.loads(manifest.read_text())
+    assert said["arithmetic"] == [arithmetic()]
+    assert pq.read_schema(part).metadata[b"tco.arithmetic"].decode() == arithmetic()
+    assert said["figures"] == [
+        evaluate(
+            "gb200-nvl72", {"site.electricity_price": "0.03 USD/kWh", "terms.rate": "0.05"}
+        ).metrics[SMALL["report"][0]]
+    ]
+    for factor, code in ((1 + 1e-10, 0), (1 + 1e-8, 2)):
+        manifest.write_text(
+            json.dumps(
+                said | {"arithmetic": ["numpy 1.0 (X)"], "figures": [said["figures"][0] * factor]}
+            )
+        )
+        part.unlink(missing_ok=True)
+        done = cli("sweep", path, "-o", folder)
+        assert done.exit_code == code, done.stderr
+        assert part.exists() == (code == 0)
+        assert (
+            f"made with numpy 1.0 (X) and with {arithmetic()}"
+            if code == 0
+            else "with other figures by numpy 1.0 (X)"
+        ) in done.stderr
+
+
+def test_a_worker_with_another_arithmetic_is_held_to_the_figures():
+    def made(here, there, by="numpy 1.0 (X)"):
+        return on_ground(ground_on(()), lambda: here, there, by, abs, -7)
+
+    assert made((1 + 1e-10, None), (1.0, None)) == (-7, 7, arithmetic())
+    assert made((2.0,), (1.0,), arithmetic()).made == 7  # its own need no proof
+    for other in ((1 + 1e-8, None), (1.0, 0.0), (1.0,)):
+        with pytest.raises(DataError, match="computes other figures than numpy"):
+            made(other, (1.0, None))
+
+
+LARGE = SMALL | {
+    "grid": {
+        "site.electricity_price": {"from": "0.03 USD/kWh", "to": "0.2 USD/kWh", "steps": 2000},
+        "terms.rate": {"from": 0.02, "to": 0.2, "steps": 2000},
+    }
+}
+
+
+def started(path, folder):
+    """A sweep as a process of its own, once it has written a partition beyond those that are there."""
+    before = len(list(folder.glob("part-*"))) if folder.exists() else 0
+    words = [sys.executable, "-m", "tco", "sweep", str(path), "-o", str(folder)]
+    process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 60
+    while (
+        len(list(folder.glob("part-*"))) <= before
+        and process.poll() is None
+        and time.monotonic() < deadline
+    ):
+        time.sleep(0.005)
+    return process
+
+
+@pytest.mark.thorough
+def test_what_is_interrupted_or_killed_loses_no_partition(tmp_path):
+    path, folder = toml(tmp_path, LARGE), tmp_path / "cut"
+    process = started(path, folder)
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 130, said
+    assert said.startswith("stopped")
+    assert "Traceback" not in said
+    assert not list(folder.glob("_unfinished*"))
+    process = started(path, folder)
+    os.kill(process.pid, signal.SIGKILL)
+    process.communicate(timeout=60)
+    held = sorted(folder.glob("part-*"))
+    assert 1 < len(held) < 16
+    assert all(pq.read_metadata(one).num_rows for one in held)
+    tco.sweep(path, folder)
+    tco.sweep(path, tmp_path / "whole")
+    assert bytes_of(folder) == bytes_of(tmp_path / "whole")
+
+
+def test_a_full_disk_keeps_what_is_finished(cut, tmp_path, monkeypatch):
+    path, folder, sync, done = toml(tmp_path, SMALL), tmp_path / "o", os.fsync, []
+
+    def full(handle):
+        done.append(handle)
+        if len(list(folder.glob("part-*"))) == 3:
+            raise OSError(28, "No space left on device")
+        sync(handle)
+
+    monkeypatch.setattr(os, "fsync", full)
+    found = cli("sweep", path, "-o", folder)
+    assert found.exit_code == 2
+    assert "cannot be written (No space left on device)" in found.stderr
+    assert "3 of 6 files are finished and kept" in found.stderr
+    assert sorted(bytes_of(folder)) == [
+        "_study.json",
+        "part-000000.parquet",
+        "part-000001.parquet",
+        "part-000002.parquet",
+    ]
+    monkeypatch.setattr(os, "fsync", sync)
+    assert cli("sweep", path, "-o", folder).exit_code == 0
+    assert len(pd.read_parquet(folder)) == 36
+
+
+def test_cases_go_to_any_place_that_fsspec_knows(tmp_path):
+    fsspec = pytest.importorskip("fsspec")
+    tco.sweep(SMALL, tmp_path / "o")
+    made = tco.sweep(SMALL, "memory://sweeps/o")
+    store = fsspec.filesystem("memory")
+    assert (
+        store.cat_file("/sweeps/o/part-000000.parquet")
+        == (tmp_path / "o" / "part-000000.parquet").read_bytes()
+    )
+    assert sorted(path.rpartition("/")[2] for path in store.ls("/sweeps/o", detail=False)) == [
+        "_study.json",
+        "part-000000.parquet",
+    ]
+    assert tco.sweep(SMALL, "memory://sweeps/o").progress.made == 0
+    assert made.progress.made == 36
+
+
+# ---------------------------------------------------------------- bad input
+@pytest.mark.parametrize(
+    ("change", "code", "said"),
+    [
+        ({"scenarios": []}, 3, "scenarios is empty"),
+        ({"report": []}, 3, "report is empty"),
+        ({"scenarios": ["gb200-nvl72", "gb200-nvl72"]}, 3, "twice"),
+        ({"scenarios": ["gb200-nvl7"]}, 3, "did you mean 'gb200-nvl72'"),
+        ({"scenarios": ["kept.json"]}, 3, "cannot be asked anew"),
+        ({"report": ["tco_usd_per_chip_hours"]}, 3, "did you mean 'tco_usd_per_chip_hour'"),
+        (
+            {"grid": {"site.electricity_prise": ["0.1 USD/kWh"]}},
+            3,
+            "did you mean 'site.electricity_price'",
+        ),
+        ({"grid": {"parts.b200.tpd": ["1 kW"]}}, 3, "did you mean"),
+        (
+            {
+                "grid": {
+                    "site.electricity_price": {
+                        "from": "0.2 USD/kWh",
+                        "to": "0.1 USD/kWh",
+                        "steps": 3,
+                    }
+                }
+            },
+            3,
+            "reversed",
+        ),
+        ({"grid": {"site.electricity_price": ["0.1 USD/kWh", "99 USD/Wh"]}}, 3, "is outside"),
+        (
+            {"grid": {"workload.model": ["deepseek-v3", "deepseek-v33"]}},
+            3,
+            "did you mean 'deepseek-v3'",
+        ),
+        (
+            {"grid": {"terms.date": {"from": "2025-12", "to": "2027-12", "steps": 3}}},
+            3,
+            "expected a list",
+        ),
+        ({"set": {"terms.rate": "0.1"}}, 3, "in [grid] and in [set]"),
+        ({"grids": {}}, 3, "did you mean 'grid'"),
+        ({"plan": "bests"}, 3, "did you mean 'best'"),
+        ({"draw": {"seed": 1}}, 3, "samples is missing"),
+        ({"draw": {"samples": 0}}, 3, "from 1 on"),
+        ({"draw": {"samples": 5, "method": "sobel"}}, 3, "did you mean 'sobol'"),
+        ({"draw": {"samples": 5, "paths": ["terms.rate"]}}, 3, "is in [grid] too"),
+        ({"draw": {"samples": 5, "paths": ["parts.b200.prise"]}}, 3, "did you mean"),
+        ({"constraints": {"tco_usd_per_chip_hour": {"min": 3, "max": 2}}}, 3, "reversed"),
+        ({"constraints": {"tco_usd_per_chip_hour": {"most": 2}}}, 3, "unknown key 'most'"),
+        ({"constraints": {"tco": {"max": 2}}}, 3, "unknown metric 'tco'"),
+        (
+            {"grid": {"terms.rate": {"from": 0.01, "to": 0.2, "steps": 200_000_000}}},
+            2,
+            "--max-cases",
+        ),
+    ],
+)
+def test_a_bad_study_says_what_is_wrong(change, code, said, tmp_path):
+    done = cli("sweep", toml(tmp_path, SMALL | change), "-o", tmp_path / "o")
+    assert (done.exit_code, said in done.stderr) == (code, True), done.stderr
+    assert not (tmp_path / "o").exists()
+
+
+@pytest.mark.parametrize("text", ["", "scenarios = [", "= 3"])
+def test_an_empty_or_broken_file_is_refused(text, tmp_path):
+    (tmp_path / "s.toml").write_text(text)
+    done = cli("sweep", tmp_path / "s.toml", "-o", tmp_path / "o")
+    assert done.exit_code == 3
+    assert "s.toml" in done.stderr
+
+
+def test_bad_options_say_what_was_expected(tmp_path):
+    path = toml(tmp_path, SMALL)
+    for options, code, said in (
+        (("--workers", "0"), 2, "one or more"),
+        (("--workers", "2", "--cluster", "tcp://127.0.0.1:1"), 2, "one of them"),
+        (("--max-cases", "35"), 2, "36 cases"),
+        (("--set", "terms.lief=4 year"), 3, "did you mean"),
+    ):
+        done = cli("sweep", path, "-o", tmp_path / "o", *options)
+        assert (done.exit_code, said in done.stderr) == (code, True), done.stderr
+    done = cli("sweep", path, "-o", path / "o")
+    assert (done.exit_code, "cannot be written" in done.stderr) == (2, True), done.stderr
+    done = cli("sweep", path, "-o", "nowhere://bucket/o")
+    assert (done.exit_code, "cannot be written" in done.stderr) == (2, True), done.stderr
+    assert cli("sweep", "no-such-study", "-o", tmp_path / "o").exit_code == 3
+
+
+def test_own_values_are_kept_back(tmp_path):
+    done = cli("sweep", toml(tmp_path, SMALL), "-o", tmp_path / "o", "--redact")
+    assert done.exit_code == 2
+    assert not (tmp_path / "o").exists()
+
+
+def test_what_it_comes_to_is_printed(tmp_path):
+    path = toml(tmp_path, SMALL)
+    shown = json.loads(cli("sweep", path, "-o", tmp_path / "o", "--format", "json").stdout)
+    assert (shown["schema"], shown["cases"], shown["rows"], shown["partitions"]) == (
+        "tco.sweep/1",
+        36,
+        36,
+        1,
+    )
+    rows = cli("sweep", path, "-o", tmp_path / "o", "--format", "csv").stdout.splitlines()
+    assert rows[0] == "scenario,site.electricity_price,terms.rate,tco_usd_per_chip_hour"
+    assert len(rows) == 37
+    wide = toml(
+        tmp_path, SMALL | {"grid": {"terms.rate": {"from": 0.02, "to": 0.2, "steps": 50}}}, "w.toml"
+    )
+    assert "lowest" in cli("sweep", wide, "-o", tmp_path / "w").stdout
+
+
+def test_progress_tells_how_far_it_is(cut, tmp_path):
+    told = []
+    tco.sweep(SMALL, tmp_path / "o", tell=told.append)
+    assert [one.made for one in told] == [0, 7, 14, 21, 28, 35, 36]
+    assert told[-1] == run.Progress(36, 0, 36, 6, 6)

@@ -1,0 +1,126 @@
+"""The scale-up fabric as a graph: chips and switches with the lanes between them, built from the
+system's own file.
+
+It is the oracle of the closed forms: hops by breadth-first search, rates by linear programming.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections import deque
+from dataclasses import dataclass, field
+
+from tco import DataError
+from tco.catalog.system_tree import System
+from tco.fabric.topology import count, fabric_number, lanes, torus_of, whole_racks
+from tco.fabric.torus import slice_of
+
+LARGEST_GRAPH = 1024  # chips; a larger world is judged by its closed forms alone
+Node = tuple[object, ...]
+
+
+@dataclass(slots=True)
+class Graph:
+    """Undirected links between nodes, each with its lanes. A chip's node begins with 'chip'."""
+
+    links: dict[Node, dict[Node, float]] = field(default_factory=dict)
+
+    def join(self, a: Node, b: Node, width: float) -> None:
+        """Add a link of some lanes, or widen the one that is there."""
+        for one, other in ((a, b), (b, a)):
+            ends = self.links.setdefault(one, {})
+            ends[other] = ends.get(other, 0.0) + width
+
+    @property
+    def chips(self) -> list[Node]:
+        """The accelerators."""
+        return [node for node in self.links if node[0] == "chip"]
+
+    def distances(self, start: Node) -> dict[Node, int]:
+        """Return the links on the shortest path to every node."""
+        found, queue = {start: 0}, deque([start])
+        while queue:
+            node = queue.popleft()
+            for other in self.links[node]:
+                if other not in found:
+                    found[other] = found[node] + 1
+                    queue.append(other)
+        return found
+
+    def hops(self) -> tuple[float, int]:
+        """Return mean and worst intermediate devices over distinct pairs of chips."""
+        counts = [
+            links - 1
+            for chip in self.chips
+            for other, links in self.distances(chip).items()
+            if other[0] == "chip" and other != chip
+        ]
+        return sum(counts) / len(counts), max(counts)
+
+
+def build(system: System, scope: str = "world") -> Graph:
+    """Return the graph of a system's rack or world."""
+    kind = system.fabric.get("kind")
+    if system.chips > LARGEST_GRAPH:
+        raise DataError(
+            f"{system.where}: {system.chips:g} chips are too many for a graph; the closed forms "
+            "hold for any size"
+        )
+    graph = Graph()
+    racks = 1 if scope == "rack" or kind in ("torus", "mesh") else whole_racks(system)
+    if kind == "torus":
+        add_torus(graph, system, scope)
+    elif kind == "two-level":
+        add_two_level(graph, system, racks)
+    elif kind == "mesh":
+        for a, b in itertools.combinations(range(int(system.chips)), 2):
+            graph.join(("chip", a), ("chip", b), 1.0)
+    else:  # star, two-star: the switches of a rack act as one
+        per_rack = int(system.chips) // whole_racks(system)
+        for rack, chip in itertools.product(range(racks), range(per_rack)):
+            graph.join(("chip", rack, chip), ("switch", rack), 1.0)
+        if kind == "two-star" and racks > 1:
+            graph.join(
+                ("switch", 0), ("switch", 1), fabric_number(system, "cross_share") * per_rack
+            )
+    return graph
+
+
+def add_torus(graph: Graph, system: System, scope: str) -> None:
+    """Join every chip of the torus, or of the slice that is one rack, to its neighbours in each
+    dimension.
+    """
+    torus = torus_of(system)
+    shared = (
+        math.ceil(system.chips / system.racks)
+        if scope == "rack" and system.racks > 1
+        else int(system.chips)
+    )
+    sizes, closed, widths = slice_of(torus, shared)
+    for place in itertools.product(*(range(size) for size in sizes)):
+        for axis, (size, width) in enumerate(zip(sizes, widths, strict=True)):
+            neighbour = (*place[:axis], (place[axis] + 1) % size, *place[axis + 1 :])
+            if place[axis] < size - 1 or (closed[axis] and size > 2):
+                graph.join(("chip", *place), ("chip", *neighbour), width)
+
+
+def add_two_level(graph: Graph, system: System, racks: int) -> None:
+    """Join chips inside their tray, to the switches of their plane, and to their pair in the other
+    rack.
+    """
+    tray_chips, planes = count(system, "chips_per_tray"), count(system, "planes")
+    trays = int(system.chips) // whole_racks(system) // tray_chips
+    tray_lanes, plane_lanes = lanes(system, "tray"), lanes(system, "plane")
+    for rack, tray in itertools.product(range(racks), range(trays)):
+        chips = [("chip", rack, tray, position) for position in range(tray_chips)]
+        if fabric_number(system, "tray_hops"):
+            for chip in chips:
+                graph.join(chip, ("tray-switch", rack, tray), tray_lanes)
+        else:
+            for a, b in itertools.combinations(chips, 2):
+                graph.join(a, b, tray_lanes / (tray_chips - 1))
+        for position, chip in enumerate(chips):
+            graph.join(chip, ("plane-switch", rack, position % planes), plane_lanes)
+            for other in range(rack + 1, racks):
+                graph.join(chip, ("chip", other, tray, position), lanes(system, "cross_rack"))

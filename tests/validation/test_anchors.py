@@ -1,0 +1,283 @@
+"""Own measured runs move answers as normal effects do, and what cannot be believed is refused by
+row.
+"""
+
+from __future__ import annotations
+
+import csv
+import math
+
+import pytest
+
+from tests.catalogue import CATALOGUE
+from tests.cli import document, tco
+
+SETTINGS = (
+    "workload.concurrency=256",
+    "workload.software=2026-06",
+    "workload.draft_tokens=0",
+    "workload.engine=sglang",
+)
+ASKED = (
+    "perf",
+    "b200-hgx8",
+    "--plan",
+    "tp=8,ep=1",
+    *(word for one in SETTINGS for word in ("--set", one)),
+)
+RATE = "output_tokens_per_s_per_chip"
+P95 = 1.6448536269514722
+
+
+def rate(*more):
+    return document(*ASKED, *more)["metrics"][RATE]
+
+
+@pytest.fixture(scope="module")
+def plain():
+    return document(*ASKED)
+
+
+@pytest.fixture
+def own(tmp_path, plain):
+    """Write a run of the question that is asked, so many times as quick as it is predicted, cells
+    replaced; return its file.
+    """
+
+    def write(quicker=1.2, rows=1, **cells):
+        output = plain["metrics"][RATE] * quicker
+        row = {
+            **{
+                "accelerator": "B200 SXM",
+                "n_gpus": 8,
+                "model": "DeepSeek-V3",
+                "precision": "fp8",
+                "framework": "sglang",
+                "spec_decoding": "none",
+                "date": "2026-06",
+            },
+            **{
+                "isl_tokens": 8192,
+                "osl_tokens": 1024,
+                "concurrency": 256,
+                "tp": 8,
+                "ep": 1,
+                "dp_attention": 0,
+                "output_tput_tok_s_per_gpu": output,
+            },
+        }
+        row |= cells
+        path = tmp_path / "own.csv"
+        with path.open("w", newline="", encoding="utf-8") as file:
+            made = csv.DictWriter(file, row)
+            made.writeheader()
+            made.writerows([row] * rows)
+        return str(path)
+
+    return write
+
+
+def test_a_run_moves_its_own_configuration_most_of_the_way(own, plain):
+    before, after = plain["metrics"][RATE], rate("--anchor", own())
+    more = rate("--anchor", own(rows=8))
+    assert 1.05 * before < after < more < 1.2 * before
+
+
+def test_a_stated_run_moves_alike_whether_chosen_plans_are_as_deployed(own):
+    """Deployment efficiency is no part of a plan and a load that are stated."""
+    tuned = ("--set", "workload.as_deployed=0")
+    assert rate(*tuned) == rate()
+    assert rate(*tuned, "--anchor", own()) == rate("--anchor", own())
+
+
+def test_a_run_as_predicted_moves_nothing(own, plain):
+    assert rate("--anchor", own(1)) == pytest.approx(plain["metrics"][RATE], rel=0.005)
+
+
+def test_a_run_moves_plans_that_are_chosen_by_their_deployment_efficiency(own):
+    """In its own class of engines and speed: the rate moves, and the speed that users get does not."""
+    asked = (
+        "perf",
+        "b200-hgx8",
+        "--set",
+        "workload.engine=sglang",
+        "--set",
+        "workload.interactivity=20 token/s",
+    )
+    before, after = document(*asked), document(*asked, "--anchor", own())
+    assert after["metrics"][RATE] / before["metrics"][RATE] == pytest.approx(
+        1 + after["anchored"]["systems"]["b200-hgx8"], rel=1e-9
+    )
+    assert 1.05 < after["metrics"][RATE] / before["metrics"][RATE] < 1.2
+    assert after["metrics"]["tokens_per_s_per_user"] == before["metrics"]["tokens_per_s_per_user"]
+    assert after["metrics"]["ttft_s"] == before["metrics"]["ttft_s"]
+
+
+def test_the_document_says_what_it_rests_on(own, plain):
+    found = document(*ASKED, "--anchor", own())
+    said = found["anchored"]
+    assert said["rows"] == 1
+    assert (
+        said["moved"]
+        == said["systems"]["b200-hgx8"]
+        == pytest.approx(found["metrics"][RATE] / plain["metrics"][RATE] - 1, rel=0.005)
+    )  # what is no pass is not moved
+    assert said["rests_on"] == [
+        {
+            "chip": "b200-sxm",
+            "engine": "sglang",
+            "model": "deepseek-v3",
+            "formats": ["fp8", "fp8", "fp8"],
+            "rows": 1,
+        }
+    ]
+    assert any("anchored on 1 run" in note for note in found["notes"])
+    assert "anchored" not in plain
+
+
+def test_a_run_tells_less_of_another_engine_and_least_of_another_chip(own, plain):
+    path = own()
+    moved = [
+        document("perf", system, *ASKED[2:-1], f"workload.engine={engine}", "--anchor", path)[
+            "anchored"
+        ]["systems"][system]
+        for system, engine in (
+            ("b200-hgx8", "sglang"),
+            ("b200-hgx8", "vllm"),
+            ("h200-hgx8", "vllm"),
+        )
+    ]
+    assert moved[0] > moved[1] > moved[2] > 0
+
+
+def test_runs_narrow_the_range(own):
+    question = (
+        "uncertainty",
+        "b200-hgx8",
+        "--set",
+        "workload.engine=sglang",
+        "--set",
+        "workload.interactivity=20 token/s",
+        "--samples",
+        "400",
+    )
+    wide, narrow = (
+        document(*question, *more)["metrics"][RATE] for more in ((), ("--anchor", own()))
+    )
+    assert (narrow["p90"] - narrow["p10"]) / narrow["p50"] < 0.95 * (
+        wide["p90"] - wide["p10"]
+    ) / wide["p50"]
+    assert narrow["p50"] > wide["p50"]
+
+
+def test_a_scenario_names_its_runs(own, tmp_path, plain):
+    own()
+    documents = {
+        "system": "b200-hgx8",
+        "site": "us-hyperscale",
+        "terms": "hyperscaler-2025-12",
+        "workload": "deepseek-v3-8k-1k",
+        "cluster": "tor-100g-16k",
+    }
+    scenario = tmp_path / "mine.toml"
+    scenario.write_text(
+        "".join(
+            f'{key} = "{value}"\n' for key, value in {**documents, "anchor": "own.csv"}.items()
+        ),
+        encoding="utf-8",
+    )
+    found = document("perf", str(scenario), *ASKED[2:])
+    assert found["metrics"][RATE] > 1.05 * plain["metrics"][RATE]
+    assert found["anchored"]["rows"] == 1
+
+
+@pytest.mark.parametrize(
+    ("quicker", "cells", "said"),
+    [
+        (1000, {}, "above the roofline"),
+        (1 / 1000, {}, "expected the unit"),
+        (1, {"interactivity_tok_s_per_user": 0.5}, "Little's law"),
+        (1, {"model": "Llama-3.1-70B"}, "expected runs of the same model"),
+        (1, {"model": "Nobody-1B"}, "unknown-model"),
+        (1, {"accelerator": "Z9"}, "unknown-accelerator"),
+        (1, {"concurrency": ""}, "unstated concurrency"),
+    ],
+)
+def test_what_cannot_be_believed_is_refused_by_row(own, quicker, cells, said):
+    path = own(quicker, **cells)
+    found = tco(*ASKED, "--anchor", path)
+    assert found.exit_code == 3
+    assert f"{path}:2: " in found.stderr
+    assert said in found.stderr
+
+
+def test_serving_runs_say_nothing_of_training(own):
+    found = tco("perf", "train-gpt3-175b-a100x64", "--anchor", own())
+    assert found.exit_code == 3
+    assert "moves serving alone" in found.stderr
+
+
+@pytest.mark.thorough
+def test_what_is_kept_back_tells_nothing_of_own_runs(own):
+    """Texts of settings and measured rows of one's own have no stand-in: what cannot be withheld is
+    refused, in the same words.
+    """
+    found = [
+        tco(*ASKED, "--anchor", own(quicker), "--redact", "--format", "json")
+        for quicker in (1.1, 1.5)
+    ]
+    assert {(one.exit_code in (2, 3), one.stdout) for one in found} == {(True, "")}
+    assert found[0].stderr == found[1].stderr != ""
+
+
+def test_one_run_moves_by_its_share_of_the_variance(own, plain):
+    """Of effects with variances v and a run with r: E = V/(V + r) y with V their sum, as of one
+    effect.
+    """
+    levels = ("nvidia", "b200-sxm", "sglang", "deepseek-v3", "configuration")
+    rows = [CATALOGUE.practice(owner, "unexplained_serving") for owner in (*levels, "run")]
+    variances = [(math.log((1 + row.high) / (1 + row.low)) / (2 * P95)) ** 2 for row in rows]
+    shared, single = sum(variances[:-1]), variances[-1]
+    assert rate("--anchor", own(1.2)) / plain["metrics"][RATE] == pytest.approx(
+        1.2 ** (shared / (shared + single)), rel=5e-3
+    )
+
+
+def test_one_run_moves_a_chosen_plan_by_the_family_the_chip_and_half_of_what_runs_have_alone(own):
+    asked = (
+        "perf",
+        "b200-hgx8",
+        *(
+            f"--set=workload.{one}"
+            for one in ("engine=sglang", "software=public", "interactivity=20 token/s")
+        ),
+    )
+    before, after = (
+        document(*asked, *more)["metrics"][RATE] for more in ((), ("--anchor", own(1.2)))
+    )
+    rows = [
+        CATALOGUE.practice(owner, "deployment_efficiency")
+        for owner in ("nvidia", "b200-sxm", "run")
+    ]
+    family, chip, single = ((math.log(row.high / row.low) / (2 * P95)) ** 2 for row in rows)
+    shared = family + chip + single / 2
+    assert after / before == pytest.approx(1.2 ** (shared / (shared + single / 2)), rel=5e-3)
+
+
+def test_an_anchor_of_a_chip_moves_every_system_of_the_chip_more_than_one_of_its_family(own):
+    path = own(rows=4)
+    asked = (
+        "--set",
+        "workload.engine=vllm",
+        "--set",
+        "workload.interactivity=20 token/s",
+        "--anchor",
+        path,
+    )
+    moved = {
+        system: document("perf", system, *asked)["anchored"]["systems"][system]
+        for system in ("b200-hgx8", "h200-hgx8", "mi355x-8")
+    }
+    assert (
+        moved["b200-hgx8"] > moved["h200-hgx8"] > moved["mi355x-8"] == pytest.approx(0, abs=1e-12)
+    )
