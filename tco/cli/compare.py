@@ -16,7 +16,7 @@ from tco.core.errors import UsageError
 if TYPE_CHECKING:
     from tco.catalog import Catalogue
     from tco.comparison.records import Confidence, Notice
-    from tco.evaluation.evaluation import Evaluation
+    from tco.evaluation.evaluated_scenario import Evaluation
     from tco.evaluation.renters import BreakEvenRent
     from tco.report.record import Answer
     from tco.scenario.result import Result

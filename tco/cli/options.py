@@ -24,7 +24,7 @@ from tco.core.streams import tell
 
 if TYPE_CHECKING:
     from tco.catalog import Catalogue
-    from tco.evaluation.evaluation import Evaluation
+    from tco.evaluation.evaluated_scenario import Evaluation
     from tco.report.record import Answer
     from tco.scenario.result import Result
 

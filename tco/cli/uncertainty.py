@@ -230,7 +230,7 @@ def sweep(
     """
     from tco.report.progress import Bar
     from tco.report.sweeps import sweep_answer
-    from tco.sweeps.answer import checks
+    from tco.sweeps.answer_checks import checks
     from tco.sweeps.run import summarise_sweep
     from tco.sweeps.run import sweep as run
 

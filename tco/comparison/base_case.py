@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tco.comparison.records import Confidence, speed_of
-from tco.evaluation.evaluation import Evaluation
+from tco.evaluation.evaluated_scenario import Evaluation
 from tco.sampling.response import response_of, why_undrawable
 from tco.sampling.uncertainty import COST
 

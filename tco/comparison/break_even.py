@@ -21,7 +21,8 @@ from tco.core.notebook_display import Shown
 from tco.core.provenance import period
 from tco.core.units import parse_quantity
 from tco.cost.price_dates import newest_price
-from tco.evaluation.evaluation import Evaluation, evaluate_each, own_and_baseline
+from tco.evaluation.evaluated_scenario import Evaluation
+from tco.evaluation.evaluation import evaluate_each, own_and_baseline
 from tco.evaluation.varied_input import (
     DATE,
     Ends,

@@ -22,7 +22,7 @@ from tco.core.files import data_directory, read_csv
 from tco.scenario.resolve import HEADLINE_DOCUMENTS
 
 if TYPE_CHECKING:
-    from tco.evaluation.evaluation import Evaluation
+    from tco.evaluation.evaluated_scenario import Evaluation
 
 # in the data: what every shipped system costs at the headline's terms, the least first
 RANKS = "ranking.csv"

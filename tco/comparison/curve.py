@@ -32,7 +32,7 @@ from tco.comparison.records import (
 from tco.comparison.regimes import Costs, regimes_of
 from tco.comparison.regret import Stake, choices_in, least_regret, rated, stakes
 from tco.comparison.turning_points import Priced, price_turns
-from tco.evaluation.evaluation import Evaluation
+from tco.evaluation.evaluated_scenario import Evaluation
 from tco.performance.serving.record import ServingResult
 from tco.performance.software_maturity import REACH
 from tco.sampling.drivers import leading_drivers, rank_share

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from tco.comparison.curve import DRAWS, CurveSamples, contest, on_racks
 from tco.comparison.records import Confidence, Later, Regime, late_racks
 from tco.comparison.regimes import regimes_of
-from tco.evaluation.evaluation import Evaluation
+from tco.evaluation.evaluated_scenario import Evaluation
 from tco.sampling.response import Sampled, response_of, why_undrawable
 from tco.scenario.beliefs import Dice
 

@@ -16,11 +16,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from tco.comparison.curve import DRAWS, SEED, metric_percentiles
+from tco.comparison.frontier_records import BANDED, Band
 from tco.performance.serving.plans import DecodePlan, PrefillPlan, ServingPlan
 from tco.sampling.response import Response, response_of, valued
 from tco.scenario.beliefs import Array, Dice
@@ -28,33 +29,11 @@ from tco.scenario.evaluate_samples import Draws, Many
 from tco.scenario.metrics import MORE_IS_BETTER
 
 if TYPE_CHECKING:
-    from tco.comparison.frontier import Frontier, Point
+    from tco.comparison.frontier_records import Frontier, Point
 
-BANDED = (
-    "usd_per_million_output_tokens",
-    "usd_per_million_tokens",
-    "output_tokens_per_s_per_chip",
-    "tokens_per_s_per_facility_mw",
-)
 ASKED = "workload.interactivity"
 # points, so few that pilot draws lie near each: what is best at the quickest is best at no other
 AT_ONCE = 8
-
-
-class Band(NamedTuple):
-    """What the draws say of one point."""
-
-    ranges: dict[
-        str, dict[str, Any] | None
-    ]  # P10, P50 and P90 of each metric, with the reason where one is none
-    draws: dict[
-        str, Array
-    ]  # every draw of each metric; nan where one does not reach the interactivity
-
-    @property
-    def meets(self) -> Array:
-        """Whether a draw reaches the interactivity."""
-        return np.isfinite(self.draws[BANDED[0]])
 
 
 def add_bands(frontier: Frontier, hold: bool) -> None:

@@ -19,7 +19,8 @@ from tco.cost.cash_flows import chips_cost
 from tco.cost.price_dates import MONTHS, year_of
 from tco.cost.revenue import rent_income, token_income
 from tco.cost.site import sellable_power, sellable_share, worlds_in_power, yearly_margin
-from tco.evaluation.evaluation import Evaluation, evaluate_each
+from tco.evaluation.evaluated_scenario import Evaluation
+from tco.evaluation.evaluation import evaluate_each
 from tco.scenario.pricing import FENCE, SIDECAR, SITE_POWER, worlds_in_a_rack
 
 if TYPE_CHECKING:

@@ -9,24 +9,21 @@ in the proportion the workload asks for.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from os.path import isfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tco.catalog import Catalogue
+from tco.comparison.frontier_records import Frontier, Frontiers, Point, PoolScenario
 from tco.core.errors import DataError, UsageError, unknown
 from tco.core.formula import finite
-from tco.core.inputs import Values
-from tco.core.notebook_display import Shown
-from tco.core.provenance import period
-from tco.evaluation.evaluation import Evaluation, catalogue_for
-from tco.models.architecture import Architecture
+from tco.evaluation.evaluated_scenario import Evaluation
+from tco.evaluation.evaluation import catalogue_for
 from tco.performance.chip.roofline import cache_bytes
 from tco.performance.deployment import deployed_rate
-from tco.performance.layer.chip_model import Machine
 from tco.performance.serving import disaggregation as apart
 from tco.performance.serving import passes
 from tco.performance.serving.passes import PassResult
@@ -45,53 +42,10 @@ from tco.performance.serving.plans import (
 from tco.scenario import metrics as joined
 from tco.scenario.evaluate import evaluate
 from tco.scenario.resolve import Inputs, Scenario, load_scenario
-from tco.scenario.result import Result
 from tco.scenario.workload import server_of
 
 if TYPE_CHECKING:
-    from tco.comparison.designs import Band
-
-
-@dataclass(slots=True)
-class PoolScenario:
-    """A scenario whose system serves one phase or both."""
-
-    asked: Evaluation
-    scenario: Scenario  # its own, or with the workload of another
-    machine: Machine
-    model: Architecture
-    values: Values
-
-    @property
-    def result(self) -> Result:
-        """What it comes to."""
-        return self.asked.result
-
-    @property
-    def misfit(self) -> str:
-        """Why its racks have no cost at its site; empty where they have."""
-        if self.result.metrics["tco_usd_per_used_chip_hour"] is not None:
-            return ""
-        return "; ".join(self.result.notes) or "it does not fit its site"
-
-    @property
-    def workload(self) -> tuple[Any, ...]:
-        """What is served, when and for whom: only answers to one workload, of one date and one
-        owner are held against each other.
-        """
-        texts, values = self.result.texts, self.values
-        asked = (
-            texts["workload.model"],
-            texts["workload.precision"],
-            values["workload.input_tokens"],
-            values["workload.output_tokens"],
-        )
-        return (
-            *asked,
-            period(texts["terms.date"]).last,
-            self.result.perspective,
-            texts.get("terms.owner"),
-        )
+    pass
 
 
 def pool_of(
@@ -147,41 +101,6 @@ def pool_of(
 Array = np.ndarray[Any, Any]
 
 
-class Point(NamedTuple):
-    """One plan of both pools and what it gives."""
-
-    tokens_per_s_per_user: float
-    output_tokens_per_s_per_chip: float
-    input_tokens_per_s_per_chip: float
-    usd_per_million_output_tokens: float
-    usd_per_million_tokens: float
-    tokens_per_s_per_facility_mw: float
-    tpot_s: float
-    ttft_s: float
-    prefill_share: float
-    prefill_chips_per_decode_chip: float
-    hand_over_s: (
-        float | None
-    )  # of a prompt's cache through the network; None where it stays inside one system
-    hand_over_bytes: float | None
-    memory_bytes: float
-    chips: int
-    tp: int
-    cp: int
-    pp: int
-    batch: int
-    drafts: int
-    prefill_chips: int
-    prefill_tp: int
-    prefill_cp: int
-    prefill_pp: int
-    across: str  # what lies across the domains of a world
-    bound: str
-    bound_share: float
-    chosen: bool  # the cheapest that meets the workload's interactivity
-    cheapest: bool  # no other system of the call gives as much interactivity for less
-
-
 @dataclass(slots=True)
 class Grid:
     """Every pair of plans: prefill plans on the first axis, decode plans on the second, batches on
@@ -199,80 +118,6 @@ class Grid:
     cost: Any  # infinite where a pair does not fit or is too late
     hour: Any
     reason: str = ""  # why no pair is feasible
-
-
-TOLD = (
-    "scenario",
-    "tokens_per_s_per_user",
-    "output_tokens_per_s_per_chip",
-    "usd_per_million_output_tokens",
-    "tp",
-    "batch",
-    "bound",
-)
-
-
-@dataclass(slots=True, repr=False)
-class Frontier(Shown):
-    """The points no other plan beats in both interactivity and cost, the quickest first."""
-
-    decode: PoolScenario
-    prefill: PoolScenario
-    separate: bool  # the pools hand caches over through the scale-out network
-    points: list[Point] = field(default_factory=list)
-    held: ServingPlan | None = (
-        None  # the plans of the points, each axis an array along them; none where there is no point
-    )
-    plans: int = 0
-    feasible: int = 0
-    reason: str = ""  # why there is no point
-    bands: list[Band] = field(
-        default_factory=list
-    )  # how sure each point is, where that was asked for
-    hold: bool = False  # whether that is on the point's own plan
-    unsure: str = ""  # why that is not known, though it was asked for
-
-    @property
-    def chosen(self) -> Point | None:
-        """The point of the workload's interactivity."""
-        return next((point for point in self.points if point.chosen), None)
-
-    @property
-    def line(self) -> str:
-        """How many points it has."""
-        return f"{self.decode.result.scenario}: {len(self.points)} points"
-
-    def to_frame(self) -> Any:
-        """Return every point as a row of a pandas data frame, with what it is of."""
-        import pandas as pd
-
-        own = {**self.decode.result.context, "prefill_scenario": self.prefill.result.scenario}
-        return pd.DataFrame(
-            [own | point._asdict() for point in self.points], columns=[*own, *Point._fields]
-        )
-
-    def table(self) -> Any:
-        """Return the figures of the points that are shown."""
-        return self.to_frame()[list(TOLD)]
-
-
-class Frontiers(Shown, list[Frontier]):
-    """Those of several systems, or pairs of pools."""
-
-    @property
-    def line(self) -> str:
-        """How many points each has."""
-        return ", ".join(one.line for one in self)
-
-    def to_frame(self) -> Any:
-        """Return every point as a row of a pandas data frame, with what it is of."""
-        import pandas as pd
-
-        return pd.concat([one.to_frame() for one in self], ignore_index=True)
-
-    def table(self) -> Any:
-        """Return the figures of the points that are shown."""
-        return self.to_frame()[list(TOLD)]
 
 
 def evaluate_plan_grid(decode: PoolScenario, prefill: PoolScenario, separate: bool) -> Grid:

@@ -17,7 +17,8 @@ import numpy as np
 from tco.comparison.fleet import filled_hall, parsed
 from tco.core.errors import DataError
 from tco.cost.ledger import WAITING
-from tco.evaluation.evaluation import Evaluation, evaluate_each
+from tco.evaluation.evaluated_scenario import Evaluation
+from tco.evaluation.evaluation import evaluate_each
 from tco.sampling.response import response_of
 from tco.scenario.beliefs import Dice
 from tco.scenario.pricing import SITE_POWER

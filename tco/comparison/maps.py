@@ -18,7 +18,8 @@ import numpy as np
 from tco.catalog.labels import axis_label
 from tco.core.errors import DataError, UsageError, refuse_unknown
 from tco.core.notebook_display import Shown
-from tco.evaluation.evaluation import Evaluation, evaluate_each
+from tco.evaluation.evaluated_scenario import Evaluation
+from tco.evaluation.evaluation import evaluate_each
 from tco.evaluation.varied_input import (
     Ends,
     amount_of,

@@ -14,7 +14,8 @@ from tco.compile.execute import fork_map
 from tco.core.errors import DataError, unknown
 from tco.core.files import data_directory
 from tco.cost.price_dates import month_text
-from tco.evaluation.evaluation import Evaluation, catalogue_for, evaluate_each
+from tco.evaluation.evaluated_scenario import Evaluation
+from tco.evaluation.evaluation import catalogue_for, evaluate_each
 from tco.sampling.response import response_of, valued, why_undrawable
 from tco.sampling.uncertainty import draw_statistics
 from tco.scenario.beliefs import Dice

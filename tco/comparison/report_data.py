@@ -13,11 +13,13 @@ from typing import NamedTuple, TypeVar
 from tco.catalog import Catalogue
 from tco.catalog.system_tree import System
 from tco.comparison.confidence import confidence_of
-from tco.comparison.frontier import Frontier, frontier_of, mark_cheapest, pool_of
+from tco.comparison.frontier import frontier_of, mark_cheapest, pool_of
+from tco.comparison.frontier_records import Frontier
 from tco.comparison.maps import Map, field_of
 from tco.comparison.records import Confidence, Sureness, compare_results
 from tco.core.errors import DataError
-from tco.evaluation.evaluation import Evaluation, catalogue_of, evaluate_each
+from tco.evaluation.evaluated_scenario import Evaluation
+from tco.evaluation.evaluation import catalogue_of, evaluate_each
 from tco.fabric.topology import FabricScope, fabric_scopes
 from tco.sampling.response import decides
 from tco.sampling.sensitivity import Sensitivity, sensitivity

@@ -9,15 +9,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from os.path import isfile  # unlike a path's method it says no to a name that no file can have
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from tco.catalog import Catalogue, load_catalogue
 from tco.core.errors import DataError, UsageError, refuse_unknown
 from tco.core.files import data_directory, read_toml
 from tco.core.provenance import ANCHOR, anchoring, making
+from tco.evaluation.evaluated_scenario import Evaluation
 
 if TYPE_CHECKING:
-    from tco.scenario.resolve import Scenario
     from tco.scenario.result import Result
 
 HEADLINE = ("trn3-nl32x2", "trn3-nl72x2", "gb200-nvl72", "mi450x-ualoe72")
@@ -64,51 +64,6 @@ def catalogue_for(scenario: str | None, data: Path | None, checked: bool = True)
             )  # what it is asked rests on the runs: it is shared with no other
             catalogue.anchors = read_anchors(catalogue, file)
     return catalogue
-
-
-class Evaluation(NamedTuple):
-    """A scenario as it was asked for, and what it comes to."""
-
-    name: str
-    settings: Mapping[str, str]
-    catalogue: Catalogue
-    result: Result
-    saved: bool = False  # a result that was kept, and cannot be asked anew
-    variant: Mapping[str, str] = {}
-
-    @property
-    def scenario(self) -> Scenario:
-        """The scenario as its file states it."""
-        from tco.scenario.resolve import load_scenario
-
-        return load_scenario(self.catalogue, self.name)
-
-    def again(self, settings: Mapping[str, Any], plan: Any = None, **how: Any) -> Result:
-        """Evaluate it with more inputs replaced."""
-        from tco.scenario.evaluate import evaluate
-
-        return evaluate(
-            self.scenario,
-            {**self.settings, **settings},
-            plan,
-            catalogue=self.catalogue,
-            variant=self.variant,
-            **how,
-        )
-
-    def metric(self, metric: str, result: Result | None = None) -> float:
-        """Return a metric of its result, or of another of it; one without a value raises
-        `DataError`.
-        """
-        found = result or self.result
-        value = found.metrics[metric]
-        if value is None:
-            from tco.scenario.result import why_absent
-
-            raise DataError(
-                f"{metric} has no value for {self.scenario.name}: {why_absent(found, metric)}"
-            )
-        return float(value)
 
 
 def evaluate_each(

@@ -13,7 +13,7 @@ from tco.cost.ownership import load_perspective
 from tco.scenario.pricing import PUBLISHER
 
 if TYPE_CHECKING:
-    from tco.evaluation.evaluation import Evaluation
+    from tco.evaluation.evaluated_scenario import Evaluation
 
 BOUND = "rent_bound"  # no statistic: nothing is held against it
 WORDS = {

@@ -14,7 +14,7 @@ from tco.core.errors import DataError, UsageError, located
 from tco.core.provenance import period
 from tco.core.trace import walk
 from tco.core.units import convert, parse_quantity
-from tco.evaluation.evaluation import Evaluation
+from tco.evaluation.evaluated_scenario import Evaluation
 from tco.scenario.choices import DOCUMENTS, TEXTS
 from tco.scenario.resolve import Inputs, bounds
 from tco.system.chip_price import built_up

@@ -18,7 +18,7 @@ from tco.comparison.records import speed_of
 from tco.core.expression import DimensionedQuantity, amount, amount_in_unit, evaluate_formula
 from tco.core.files import place_in
 from tco.core.units import unit
-from tco.evaluation.evaluation import Evaluation
+from tco.evaluation.evaluated_scenario import Evaluation
 from tco.evidence.ledger import Claim
 from tco.evidence.questions import Context, Underived
 from tco.sampling.response import ended, response_of, valued, why_undrawable

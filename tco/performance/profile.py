@@ -7,12 +7,12 @@ no more.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 if TYPE_CHECKING:
     from tco.performance.layer.operators import Operator
-    from tco.performance.serving.passes import PassResult
 
 BOUNDS_OF_A_PASS = ("compute", "memory", "link", "latency")
 BOUNDS = (
@@ -21,6 +21,18 @@ BOUNDS = (
     "bubble",
 )  # the last two: launches of the host, and idle pipeline stages
 COUNTS = ("ideal", "flops", "bytes", "launches")
+
+
+class TimedPass(Protocol):
+    """A pass with its time in seconds and the operators it consists of."""
+
+    @property
+    def time(self) -> Any:
+        """Time of the pass in seconds."""
+
+    @property
+    def operators(self) -> Sequence[Operator]:
+        """Operators of the pass."""
 
 
 @dataclass(slots=True)
@@ -65,7 +77,7 @@ def layer_compute_time(operator: Operator) -> float:
     return computing if operator.beside is None else max(computing, float(operator.beside))
 
 
-def time_by_bound(result: PassResult) -> dict[str, float]:
+def time_by_bound(result: TimedPass) -> dict[str, float]:
     """Return the share of a pass's time by bound; what no operator takes (host, scheduling) counts
     as latency.
     """
@@ -77,7 +89,7 @@ def time_by_bound(result: PassResult) -> dict[str, float]:
     return shares
 
 
-def profile_lines(phase: PassResult) -> list[OperatorProfile]:
+def profile_lines(phase: TimedPass) -> list[OperatorProfile]:
     """Return the lines of a pass, those of one name joined; what no operator takes is the host's."""
     found: dict[str, OperatorProfile] = {}
     for operator in phase.operators:

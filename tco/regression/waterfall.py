@@ -27,7 +27,8 @@ from tco.catalog.rows import attribute
 from tco.core.errors import DataError, TcoError, located
 from tco.core.files import read_json
 from tco.core.notebook_display import Shown
-from tco.evaluation.evaluation import SAVED, Evaluation, catalogue_for, evaluate_each
+from tco.evaluation.evaluated_scenario import Evaluation
+from tco.evaluation.evaluation import SAVED, catalogue_for, evaluate_each
 from tco.performance.chip.formats import family_of
 from tco.performance.software_maturity import parameters_of_family, served_by
 from tco.regression.difference import (
@@ -52,7 +53,7 @@ from tco.system.chip_price import chip_of
 if TYPE_CHECKING:
     from tco.catalog import Catalogue
     from tco.cost.cash_flows import Flow
-    from tco.evaluation.evaluation import Evaluation
+    from tco.evaluation.evaluated_scenario import Evaluation
     from tco.scenario.result import Result
 
 Found = TypeVar("Found")

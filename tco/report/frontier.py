@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from tco.catalog import Catalogue
 from tco.comparison.designs import AXES, Design
-from tco.comparison.frontier import Frontier, Point
+from tco.comparison.frontier_records import Frontier, Point
 from tco.report.assumptions import (
     VALIDATED,
     formats_rows,
@@ -24,7 +24,7 @@ from tco.report.table import Table, sentence, significant
 from tco.scenario.metrics import METRICS, MORE_IS_BETTER
 
 if TYPE_CHECKING:
-    from tco.comparison.designs import Band
+    from tco.comparison.frontier_records import Band
     from tco.scenario.result import Result
 
 One = TypeVar("One")

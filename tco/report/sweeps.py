@@ -7,7 +7,7 @@ from typing import Any
 from tco.catalog import Catalogue
 from tco.report.record import Answer, Document, Member, Record, json_value, record_of
 from tco.report.table import Table, significant
-from tco.sweeps.answer import Check
+from tco.sweeps.answer_checks import Check
 from tco.sweeps.run import Span, Summary, Sweep
 
 COLUMN = Record(Member("name", read="0"), Member("unit", str | None, "1"))

@@ -17,7 +17,7 @@ import numpy as np
 
 from tco.core.errors import DataError
 from tco.core.provenance import P95
-from tco.evaluation.evaluation import Evaluation
+from tco.evaluation.evaluated_scenario import Evaluation
 from tco.scenario import metrics as joined
 from tco.scenario.beliefs import Array, Dice, Range, beliefs_of
 from tco.scenario.evaluate_samples import Draws, Many, evaluate_draws

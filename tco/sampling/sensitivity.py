@@ -20,7 +20,8 @@ from tco.core.errors import DataError, UsageError
 from tco.core.formula import finite
 from tco.core.notebook_display import Shown
 from tco.core.provenance import SOURCED, Input
-from tco.evaluation.evaluation import Evaluation, own_and_baseline
+from tco.evaluation.evaluated_scenario import Evaluation
+from tco.evaluation.evaluation import own_and_baseline
 from tco.sampling.drivers import (
     Indices,
     Pair,

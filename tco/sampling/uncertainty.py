@@ -22,7 +22,8 @@ from tco.core.errors import DataError
 from tco.core.formula import finite
 from tco.core.notebook_display import Shown
 from tco.core.numeric_environment import arithmetic
-from tco.evaluation.evaluation import Evaluation, evaluate_each
+from tco.evaluation.evaluated_scenario import Evaluation
+from tco.evaluation.evaluation import evaluate_each
 from tco.sampling.response import Response, drawable, ratios
 from tco.scenario.beliefs import Array, Dice, Range, beliefs_of
 from tco.scenario.evaluate import costs_of_work

@@ -5,13 +5,13 @@ rounded as it is written, reads the same.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tco.core.errors import DataError, library, refuse_unknown
+from tco.core.errors import DataError, refuse_unknown
 
 if TYPE_CHECKING:
-    from tco.sweeps.run import Sweep
+    pass
 
 FIGURE = ("says", "metric", "at", "over", "quantile")
 MEDIAN = 0.5
@@ -56,18 +56,6 @@ class ExpectedFigure(NamedTuple):
             + (f" over {below}" if below else "")
             + (f", P{self.quantile * 100:g}" if self.quantile != MEDIAN else "")
         )
-
-
-class Check(NamedTuple):
-    """A figure of the answer and what it is today; none where no draw has a value."""
-
-    figure: ExpectedFigure
-    today: float | None
-
-    @property
-    def holds(self) -> bool:
-        """Say whether the answer is today's."""
-        return self.figure.reads(self.today)
 
 
 def parse_expected_figures(document: Mapping[str, Any], where: str) -> tuple[ExpectedFigure, ...]:
@@ -132,46 +120,3 @@ def case_of(found: Any, document: Mapping[str, Any], where: str) -> Mapping[str,
         if not isinstance(known[path], list) or value not in known[path]:
             raise DataError(f"{where}: {path} is {value!r}, expected a value that the study lists")
     return found
-
-
-def checks(found: Sweep) -> list[Check]:
-    """Return every figure of the answer and what it is in a finished sweep; none where own settings
-    or data make it another question.
-    """
-    job = found.job
-    if not job.study.expect or job.study.settings != {
-        path: str(value) for path, value in job.study.document.get("set", {}).items()
-    }:
-        return []
-    return (
-        []
-        if any(job.ground.folders)
-        else [Check(one, today(one, found)) for one in job.study.expect]
-    )
-
-
-def today(figure: ExpectedFigure, found: Sweep) -> float | None:
-    """Return what a figure is in a sweep: the quantile over the draws, which all cases share, that
-    have a value.
-    """
-    import numpy as np
-
-    many = read_case_draws(figure.metric, figure.at, found)
-    if figure.over is not None:
-        many = many / read_case_draws(figure.metric, {**figure.at, **figure.over}, found)
-    many = many[np.isfinite(many)]
-    return float(np.quantile(many, figure.quantile)) if len(many) else None
-
-
-def read_case_draws(metric: str, at: Mapping[str, Any], found: Sweep) -> Any:
-    """Return a metric in every draw of a case, in the order of the draws."""
-    dataset = library("pyarrow.dataset", "Parquet", "sweep")
-
-    grid: Mapping[str, Sequence[Any]] = found.job.study.grid
-    wanted = dataset.field("scenario") == at["scenario"]
-    for axis in found.job.axes:
-        wanted &= dataset.field(axis.path) == axis.listed[grid[axis.path].index(at[axis.path])]
-    column = dataset.dataset(found.folder, format="parquet").to_table(
-        columns=[metric], filter=wanted
-    )[metric]
-    return column.to_numpy().astype(float)

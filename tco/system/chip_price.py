@@ -7,7 +7,7 @@ from __future__ import annotations
 from tco.catalog import Catalogue
 from tco.core.inputs import DERIVED
 from tco.core.provenance import Input
-from tco.evaluation.evaluation import Evaluation
+from tco.evaluation.evaluated_scenario import Evaluation
 from tco.scenario.result import Result
 
 

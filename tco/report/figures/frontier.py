@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from tco.comparison.frontier import Frontier, Point
+from tco.comparison.frontier_records import Frontier, Point
 from tco.report.assumptions import premise_lines, workload_line
 from tco.report.figures import WIDE
 from tco.report.figures.scales import Log, Plot

@@ -18,7 +18,7 @@ from tco.core.equation import Symbol, expression
 from tco.core.formula import REGISTRY, Formula, normal_form
 from tco.core.provenance import Input
 from tco.core.trace import recorded_by
-from tco.evaluation.evaluation import Evaluation
+from tco.evaluation.evaluated_scenario import Evaluation
 from tco.evaluation.renters import of_one_statistic
 from tco.performance.serving.plans import SEQUENCES, ServingPlan
 from tco.report.cells import GROSS, GROSS_HOUR, HOUR, TOKENS
