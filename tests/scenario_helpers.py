@@ -14,11 +14,13 @@ from tco.core.trace import Node, recording, scope, walk
 from tco.cost.ownership import load_agreement
 from tco.fabric.libraries import combined_library
 from tco.scenario import evaluate_samples, metrics
+from tco.scenario.document import load_scenario
 from tco.scenario.evaluate import SystemBill, bill_of_system, fill_ratio_to_baseline
 from tco.scenario.evaluate_samples import CELLS
 from tco.scenario.metrics import METRICS, MORE_IS_BETTER
 from tco.scenario.network_choice import links_of_system
-from tco.scenario.resolve import Inputs, bounds, load_scenario, plain_inputs, system_inputs
+from tco.scenario.resolve import plain_inputs, resolve_scenario, system_inputs
+from tco.scenario.resolved import ResolvedScenario, bounds
 from tco.scenario.result import chip_figures
 from tco.scenario.workload import server_of
 from tests.catalogue import CATALOGUE
@@ -95,14 +97,18 @@ def nodes_below(*roots: Node) -> list[Node]:
     return list(walk(*roots))
 
 
-def inputs_of(name: str, set: Mapping[str, Any] | None = None, catalogue=CATALOGUE) -> Inputs:  # noqa: A002 - as in `evaluate`
+def inputs_of(
+    name: str,
+    set: Mapping[str, Any] | None = None,  # noqa: A002 - as in `evaluate`
+    catalogue=CATALOGUE,
+) -> ResolvedScenario:
     """Return what a scenario rests on."""
-    return Inputs(catalogue, load_scenario(catalogue, name), dict(set or {}), {})
+    return resolve_scenario(catalogue, load_scenario(catalogue, name), dict(set or {}), {})
 
 
 def system_of(
     name: str, variant: Mapping[str, str] | None = None, catalogue=CATALOGUE, **settings: str
-) -> Inputs:
+) -> ResolvedScenario:
     """Return what a system rests on, on the headline's site and terms."""
     return system_inputs(catalogue, name, by_path(settings), variant or {})
 
@@ -134,7 +140,7 @@ def links_of(
     )
 
 
-def fabric_of(inputs: Inputs) -> list[FabricScope]:
+def fabric_of(inputs: ResolvedScenario) -> list[FabricScope]:
     """Return the scopes of a system's fabric."""
     return fabric_scopes(inputs.system, inputs.values())
 

@@ -191,7 +191,8 @@ def judge(catalogue: Catalogue, folder: str, name: str) -> None:
     from tco.cost.ownership import load_perspective
     from tco.models.architecture import load_model
     from tco.performance.service.traffic import load_traffic
-    from tco.scenario.network_choice import CHEAPEST, port_rate
+    from tco.scenario.choices import CHEAPEST
+    from tco.scenario.network_choice import port_rate
     from tco.scenario.resolve import plain_inputs
     from tco.system.scale_out_network import optic_part, switch_part
 

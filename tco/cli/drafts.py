@@ -109,7 +109,7 @@ def new_scenario(given: CommandRequest, scenario: New, like: Like) -> None:
     for a system.
     """
     from tco.catalog.templates import refuse_taken, scenario_draft, write_draft
-    from tco.scenario.resolve import load_scenario
+    from tco.scenario.document import load_scenario
 
     catalogue = given.catalogue
     refuse_taken(scenario, catalogue.scenarios, "scenario")

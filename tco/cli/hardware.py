@@ -11,7 +11,7 @@ from tco.cli.options import CommandRequest, System, command, name_argument
 from tco.core.errors import DataError, UsageError
 
 if TYPE_CHECKING:
-    from tco.scenario.resolve import Inputs
+    from tco.scenario.resolved import ResolvedScenario
 
 LEAST = 0.001  # sides of a kernel may be means, of tokens over experts for one
 
@@ -340,7 +340,11 @@ def collective(
 
 
 def participating_chips(
-    inputs: Inputs, cluster: float, ranks: int | None, per_domain: int | None, domain: float
+    inputs: ResolvedScenario,
+    cluster: float,
+    ranks: int | None,
+    per_domain: int | None,
+    domain: float,
 ) -> int:
     """Return the chips that take part, one scale-up domain unless they are counted; more than there
     are raise `DataError`.

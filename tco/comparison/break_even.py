@@ -36,6 +36,7 @@ from tco.evaluation.varied_input import (
     told_in,
 )
 from tco.scenario.metrics import METRICS, perf_per_tco
+from tco.scenario.workload import workload_kind
 
 if TYPE_CHECKING:
     from tco.scenario.result import Result
@@ -280,7 +281,7 @@ def mover(side: Evaluation, path: str, amount: VariedInput, metric: str, hold: b
     if plan is not None and not hold:
         inputs = inputs_of(side)
         values = inputs.values()
-        inputs.workload.walk(inputs, values, None)
+        workload_kind(inputs).walk(inputs, values, None)
         if path in values.inputs or path not in side.result.inputs:
             plan = None
     return Mover(side, path, amount, True, plan, metric)

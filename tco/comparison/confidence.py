@@ -19,7 +19,7 @@ from tco.comparison.records import (
 )
 from tco.core.disk_cache import disk_cached
 from tco.core.files import data_directory, read_csv
-from tco.scenario.resolve import HEADLINE_DOCUMENTS
+from tco.scenario.document import HEADLINE_DOCUMENTS
 
 if TYPE_CHECKING:
     from tco.evaluation.evaluated_scenario import Evaluation

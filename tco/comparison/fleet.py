@@ -21,7 +21,8 @@ from tco.cost.revenue import rent_income, token_income
 from tco.cost.site import sellable_power, sellable_share, worlds_in_power, yearly_margin
 from tco.evaluation.evaluated_scenario import Evaluation
 from tco.evaluation.evaluation import evaluate_each
-from tco.scenario.pricing import FENCE, SIDECAR, SITE_POWER, worlds_in_a_rack
+from tco.scenario.pricing import FENCE, SITE_POWER, worlds_in_a_rack
+from tco.scenario.rack_holding import SIDECAR
 
 if TYPE_CHECKING:
     from tco.scenario.result import Result

@@ -40,8 +40,9 @@ from tco.performance.serving.plans import (
     request_of,
 )
 from tco.scenario import metrics as joined
+from tco.scenario.document import Scenario, load_scenario
 from tco.scenario.evaluate import evaluate
-from tco.scenario.resolve import Inputs, Scenario, load_scenario
+from tco.scenario.resolve import resolve_scenario
 from tco.scenario.workload import server_of
 
 if TYPE_CHECKING:
@@ -77,7 +78,7 @@ def pool_of(
             settings=chosen,
             where=where,
         )
-    inputs = Inputs(catalogue, scenario, dict(settings), {})
+    inputs = resolve_scenario(catalogue, scenario, dict(settings), {})
     if inputs.kind != "serving":
         raise DataError(
             f"{name}: its workload trains (workload.kind), a frontier is one of serving"

@@ -17,7 +17,7 @@ from tco.performance.serving.plans import (
     ServingPlan,
 )
 from tco.scenario.beliefs import Array
-from tco.scenario.resolve import Scenario
+from tco.scenario.document import Scenario
 from tco.scenario.result import Result
 
 BANDED = (

@@ -25,8 +25,8 @@ from tco.evidence.published import (
     evaluate_published_row,
     moving,
 )
+from tco.scenario.document import HEADLINE_SYSTEM, Scenario, load_scenario
 from tco.scenario.evaluate import evaluate
-from tco.scenario.resolve import HEADLINE_SYSTEM, Scenario, load_scenario
 
 if TYPE_CHECKING:
     from tco.scenario.result import Result

@@ -19,8 +19,8 @@ from tco.evaluation.evaluation import catalogue_for, evaluate_each
 from tco.sampling.response import response_of, valued, why_undrawable
 from tco.sampling.uncertainty import draw_statistics
 from tco.scenario.beliefs import Dice
+from tco.scenario.document import HEADLINE_SYSTEM
 from tco.scenario.metrics import PRICED
-from tco.scenario.resolve import HEADLINE_SYSTEM
 from tco.scenario.result import Result, why_absent
 
 

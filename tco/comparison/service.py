@@ -36,9 +36,11 @@ from tco.performance.service.traffic import (
 )
 from tco.performance.serving.plans import decode_plan_document, request_of
 from tco.scenario import metrics as joined
+from tco.scenario.document import load_scenario
 from tco.scenario.evaluate import evaluate
 from tco.scenario.metrics import Metric
-from tco.scenario.resolve import Inputs, load_scenario
+from tco.scenario.resolve import resolve_scenario
+from tco.scenario.resolved import ResolvedScenario
 from tco.scenario.result import Result, why_absent
 from tco.scenario.workload import server_of
 
@@ -100,7 +102,7 @@ def inputs_for_traffic(
     settings: Mapping[str, str],
     variant: Mapping[str, str],
     traffic: Traffic,
-) -> tuple[Inputs, dict[str, str]]:
+) -> tuple[ResolvedScenario, dict[str, str]]:
     """Return the inputs of a scenario whose workload has the mean lengths of some traffic, and the
     settings that say so.
     """
@@ -118,7 +120,7 @@ def inputs_for_traffic(
         **settings,
         **{path: f"{round(float(getattr(some, name).mean()))}" for path, name in LENGTHS.items()},
     }
-    inputs = Inputs(catalogue, load_scenario(catalogue, name), dict(own), dict(variant))
+    inputs = resolve_scenario(catalogue, load_scenario(catalogue, name), dict(own), dict(variant))
     if inputs.kind != "serving":
         raise DataError(f"{name}: its workload is no serving of requests (workload.kind)")
     return inputs, own

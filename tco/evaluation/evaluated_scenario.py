@@ -9,7 +9,7 @@ from tco.catalog import Catalogue
 from tco.core.errors import DataError
 
 if TYPE_CHECKING:
-    from tco.scenario.resolve import Scenario
+    from tco.scenario.document import Scenario
     from tco.scenario.result import Result
 
 
@@ -26,7 +26,7 @@ class Evaluation(NamedTuple):
     @property
     def scenario(self) -> Scenario:
         """The scenario as its file states it."""
-        from tco.scenario.resolve import load_scenario
+        from tco.scenario.document import load_scenario
 
         return load_scenario(self.catalogue, self.name)
 

@@ -16,6 +16,7 @@ from tco.core.errors import DataError, UsageError, refuse_unknown
 from tco.core.files import data_directory, read_toml
 from tco.core.provenance import ANCHOR, anchoring, making
 from tco.evaluation.evaluated_scenario import Evaluation
+from tco.scenario.resolve import resolve_scenario
 
 if TYPE_CHECKING:
     from tco.scenario.result import Result
@@ -86,8 +87,8 @@ def evaluate_each(
     """
     from tco.catalog.system_tree import is_bare_chip
     from tco.evaluation.what_if import unmoved
+    from tco.scenario.document import load_scenario
     from tco.scenario.evaluate import evaluate, without_bill
-    from tco.scenario.resolve import Inputs, load_scenario
     from tco.scenario.result import Result
 
     shared = catalogue_for(None, data)
@@ -140,7 +141,7 @@ def evaluate_each(
                 from tco.evaluation.what_if import holding  # few ask what if
 
                 asks = {**settings, **what_if}
-                inputs = Inputs(
+                inputs = resolve_scenario(
                     catalogue,
                     load_scenario(catalogue, name),
                     dict(asks),
@@ -189,8 +190,8 @@ def own_and_baseline(
     """Return what a metric is read off, and of whom: the scenario, and for a ratio the baseline it
     is to. An unknown metric raises `DataError`.
     """
+    from tco.scenario.document import HEADLINE_SYSTEM
     from tco.scenario.metrics import AGAINST_BASELINE, METRICS, PRICED, priced_by
-    from tco.scenario.resolve import HEADLINE_SYSTEM
     from tco.scenario.result import why_incomparable
 
     refuse_unknown("metric", [metric], METRICS)

@@ -16,7 +16,8 @@ from tco.core.trace import walk
 from tco.core.units import convert, parse_quantity
 from tco.evaluation.evaluated_scenario import Evaluation
 from tco.scenario.choices import DOCUMENTS, TEXTS
-from tco.scenario.resolve import Inputs, bounds
+from tco.scenario.resolve import resolve_scenario
+from tco.scenario.resolved import ResolvedScenario, bounds
 from tco.system.chip_price import built_up
 
 DATE = "terms.date"  # the date of the prices: a text, and varied month by month
@@ -85,9 +86,9 @@ def end_of_month(number: int) -> date:
     return period(f"{year:04}-{month + 1:02}").last
 
 
-def inputs_of(side: Evaluation) -> Inputs:
+def inputs_of(side: Evaluation) -> ResolvedScenario:
     """Return the inputs of a side, to be read anew."""
-    return Inputs(side.catalogue, side.scenario, dict(side.settings), dict(side.variant))
+    return resolve_scenario(side.catalogue, side.scenario, dict(side.settings), dict(side.variant))
 
 
 def amount_of(sides: Sequence[Evaluation], path: str) -> tuple[VariedInput, Sequence[Evaluation]]:

@@ -21,10 +21,10 @@ from tco.performance.serving.record import ServingResult
 from tco.scenario.choices import DOCUMENTS, TEXTS
 from tco.scenario.metrics import PERFORMANCE
 from tco.scenario.result import Result
-from tco.scenario.workload import job_on, server_of
+from tco.scenario.workload import job_on, server_of, workload_kind
 
 if TYPE_CHECKING:
-    from tco.scenario.resolve import Inputs
+    from tco.scenario.resolved import ResolvedScenario
 
 GB = 1e9
 Ask = Callable[..., Result]  # takes settings, and the structure to hold if any
@@ -127,7 +127,7 @@ def holding(
     result: Result,
     settings: Mapping[str, str],
     what_if: Mapping[str, str],
-    inputs: Inputs,
+    inputs: ResolvedScenario,
     ask: Ask,
 ) -> Result:
     """Return an answer with some inputs replaced, `inputs` being read with them, and its structure
@@ -148,7 +148,10 @@ def holding(
             metrics = {
                 name: None if name in PERFORMANCE else value for name, value in held.metrics.items()
             }
-            none, nothing = held.structure._replace(plan=None), inputs.workload.without_plan(reason)
+            none, nothing = (
+                held.structure._replace(plan=None),
+                workload_kind(inputs).without_plan(reason),
+            )
             return replace(
                 held,
                 metrics=metrics,
@@ -183,7 +186,9 @@ def holding(
     return held
 
 
-def needed_and_usable_memory(inputs: Inputs, values: Values, held: Result) -> tuple[float, float]:
+def needed_and_usable_memory(
+    inputs: ResolvedScenario, values: Values, held: Result
+) -> tuple[float, float]:
     """Return what the plan of an answer needs of a chip's memory, and what is usable."""
     if isinstance(held.serving, ServingResult):
         machine, _ = server_of(inputs, values)

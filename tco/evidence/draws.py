@@ -24,10 +24,10 @@ from tco.evidence.questions import Context, Underived
 from tco.sampling.response import ended, response_of, valued, why_undrawable
 from tco.sampling.uncertainty import quantiles
 from tco.scenario.beliefs import Array, Dice
+from tco.scenario.document import load_scenario
 from tco.scenario.evaluate import evaluate as centre
 from tco.scenario.evaluate_samples import Draws
 from tco.scenario.metrics import METRICS, MORE_IS_BETTER, PERFORMANCE
-from tco.scenario.resolve import load_scenario
 
 TAIL = 0.1  # P10 to P90 is what a figure ranges over
 

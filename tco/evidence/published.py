@@ -21,9 +21,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from tco.core.errors import DataError, refuse_unknown, unknown
 from tco.core.units import parse_quantity
 from tco.cost.cash_flows import payments
+from tco.scenario.document import Scenario, load_scenario
 from tco.scenario.evaluate import evaluate
 from tco.scenario.metrics import METRICS
-from tco.scenario.resolve import Scenario, load_scenario
 
 if TYPE_CHECKING:
     from tco.catalog import Catalogue

@@ -37,11 +37,13 @@ from tco.performance.chip.roofline import block_scaled_size, cache_bytes, machin
 from tco.performance.serving.passes import cached_numbers
 from tco.performance.serving.plan_choice import PLACES, decode_rate_with_experts
 from tco.performance.serving.plans import request_of
+from tco.scenario.document import HEADLINE_SYSTEM, load_scenario
 from tco.scenario.evaluate import run
 from tco.scenario.metrics import METRICS
 from tco.scenario.network_choice import ClosRequest, links_of_system, port_rate, requested_clos
-from tco.scenario.resolve import HEADLINE_SYSTEM, Inputs, load_scenario, system_inputs
-from tco.scenario.workload import server_of
+from tco.scenario.resolve import resolve_scenario, system_inputs
+from tco.scenario.resolved import ResolvedScenario
+from tco.scenario.workload import server_of, workload_kind
 from tco.system.bill import (
     bill_of_materials,
     device_capacity,
@@ -116,11 +118,11 @@ class Context:
         self.ledger = ledger
         self.claim = claim  # whose formula is read
         self.functions = FORMULAS | {name: getattr(self, name) for name in QUESTIONS}
-        self._worlds: dict[str, tuple[Inputs, Values]] = {}
+        self._worlds: dict[str, tuple[ResolvedScenario, Values]] = {}
         self._walked: set[str] = set()
         self._open: list[str] = []
 
-    def world(self, system: str) -> tuple[Inputs, Values]:
+    def world(self, system: str) -> tuple[ResolvedScenario, Values]:
         """Return a system, in a variant where its name says so, and the inputs as it sets them."""
         if system not in self._worlds:
             inputs = system_inputs(self.catalogue, system, self.settings, {})
@@ -136,7 +138,7 @@ class Context:
         own, settings = settings.keys() - self.settings.keys(), {**settings, **self.settings}
 
         def make() -> tuple[Found | Underived, set[str]]:
-            inputs = Inputs(
+            inputs = resolve_scenario(
                 self.catalogue, load_scenario(self.catalogue, scenario), dict(settings), {}
             )
             values = inputs.values(as_number)
@@ -207,7 +209,7 @@ class Context:
         return DimensionedQuantity(self.ledger[claim].claimed)
 
     # ---------------------------------------------------------------- trees
-    def _input(self, asked: tuple[Inputs, Values], path: str) -> DimensionedQuantity:
+    def _input(self, asked: tuple[ResolvedScenario, Values], path: str) -> DimensionedQuantity:
         inputs, values = asked
         return amount(float(values[path]), inputs.unit_of(path))
 
@@ -388,15 +390,15 @@ class Context:
         return amount(self.walked(scenario, settings, cached), "byte/token")
 
 
-def required_workload_result(inputs: Inputs, values: Values) -> Any:
+def required_workload_result(inputs: ResolvedScenario, values: Values) -> Any:
     """Return what a scenario's chips do by the best plans."""
-    found = inputs.workload.walk(inputs, values, None)
+    found = workload_kind(inputs).walk(inputs, values, None)
     if found.reason:
         raise Underived(found.reason)
     return found
 
 
-def best_plan_metrics(inputs: Inputs, values: Values) -> dict[str, Any]:
+def best_plan_metrics(inputs: ResolvedScenario, values: Values) -> dict[str, Any]:
     """Return the metrics of a scenario by the best plans."""
     chain = run(inputs, values)
     if chain.serving.reason:
@@ -404,7 +406,7 @@ def best_plan_metrics(inputs: Inputs, values: Values) -> dict[str, Any]:
     return chain.metrics
 
 
-def decoded(inputs: Inputs, values: Values, place: str) -> float:
+def decoded(inputs: ResolvedScenario, values: Values, place: str) -> float:
     """Return the decode rate of a scenario's workload with the experts in a place."""
     rate, reason = decode_rate_with_experts(
         *server_of(inputs, values), request_of(values), values["workload.interactivity"], place
@@ -414,7 +416,7 @@ def decoded(inputs: Inputs, values: Values, place: str) -> float:
     return rate
 
 
-def cached(inputs: Inputs, values: Values) -> float:
+def cached(inputs: ResolvedScenario, values: Values) -> float:
     """Return the bytes a sequence of a workload caches for each token."""
     machine, model = server_of(inputs, values)
     return float(cache_bytes(1, 1, *cached_numbers(model, 1), machine.cache_size))

@@ -14,9 +14,11 @@ from tco.core.errors import DataError
 from tco.core.provenance import making
 from tco.core.units import convert
 from tco.scenario.metrics import AGAINST_BASELINE
+from tco.scenario.plan_records import plan_from
+from tco.scenario.resolve import resolve_scenario
 from tco.scenario.result import Result
 from tco.scenario.saved import hold, is_finite_number
-from tco.scenario.structure import plain_plan, plan_from
+from tco.scenario.structure import plain_plan
 
 if TYPE_CHECKING:
     from tco.catalog import Catalogue
@@ -122,8 +124,8 @@ def reevaluate_state(
     """Evaluate a state with today's program and data: what it was asked for, on texts and
     quantities as `kept`.
     """
+    from tco.scenario.document import Scenario
     from tco.scenario.evaluate import run
-    from tco.scenario.resolve import Inputs, Scenario
 
     asked = Scenario(
         "kept",
@@ -135,7 +137,7 @@ def reevaluate_state(
         {},
         "kept",
     )
-    inputs = Inputs(catalogue, asked, {}, {}, kept=kept)
+    inputs = resolve_scenario(catalogue, asked, {}, {}, kept=kept)
     chain = run(inputs, inputs.values())
     return Again(
         {name: float(value) for name, value in chain.metrics.items() if value is not None},

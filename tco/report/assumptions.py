@@ -16,7 +16,7 @@ from tco.report.record import Maybe, Member, Record
 from tco.report.table import significant
 from tco.scenario.choices import USUAL
 from tco.scenario.metrics import METRICS, PERFORMANCE, RATIOS
-from tco.scenario.resolve import Inputs
+from tco.scenario.resolved import ResolvedScenario
 from tco.scenario.result import Result, in_words, why_absent
 
 # What tables print, in readable units: heading -> metric -> (label, unit shown, size of that unit
@@ -391,7 +391,7 @@ def requested_settings(result: Result) -> dict[str, Any]:
 CONTEXT = ("scenario", "system", "date", "site", "set")  # what a row of a CSV is of
 
 
-def context_of_system(inputs: Inputs) -> dict[str, Any]:
+def context_of_system(inputs: ResolvedScenario) -> dict[str, Any]:
     """Return what a row of a CSV is of that asks for no workload."""
     scenario, given = (
         inputs.scenario,

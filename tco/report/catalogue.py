@@ -127,7 +127,7 @@ def models_listed(catalogue: Catalogue) -> Iterator[Any]:
 
 def scenarios_listed(catalogue: Catalogue) -> list[Any]:
     """Return every shipped scenario."""
-    from tco.scenario.resolve import load_scenario
+    from tco.scenario.document import load_scenario
 
     return [load_scenario(catalogue, name) for name in catalogue.scenarios]
 

@@ -19,7 +19,7 @@ from tco.system.scale_out_network import Network
 if TYPE_CHECKING:
     from tco.comparison.operations import KernelAnswer, Measured
     from tco.scenario.evaluate import SystemBill
-    from tco.scenario.resolve import Inputs
+    from tco.scenario.resolved import ResolvedScenario
 
 GIGA = 1e9
 
@@ -157,7 +157,9 @@ FABRIC = Document(
 )
 
 
-def fabric_answer(inputs: Inputs, scopes: Sequence[FabricScope], notes: Sequence[str]) -> Answer:
+def fabric_answer(
+    inputs: ResolvedScenario, scopes: Sequence[FabricScope], notes: Sequence[str]
+) -> Answer:
     """Return what each scope of a scale-up fabric gives."""
     system, of = inputs.system, context_of_system(inputs)
     return FABRIC.answer(
@@ -305,7 +307,11 @@ COLLECTIVE = Document(
 
 
 def collective_answer(
-    inputs: Inputs, found: dict[str, Any], title: str, facts: Sequence[str], notes: Sequence[str]
+    inputs: ResolvedScenario,
+    found: dict[str, Any],
+    title: str,
+    facts: Sequence[str],
+    notes: Sequence[str],
 ) -> Answer:
     """Return every algorithm at one size, or the chosen one at several."""
     rows, sweep = found["sizes"] or found["candidates"], bool(found["sizes"])

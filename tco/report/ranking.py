@@ -12,7 +12,7 @@ from tco.report.assumptions import (
 from tco.report.comparison import COMPARISON_ROW, OF_RESULT
 from tco.report.record import Answer, Document, Member, Record
 from tco.report.table import Table, significant
-from tco.scenario.resolve import HEADLINE_SYSTEM
+from tco.scenario.document import HEADLINE_SYSTEM
 from tco.scenario.result import set_of
 
 PLACE = Record(

@@ -10,7 +10,7 @@ The expected value of finding an input out follows from draws of all inputs: the
 is fitted by a polynomial in the place of one input; what the fit explains is the first-order share
 of its variance, var(E[log y | x]) / var(log y). Once x is known the expected variance is what is
 left of it (law of total variance), so that the standard deviation narrows by 1 - sqrt(1 - share).
-Inputs that share a cause tell of each other, as they do in the draws.
+ResolvedScenario that share a cause tell of each other, as they do in the draws.
 
 Of some hundred inputs there are ten thousands of pairs. Were the logarithm of a ratio a sum over
 inputs, a pair would flip the order if what both do alone comes to enough; those near enough are

@@ -20,9 +20,9 @@ from tco.core.provenance import P95
 from tco.evaluation.evaluated_scenario import Evaluation
 from tco.scenario import metrics as joined
 from tco.scenario.beliefs import Array, Dice, Range, beliefs_of
+from tco.scenario.document import Scenario
 from tco.scenario.evaluate_samples import Draws, Many, evaluate_draws
 from tco.scenario.metrics import PERFORMANCE
-from tco.scenario.resolve import Scenario
 
 if TYPE_CHECKING:
     from tco.catalog import Catalogue

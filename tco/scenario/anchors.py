@@ -34,7 +34,7 @@ from tco.performance.deployment import EFFICIENCY, SYSTEM_OWNER, efficiency_path
 from tco.performance.software_maturity import SERVING, unexplained_time_paths
 
 if TYPE_CHECKING:
-    from tco.scenario.resolve import Inputs
+    from tco.scenario.resolved import ResolvedScenario
 
 Array = np.ndarray[Any, Any]
 Effect = tuple[Any, ...]  # what names an effect that runs share
@@ -154,7 +154,12 @@ def posterior(
 
 
 def anchored(
-    inputs: Inputs, engine: str, model: str, formats: tuple[str, ...], stated: bool, gap: Any
+    inputs: ResolvedScenario,
+    engine: str,
+    model: str,
+    formats: tuple[str, ...],
+    stated: bool,
+    gap: Any,
 ) -> tuple[dict[str, Input], str]:
     """Return the inputs of a system that the catalogue's anchors move, median, P5 and P95, and a
     note on it.

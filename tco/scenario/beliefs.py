@@ -24,7 +24,7 @@ from tco.catalog.rows import input_attributes
 from tco.compile.execute import keep_memory
 from tco.core.files import data_directory, read_csv
 from tco.core.provenance import LEADER, P95, Input
-from tco.scenario.resolve import bounds
+from tco.scenario.resolved import bounds
 
 if TYPE_CHECKING:
     from tco.catalog import Catalogue

@@ -17,9 +17,9 @@ from tco.cost.ledger import COMMITMENTS, COMMITTED
 from tco.performance.chip.formats import FORMATS, computed_on
 from tco.performance.deployment import FLEET, OPERATED_BY, OPERATORS
 from tco.performance.software_maturity import BY_DATE, DRAWN, FAMILY, SOFTWARE, SOFTWARE_CHOICES
-from tco.scenario.workload import KINDS
 from tco.system.bill import USUAL_YIELD, YIELDS
 
+WORKLOAD_KINDS = ("serving", "training", "stated")
 DOCUMENTS = {"site": "sites", "terms": "terms", "workload": "workloads", "cluster": "clusters"}
 TEXTS = {  # inputs that are no numbers, and the key of the document that holds them
     "terms.date": "date",
@@ -59,7 +59,7 @@ TEXTS = {  # inputs that are no numbers, and the key of the document that holds 
     "cluster.network": "network",
 }
 CHOICES = {  # texts that are one of a few: what each is called, and those it may be
-    "workload.kind": ("kind of workload", KINDS),
+    "workload.kind": ("kind of workload", WORKLOAD_KINDS),
     "site.tenure": ("tenure", ("own", "colocation")),
     "site.cooling": ("cooling", COOLINGS),
     OPERATED_BY: ("operator", OPERATORS),
@@ -192,3 +192,7 @@ def formats_named(text: str) -> bool:
     if text not in (GIVEN, NATIVE):
         raise unknown("formats", text, (GIVEN, NATIVE), "workload.formats")
     return text == NATIVE
+
+
+# begins a list of parts, of which the one stands with which a chip-hour costs least
+CHEAPEST = "cheapest of "

@@ -26,13 +26,15 @@ from tco.models.architecture import Architecture
 from tco.performance.deployment import APART, BENCHMARK, FLEET, OPERATED_BY, SERVER
 from tco.performance.layer.chip_model import Machine
 from tco.performance.serving.plans import ServingPlan, ServingRequest
+from tco.scenario.document import Scenario
 from tco.scenario.evaluate import evaluate, run
 from tco.scenario.memo import exactly
 from tco.scenario.network_choice import SWITCH
-from tco.scenario.resolve import Inputs, Scenario
+from tco.scenario.resolve import resolve_scenario
+from tco.scenario.resolved import ResolvedScenario
 from tco.scenario.result import Result
 from tco.scenario.structure import Structure
-from tco.scenario.workload import job_on, server_of
+from tco.scenario.workload import job_on, server_of, workload_kind
 
 Array = np.ndarray[Any, Any]
 ALL = "all"  # plans of serving to choose among
@@ -44,7 +46,9 @@ METRIC = "metric "  # before the names of metrics among the results of a program
 RATE = "output_tokens_per_s_per_chip"  # that is asked for at other speeds than the workload's own
 
 
-def recorded(program: Program, inputs: Inputs, plan: Any) -> tuple[dict[str, int], set[str]]:
+def recorded(
+    program: Program, inputs: ResolvedScenario, plan: Any
+) -> tuple[dict[str, int], set[str]]:
     """Record a scenario on a plan, or on plans as columns; return the places of its metrics, and of
     what tells whether targets are met.
 
@@ -53,11 +57,11 @@ def recorded(program: Program, inputs: Inputs, plan: Any) -> tuple[dict[str, int
     with recorded_by(program):
         values = inputs.values(program.read)
         beside: dict[str, Any] = {}
-        if not inputs.workload.axis:  # runs no model
-            workload = inputs.workload.walk(inputs, values, plan)
+        if not workload_kind(inputs).axis:  # runs no model
+            workload = workload_kind(inputs).walk(inputs, values, plan)
         elif plan is None:
             workload, beside = (
-                inputs.workload.without_plan("the structure holds no plan"),
+                workload_kind(inputs).without_plan("the structure holds no plan"),
                 {"no plan": 1.0},
             )
         elif inputs.kind == "serving":
@@ -90,7 +94,7 @@ def recorded(program: Program, inputs: Inputs, plan: Any) -> tuple[dict[str, int
     return found, (values.looked | values.derived_units.keys()) - values.inputs.keys()
 
 
-def every_plan(inputs: Inputs) -> ServingPlan:
+def every_plan(inputs: ResolvedScenario) -> ServingPlan:
     """Return all plans of a serving workload: those that decode in rows, those that read prompts in
     columns, the same ones under a load.
     """
@@ -117,7 +121,11 @@ def every_plan(inputs: Inputs) -> ServingPlan:
 
 
 def plans_of_operator(
-    inputs: Inputs, machine: Machine, model: Architecture, request: ServingRequest, values: Values
+    inputs: ResolvedScenario,
+    machine: Machine,
+    model: Architecture,
+    request: ServingRequest,
+    values: Values,
 ) -> ServingPlan:
     """Return all plans of the class that an operator runs; of a benchmark those of the class that
     its best plan is of.
@@ -450,9 +458,9 @@ class ScenarioPrograms:
             lambda settings, plan: structure_in(self.evaluate(dict(settings), plan))
         )
 
-    def inputs(self, structure: Structure | None, settings: Mapping[str, Any]) -> Inputs:
+    def inputs(self, structure: Structure | None, settings: Mapping[str, Any]) -> ResolvedScenario:
         """Return the inputs with more settings, on a structure if one is held."""
-        return Inputs(
+        return resolve_scenario(
             self.catalogue, self.scenario, {**self.fixed, **settings}, dict(self.variant), structure
         )
 
@@ -473,7 +481,7 @@ class ScenarioPrograms:
 
     def names(
         self,
-        inputs: Callable[[Structure, Iterable[str]], Inputs],
+        inputs: Callable[[Structure, Iterable[str]], ResolvedScenario],
         structure: Structure,
         drawn: frozenset[str],
         plans: Any,
@@ -491,7 +499,7 @@ class ScenarioPrograms:
         return self.known[key][:2]
 
     def trace(
-        self, inputs: Inputs, structure: Structure, plans: Any
+        self, inputs: ResolvedScenario, structure: Structure, plans: Any
     ) -> tuple[Lot, list[dict[str, int]], set[str]]:
         """Trace a structure on the plan it holds, or on those to choose among."""
         each: list[Any] = (

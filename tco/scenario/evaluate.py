@@ -41,9 +41,12 @@ from tco.cost.site import (
 from tco.performance.chip.formats import chips_of_family, family_of
 from tco.performance.serving.record import ServingResult
 from tco.scenario import metrics as joined
+from tco.scenario.chain import Chain
+from tco.scenario.document import HEADLINE_SYSTEM, Scenario, load_scenario
 from tco.scenario.memo import stage
 from tco.scenario.metrics import METRICS, TOKENS, collect, is_possible
 from tco.scenario.network_choice import clos_parts, design_network, refuse_less_than_a_world
+from tco.scenario.plan_records import plan_for
 from tco.scenario.pricing import (
     SITE_POWER,
     MisfitError,
@@ -58,10 +61,12 @@ from tco.scenario.pricing import (
     refuse_strangers,
     scenario_cost,
 )
-from tco.scenario.resolve import HEADLINE_SYSTEM, Inputs, Scenario, load_scenario, system_inputs
+from tco.scenario.resolve import resolve_scenario, system_inputs
+from tco.scenario.resolved import ResolvedScenario
 from tco.scenario.result import Origin, Result, why_incomparable
-from tco.scenario.structure import Structure, plan_for, structure_of
-from tco.scenario.workload import unasked
+from tco.scenario.structural_choices import structure_of
+from tco.scenario.structure import Structure
+from tco.scenario.workload import unasked, workload_kind
 from tco.system.bill import Bill, BillLine, bill_of_materials
 from tco.system.scale_out_network import Network
 
@@ -71,19 +76,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 OF_THE_SITE = ("usd", "tco", "facility")  # words of metrics that a system has nowhere but on a site
-
-
-class Chain(NamedTuple):
-    """Everything one reading of the chain makes."""
-
-    system: System
-    bill: Bill | None
-    network: Network | None
-    rebates: list[Rebate]
-    cost: Cost | None
-    serving: ServingResult | TrainingResult
-    metrics: dict[str, Any]
-    unpriced: UnavailableError | None = None  # why there is no cost
 
 
 @finite
@@ -113,7 +105,7 @@ def evaluate(
     catalogue = catalogue or load_catalogue()
     found = scenario if isinstance(scenario, Scenario) else load_scenario(catalogue, scenario)
     chosen = (variant or {}) if structure is None else structure.variant_of(found.system, variant)
-    inputs = Inputs(catalogue, found, dict(set or {}), dict(chosen), structure)
+    inputs = resolve_scenario(catalogue, found, dict(set or {}), dict(chosen), structure)
     values = inputs.values()
     began = time.perf_counter()
     chain = (
@@ -124,12 +116,12 @@ def evaluate(
     return assemble_result(inputs, values, chain, time.perf_counter() - began, trace, refuse)
 
 
-def chain_of(inputs: Inputs, values: Values, plan: Any) -> Chain:
+def chain_of(inputs: ResolvedScenario, values: Values, plan: Any) -> Chain:
     """Walk the chain on a plan, that of the structure, or the best of a search, which many values
     asked together have none of.
     """
     held = inputs.structure
-    kind = inputs.workload
+    kind = workload_kind(inputs)
     if plan is None and held is not None and kind.axis:
         if held.plan is None:
             return run(inputs, values, None, kind.without_plan("the structure holds no plan"))
@@ -143,7 +135,12 @@ def chain_of(inputs: Inputs, values: Values, plan: Any) -> Chain:
 
 
 def assemble_result(
-    inputs: Inputs, values: Values, chain: Chain, seconds: float, trace: bool, refuse: bool = True
+    inputs: ResolvedScenario,
+    values: Values,
+    chain: Chain,
+    seconds: float,
+    trace: bool,
+    refuse: bool = True,
 ) -> Result:
     """Return what a chain came to: its metrics and, of plain numbers, what people read beside them."""
     catalogue, found = inputs.catalogue, inputs.scenario
@@ -180,7 +177,7 @@ def assemble_result(
         from tco.catalog.overlay import own_note
 
         notes += own_note(catalogue, values.inputs)
-    kind = inputs.workload
+    kind = workload_kind(inputs)
     if chain.serving.reason:
         notes.append(f"{kind.rate}: {chain.serving.reason}")
     single = {
@@ -264,7 +261,7 @@ def assemble_result(
     return result
 
 
-def keep_for_studies(inputs: Inputs, values: Values) -> None:
+def keep_for_studies(inputs: ResolvedScenario, values: Values) -> None:
     """Keep inputs that no metric rests on with the result: those of the money by month, and the
     power of a site that is to be filled.
     """
@@ -277,7 +274,7 @@ def keep_for_studies(inputs: Inputs, values: Values) -> None:
 
 
 def fit_to_site(
-    inputs: Inputs, values: Values, chain: Chain, refuse: bool
+    inputs: ResolvedScenario, values: Values, chain: Chain, refuse: bool
 ) -> tuple[list[str], Chain, Ages]:
     """Return notes on how the racks stand in the site, the chain, and the ages of its prices:
     without cost if they do not fit or have no price.
@@ -306,7 +303,7 @@ def fit_to_site(
         return [f"{why}: {error}"], chain._replace(cost=None, metrics=left), Ages()
 
 
-def told_of(inputs: Inputs, name: str, cost: Cost, make: Callable[[], T]) -> T:
+def told_of(inputs: ResolvedScenario, name: str, cost: Cost, make: Callable[[], T]) -> T:
     """Return what `make` tells of a cost and of the inputs it rests on: once for one that a stage
     has kept.
     """
@@ -343,12 +340,12 @@ def formulas_of(nodes: Mapping[str, Node]) -> dict[str, str]:
     return fingerprints(node.formula for node in walk(*nodes.values()) if node.formula)
 
 
-def nodes_of(inputs: Inputs, chain: Chain) -> dict[str, Node]:
+def nodes_of(inputs: ResolvedScenario, chain: Chain) -> dict[str, Node]:
     """Return the node of every metric, with the plan fixed; where no plan was found, of those that
     need none.
     """
     searched = (
-        chain.serving.plan is not None or not inputs.workload.axis
+        chain.serving.plan is not None or not workload_kind(inputs).axis
     )  # else there is nothing to trace: a trace never searches
     with recording() as recorder:
         traced = run(
@@ -361,7 +358,7 @@ def nodes_of(inputs: Inputs, chain: Chain) -> dict[str, Node]:
 
 
 def run(
-    inputs: Inputs,
+    inputs: ResolvedScenario,
     values: Values,
     plan: Any = None,
     found: ServingResult | TrainingResult | None = None,
@@ -388,7 +385,7 @@ def run(
 
 
 def owned(
-    inputs: Inputs, values: Values
+    inputs: ResolvedScenario, values: Values
 ) -> tuple[Bill | None, Network | None, list[Rebate], Cost | None, UnavailableError | None]:
     """Return what the racks are made of, what joins them, what their owner gets back, and what all
     of it costs; or why it has no price.
@@ -408,14 +405,16 @@ def owned(
         return bill, network, [], None, error.with_traceback(None)
 
 
-def rate_workload(inputs: Inputs, values: Values, plan: Any) -> ServingResult | TrainingResult:
+def rate_workload(
+    inputs: ResolvedScenario, values: Values, plan: Any
+) -> ServingResult | TrainingResult:
     """Return what the chips do on a plan, or on the best of a search: of its own for each answer,
     as its report is told of one.
     """
 
     def walk() -> ServingResult | TrainingResult:
         with scope(inputs.kind):
-            found: ServingResult | TrainingResult = inputs.workload.walk(inputs, values, plan)
+            found: ServingResult | TrainingResult = workload_kind(inputs).walk(inputs, values, plan)
         return found
 
     return copy(stage("worked", inputs, values, walk, plan))
@@ -471,7 +470,7 @@ GRID = "site.grid_carbon"
 WAITING = "waiting_usd_per_chip"
 
 
-def add_carbon(inputs: Inputs, values: Values, cost: Cost, found: dict[str, Any]) -> None:
+def add_carbon(inputs: ResolvedScenario, values: Values, cost: Cost, found: dict[str, Any]) -> None:
     """Add the metrics of gas that can be computed: a site that states no intensity of its grid, or
     a chip no area of its dies, has none.
     """
@@ -494,7 +493,9 @@ def add_carbon(inputs: Inputs, values: Values, cost: Cost, found: dict[str, Any]
             found[name] = carbon_of_tokens(total("carbon", hours), *used, found[TOKENS])
 
 
-def add_waiting(inputs: Inputs, values: Values, cost: Cost, found: dict[str, Any]) -> None:
+def add_waiting(
+    inputs: ResolvedScenario, values: Values, cost: Cost, found: dict[str, Any]
+) -> None:
     """Add what waiting for a system costs that is not there at the date; one none of whose parts
     states a date has no such cost.
     """
@@ -512,7 +513,7 @@ def add_waiting(inputs: Inputs, values: Values, cost: Cost, found: dict[str, Any
             )
 
 
-def area_of(inputs: Inputs, values: Values) -> Any:
+def area_of(inputs: ResolvedScenario, values: Values) -> Any:
     """Return the area of a chip's logic dies, stated or of the dies it is built up from; None where
     nobody knows it.
     """
@@ -527,7 +528,7 @@ def area_of(inputs: Inputs, values: Values) -> Any:
     )
 
 
-def embodied(inputs: Inputs, values: Values, cost: Cost, area: Any) -> Any:
+def embodied(inputs: ResolvedScenario, values: Values, cost: Cost, area: Any) -> Any:
     """Return the gas of making a chip, its rack and its building a chip-hour; a renter's contract
     is no life of either.
     """
@@ -559,7 +560,7 @@ class SystemBill(NamedTuple):
     rebates: list[Rebate]
     date: str
     notes: list[str]
-    inputs: Inputs
+    inputs: ResolvedScenario
     unguarded: list[str]  # a note on the parts that no published figure checks
 
 

@@ -33,12 +33,13 @@ from tco.scenario.compiled import (
     scatter_into,
     structure_in,
 )
+from tco.scenario.document import Scenario, load_scenario
 from tco.scenario.metrics import METRICS
 from tco.scenario.network_choice import SWITCH, cheapest_clos_parts_by_draw
-from tco.scenario.resolve import Inputs, Scenario, load_scenario
+from tco.scenario.resolved import ResolvedScenario
 from tco.scenario.result import Result
 from tco.scenario.structure import Structure
-from tco.scenario.workload import job_on
+from tco.scenario.workload import job_on, workload_kind
 from tco.system.bill import offers
 
 Array = np.ndarray[Any, Any]
@@ -149,17 +150,17 @@ class Case:
         """Return some inputs as they are in one draw."""
         return {path: (float(self.drawn[path][0][draw]), self.drawn[path][1]) for path in paths}
 
-    def at_one_value(self, structure: Structure, paths: Iterable[str]) -> Inputs:
+    def at_one_value(self, structure: Structure, paths: Iterable[str]) -> ResolvedScenario:
         """Return the inputs of a structure, some of those that are drawn set to one of their
         values.
         """
         return self.programs.inputs(structure, self.inputs_at_draw(0, paths))
 
-    def refuse(self, inputs: Inputs, values: Values) -> None:
+    def refuse(self, inputs: ResolvedScenario, values: Values) -> None:
         """Refuse values that are out of bounds, or that no workload can be asked with."""
         for path in self.drawn:
             values.input(path)
-        inputs.workload.judge(inputs, values)
+        workload_kind(inputs).judge(inputs, values)
 
 
 def is_many(setting: Any) -> bool:
@@ -192,7 +193,9 @@ def sampled_input_arrays(programs: ScenarioPrograms, many: Mapping[str, Any]) ->
 
 
 # ---------------------------------------------------------------- groups of one structure
-def grouped(case: Case, centre: Result, inputs: Inputs, values: Values) -> list[StructureGroup]:
+def grouped(
+    case: Case, centre: Result, inputs: ResolvedScenario, values: Values
+) -> list[StructureGroup]:
     """Return draws by the structure they get, with their plans; `inputs` are those of all on the
     structure of the centre.
 
@@ -277,7 +280,7 @@ def resized(
     return case.inputs_at_draw(draw, moved if moved <= case.drawn.keys() else case.drawn.keys())
 
 
-def decisions(inputs: Inputs, values: Values, held: Structure) -> dict[str, Array]:
+def decisions(inputs: ResolvedScenario, values: Values, held: Structure) -> dict[str, Array]:
     """Return what decides structure and differs between draws: the cheapest of alternatives by its
     place, and readings by their path.
     """
@@ -293,7 +296,7 @@ def decisions(inputs: Inputs, values: Values, held: Structure) -> dict[str, Arra
     return found
 
 
-def held_part(inputs: Inputs, place: str, chosen: int) -> str:
+def held_part(inputs: ResolvedScenario, place: str, chosen: int) -> str:
     """Return one of the parts that may stand in a place."""
     return list(inputs.system.alternatives[place])[chosen]
 

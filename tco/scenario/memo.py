@@ -20,7 +20,7 @@ from tco.core.provenance import Given, making
 
 if TYPE_CHECKING:
     from tco.core.inputs import Values
-    from tco.scenario.resolve import Inputs
+    from tco.scenario.resolved import ResolvedScenario
 
 T = TypeVar("T")
 LAST = 8  # answers of a stage that are kept of one system
@@ -65,7 +65,9 @@ def exactly(value: Any) -> Any:
     )
 
 
-def stage(name: str, inputs: Inputs, values: Values, walk: Callable[[], T], *rests: Any) -> T:
+def stage(
+    name: str, inputs: ResolvedScenario, values: Values, walk: Callable[[], T], *rests: Any
+) -> T:
     """Return what `walk()` makes of the inputs and of what else it `rests` on, walked again only
     where that is not known already.
     """
@@ -98,7 +100,7 @@ def stage(name: str, inputs: Inputs, values: Values, walk: Callable[[], T], *res
 
 
 def run_stage(
-    inputs: Inputs, values: Values, walk: Callable[[], Any], rests: tuple[Any, ...]
+    inputs: ResolvedScenario, values: Values, walk: Callable[[], Any], rests: tuple[Any, ...]
 ) -> Walked:
     """Walk a stage, and note what it read."""
     every, before, decisions, texts = (

@@ -23,8 +23,9 @@ from tco.fabric.libraries import CollectiveLibrary, family_library
 from tco.fabric.links import PROTOCOLS, Links, Route, chip_links
 from tco.fabric.topology import fabric_scopes, port_bandwidth
 from tco.performance.chip.formats import family_of
+from tco.scenario.choices import CHEAPEST
 from tco.scenario.memo import stage
-from tco.scenario.pricing import SIDECAR, holding_of, needs_sidecar
+from tco.scenario.rack_holding import SIDECAR, holding_of, needs_sidecar
 from tco.system.bill import Bill
 from tco.system.scale_out_network import (
     CABLE_LENGTH,
@@ -48,13 +49,11 @@ from tco.system.scale_out_network import (
 )
 
 if TYPE_CHECKING:
-    from tco.scenario.resolve import Inputs
+    from tco.scenario.resolved import ResolvedScenario
 
 Key = TypeVar("Key")
 
 SWITCH, OPTIC = "cluster.switch", "cluster.optic"
-# begins a list of parts, of which the one stands with which a chip-hour costs least
-CHEAPEST = "cheapest of "
 LANE = "lane_bandwidth"
 
 
@@ -65,7 +64,7 @@ class ClosParts(NamedTuple):
     optic: str  # part id of the modules of its links
 
 
-def clos_parts(inputs: Inputs) -> ClosParts:
+def clos_parts(inputs: ResolvedScenario) -> ClosParts:
     """Return switch and module of the cluster; of lists the cheapest pair.
 
     Raises:
@@ -87,14 +86,14 @@ def clos_parts(inputs: Inputs) -> ClosParts:
     )
 
 
-def switch_of(inputs: Inputs) -> str:
+def switch_of(inputs: ResolvedScenario) -> str:
     """Return the switch of the cluster, where a list is stated the cheapest."""
     if inputs.text(SWITCH).startswith(CHEAPEST):
         return clos_parts(inputs).switch
     return switch_part(inputs.text(SWITCH), inputs.catalogue.parts)
 
 
-def cheapest_clos_parts(inputs: Inputs) -> ClosParts:
+def cheapest_clos_parts(inputs: ResolvedScenario) -> ClosParts:
     """Return the parts whose network adds least to a chip-hour.
 
     Where hours are rented the price of the network decides. Of many values asked together their
@@ -138,7 +137,7 @@ def cheapest_clos_parts(inputs: Inputs) -> ClosParts:
 
 
 def cheapest_network(
-    inputs: Inputs, values: Values, priced: Mapping[Key, tuple[float, float]]
+    inputs: ResolvedScenario, values: Values, priced: Mapping[Key, tuple[float, float]]
 ) -> Key | None:
     """Return the key of the network that adds least to a chip-hour.
 
@@ -163,7 +162,7 @@ def cheapest_network(
     return thrifty[0] if thrifty else None
 
 
-def parts_for_sale(inputs: Inputs, path: str) -> list[str]:
+def parts_for_sale(inputs: ResolvedScenario, path: str) -> list[str]:
     """Return the parts a text lists that are for sale at the scenario's date.
 
     Where none is for sale yet, all are returned; a text that names one part gives that part.
@@ -181,7 +180,7 @@ def parts_for_sale(inputs: Inputs, path: str) -> list[str]:
     ] or listed
 
 
-def clos_candidates(inputs: Inputs, values: Values, length: float) -> list[ClosParts]:
+def clos_candidates(inputs: ResolvedScenario, values: Values, length: float) -> list[ClosParts]:
     """Return the pairs of switch and module that may be built together, with links of a length in
     metres.
     """
@@ -213,7 +212,7 @@ def lane_neighbours(system: System) -> list[str]:
 
 
 def fitting_optics(
-    inputs: Inputs, values: Values, joined: Sequence[str], length: float
+    inputs: ResolvedScenario, values: Values, joined: Sequence[str], length: float
 ) -> list[str]:
     """Return the modules that cover a length and run on the lanes of what they join.
 
@@ -257,7 +256,7 @@ def gigabits(rate: float) -> str:
 
 
 def cheapest_clos_parts_by_draw(
-    inputs: Inputs, values: Values
+    inputs: ResolvedScenario, values: Values
 ) -> tuple[list[dict[str, str]], Any] | None:
     """Return the texts that may be chosen and the cheapest ones' place in each draw, of those that
     cover its links.
@@ -300,7 +299,7 @@ def cheapest_clos_parts_by_draw(
 
 
 def pairs_covering(
-    inputs: Inputs, values: Values, lengths: Any, reaches: Iterable[float]
+    inputs: ResolvedScenario, values: Values, lengths: Any, reaches: Iterable[float]
 ) -> list[ClosParts]:
     """Return the pairs that may be built together with links of some length among those of many
     draws.
@@ -318,7 +317,7 @@ def pairs_covering(
     )
 
 
-def reachable_network(inputs: Inputs, values: Values, parts: ClosParts) -> Network | None:
+def reachable_network(inputs: ResolvedScenario, values: Values, parts: ClosParts) -> Network | None:
     """Return the network of some parts; None where its switch has too few ports."""
     try:
         return design_network(inputs, values, parts)
@@ -326,7 +325,7 @@ def reachable_network(inputs: Inputs, values: Values, parts: ClosParts) -> Netwo
         return None
 
 
-def hours_of(inputs: Inputs, values: Values, prices: Any, powers: Any) -> Any:
+def hours_of(inputs: ResolvedScenario, values: Values, prices: Any, powers: Any) -> Any:
     """Return what networks of some prices and powers add to a chip-hour: the cost of a world of
     which nothing else is bought.
     """
@@ -348,7 +347,9 @@ def hours_of(inputs: Inputs, values: Values, prices: Any, powers: Any) -> Any:
     return cost.per_chip_hour
 
 
-def design_network(inputs: Inputs, values: Values, parts: ClosParts | None = None) -> Network:
+def design_network(
+    inputs: ResolvedScenario, values: Values, parts: ClosParts | None = None
+) -> Network:
     """Return the scale-out network of the scenario's cluster with its front end.
 
     It has as many tiers as the cluster needs, and is built of the parts of the cluster unless
@@ -387,7 +388,7 @@ class ClosRequest(NamedTuple):
 
 
 def requested_clos(
-    inputs: Inputs, values: Values, request: ClosRequest
+    inputs: ResolvedScenario, values: Values, request: ClosRequest
 ) -> tuple[ClosSize, Network]:
     """Return size and network of a Clos, with the modules that cost least over their life.
 
@@ -426,7 +427,7 @@ def requested_clos(
     return size, networks[cheapest] if cheapest is not None else next(iter(networks.values()))
 
 
-def refuse_less_than_a_world(inputs: Inputs, values: Values) -> None:
+def refuse_less_than_a_world(inputs: ResolvedScenario, values: Values) -> None:
     """Refuse a cluster of fewer chips than come together: those of a world, or of a block where
     optical switches join blocks.
     """
@@ -444,7 +445,7 @@ def refuse_less_than_a_world(inputs: Inputs, values: Values) -> None:
 
 
 def tiers_of(
-    inputs: Inputs,
+    inputs: ResolvedScenario,
     values: Readable,
     switch: str,
     design: str,
@@ -486,7 +487,7 @@ def tiers_for(
     return tiers_needed(ends, radix, oversubscription)
 
 
-def port_of(inputs: Inputs) -> float:
+def port_of(inputs: ResolvedScenario) -> float:
     """Return the rate of the ports of the cluster's switches."""
     return port_rate(inputs.text("cluster.port"), "cluster.port")
 
@@ -498,7 +499,7 @@ def network_design(system: System) -> str:
     return str(system.network.get("first_tier", "leaf"))
 
 
-def route_of(inputs: Inputs, values: Readable) -> Route:
+def route_of(inputs: ResolvedScenario, values: Readable) -> Route:
     """Return the way between scale-up domains: with a leaf for each rank, only the chips of that
     rank share its tiers.
     """
@@ -519,7 +520,7 @@ def protocol(network: str) -> str:
 
 
 def links_of_system(
-    inputs: Inputs, values: Readable, library: CollectiveLibrary | None = None
+    inputs: ResolvedScenario, values: Readable, library: CollectiveLibrary | None = None
 ) -> Links:
     """Return what the chips of the scenario's system meet when they communicate, by the library of
     their family or another.
@@ -532,7 +533,7 @@ def links_of_system(
     return stage("links", inputs, values, lambda: links_met(inputs, values, chosen), chosen)
 
 
-def links_met(inputs: Inputs, values: Readable, library: CollectiveLibrary) -> Links:
+def links_met(inputs: ResolvedScenario, values: Readable, library: CollectiveLibrary) -> Links:
     """Return what the chips of a system meet by a library."""
     system = inputs.system
     scopes = fabric_scopes(system, values)

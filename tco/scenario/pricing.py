@@ -16,50 +16,41 @@ from tco.core.errors import DataError, UnavailableError
 from tco.core.inputs import Values
 from tco.core.provenance import period
 from tco.core.trace import paused, scope, untraced_value
-from tco.cost.cash_flows import RATES
 from tco.cost.failures import Failing, failing
 from tco.cost.goodput import AVAILABILITY, goodput, long_checkpoints
 from tco.cost.ledger import (
-    FLASH_CAPACITY,
     HALL_RATES,
-    OBJECT_CAPACITY,
     REPAIRS,
     Cost,
     cost_of_world,
     hall_rate,
 )
 from tco.cost.ownership import (
-    BUILT_UP,
     Agreement,
-    Holding,
     Rebate,
     in_force_for,
     load_agreement,
     rebate_of,
 )
+from tco.scenario.rack_holding import SIDECAR, holding_of, needs_sidecar
+from tco.scenario.workload import workload_kind
 from tco.system.bill import Bill
-from tco.system.scale_out_network import Network, network_parts
+from tco.system.scale_out_network import Network
 
 if TYPE_CHECKING:
-    from tco.scenario.resolve import Inputs
+    from tco.scenario.resolved import ResolvedScenario
 
 
 SITE_POWER = "site.power"  # what the grid gives a site that is to be filled
 PUBLISHER = "terms.rent_publisher"  # of whose rents a comparison is
 FENCE = ("site.pue_peak", "site.in_hand")  # what decides how much of it racks may draw
-SIDECAR = "cdu-sidecar"  # takes the heat of a liquid-cooled rack into the air of the hall
-
-
-def needs_sidecar(inputs: Inputs) -> bool:
-    """Say whether liquid-cooled racks are to stand where only air cools."""
-    return inputs.text("site.cooling") == "air" and inputs.system.cooling == "liquid"
 
 
 class MisfitError(UnavailableError):
     """A rack that draws more than a position of the site takes."""
 
 
-def rack_placement_notes(inputs: Inputs, bill: Bill) -> list[str]:
+def rack_placement_notes(inputs: ResolvedScenario, bill: Bill) -> list[str]:
     """Return notes on how the racks of a bill stand in the site; a rack beyond what a position
     takes raises `MisfitError`.
 
@@ -110,7 +101,7 @@ def rack_placement_notes(inputs: Inputs, bill: Bill) -> list[str]:
     return [*notes, f"{site} is cooled by air: {cooler}"]
 
 
-def needless_hall(inputs: Inputs, values: Values) -> list[str]:
+def needless_hall(inputs: ResolvedScenario, values: Values) -> list[str]:
     """Return a note on what an air-cooled rack pays for in a hall that is built for liquid-cooled
     racks.
     """
@@ -135,7 +126,7 @@ def needless_hall(inputs: Inputs, values: Values) -> list[str]:
     return [f"{built_for} at {liquid:.3g} USD per watt; a hall for air costs {air:.3g}"]
 
 
-def roomiest(inputs: Inputs) -> str:
+def roomiest(inputs: ResolvedScenario) -> str:
     """Return the hall whose positions take the most, as words of advice; which rack asks is left
     out, as its power may be somebody's own.
     """
@@ -153,7 +144,7 @@ def roomiest(inputs: Inputs) -> str:
     return f"{hall} takes the most, {most / 1e3:g} kW"
 
 
-def told_apart(inputs: Inputs, racks: float) -> str:
+def told_apart(inputs: ResolvedScenario, racks: float) -> str:
     """Return which variant of the system prices racks as they stand, if one does."""
     _, document = inputs.catalogue.document("systems", inputs.system.id, "system")
     for key, branches in document.get("variants", {}).items():
@@ -163,7 +154,7 @@ def told_apart(inputs: Inputs, racks: float) -> str:
     return ""
 
 
-def not_ready(inputs: Inputs) -> list[str]:
+def not_ready(inputs: ResolvedScenario) -> list[str]:
     """Return a note where a site opens after the date of the prices."""
     ready = inputs.texts.get("site.ready")
     if ready is None or period(ready, "site.ready").first <= period(inputs.date).last:
@@ -192,15 +183,13 @@ def worlds_in_a_rack(most: float, power: float, racks: float) -> int:
     )
 
 
-BACKUP, DEMAND, PEAK = "site.backup_usd_per_mw", "site.demand_charge", "site.pue_peak"
 HOURS = 8760  # of a year
 SHARE_PRICES = "shares."  # how paths of share prices begin
 MUCH = 0.2  # share of the price of IT from which a network that is not used is named
-BATTERY = "backup_time"  # what a part that holds the power of a rack states
 
 
 def scenario_cost(
-    inputs: Inputs, values: Values, bill: Bill, network: Network, rebates: list[Rebate]
+    inputs: ResolvedScenario, values: Values, bill: Bill, network: Network, rebates: list[Rebate]
 ) -> Cost:
     """Return the cost of a scenario's world to its owner, or to who rents it."""
     system, sidecar = inputs.system, SIDECAR if needs_sidecar(inputs) else None
@@ -223,7 +212,7 @@ def scenario_cost(
 
 
 def waited(
-    inputs: Inputs, values: Values, cost: Cost, own_rates: frozenset[str] = frozenset()
+    inputs: ResolvedScenario, values: Values, cost: Cost, own_rates: frozenset[str] = frozenset()
 ) -> Cost:
     """Return a cost with what waiting for the system adds, where the terms ask for it."""
     if inputs.text("terms.waiting") == "no":
@@ -251,7 +240,7 @@ def waited(
     )
 
 
-def rent_path(inputs: Inputs, values: Values) -> str:
+def rent_path(inputs: ResolvedScenario, values: Values) -> str:
     """Return the rent that a renter of a scenario's chips pays: one that is set, else the first
     kind of his commitment that is known of them.
     """
@@ -270,7 +259,7 @@ def rent_path(inputs: Inputs, values: Values) -> str:
     )
 
 
-def comparable_rent_path(inputs: Inputs, values: Values) -> str:
+def comparable_rent_path(inputs: ResolvedScenario, values: Values) -> str:
     """Return the rent of a scenario's chips; one of another publisher than that of the comparison
     it stands in raises `UnavailableError`.
     """
@@ -290,7 +279,7 @@ def comparable_rent_path(inputs: Inputs, values: Values) -> str:
     return path
 
 
-def notes_of_rent(inputs: Inputs, values: Values, bill: Bill) -> list[str]:
+def notes_of_rent(inputs: ResolvedScenario, values: Values, bill: Bill) -> list[str]:
     """Return notes on a rent: its range and date, that it is circular, and that it pays for the
     racks twice over.
     """
@@ -324,7 +313,7 @@ def notes_of_rent(inputs: Inputs, values: Values, bill: Bill) -> list[str]:
     return found
 
 
-def notes_of_network(inputs: Inputs, cost: Cost, plan: Any) -> list[str]:
+def notes_of_network(inputs: ResolvedScenario, cost: Cost, plan: Any) -> list[str]:
     """Return a note where serving keeps inside one world, and a fifth or more of what is bought is
     the network between worlds.
     """
@@ -344,7 +333,7 @@ def notes_of_network(inputs: Inputs, cost: Cost, plan: Any) -> list[str]:
     ]
 
 
-def notes_of_cards(inputs: Inputs, cost: Cost) -> list[str]:
+def notes_of_cards(inputs: ResolvedScenario, cost: Cost) -> list[str]:
     """Return a note where the racks have other cards than they usually have."""
     if (
         inputs.shape
@@ -362,7 +351,7 @@ def notes_of_cards(inputs: Inputs, cost: Cost) -> list[str]:
     ]
 
 
-def parts_that_fail(inputs: Inputs, values: Values) -> list[Failing]:
+def parts_that_fail(inputs: ResolvedScenario, values: Values) -> list[Failing]:
     """Return the parts that fail, those among them whose rate somebody states."""
 
     def states(part: str, attribute: str) -> bool:
@@ -374,60 +363,32 @@ def parts_that_fail(inputs: Inputs, values: Values) -> list[Failing]:
         return failing(values, inputs.system, states)
 
 
-def failures_of(inputs: Inputs, values: Values) -> tuple[list[Failing], Any]:
+def failures_of(inputs: ResolvedScenario, values: Values) -> tuple[list[Failing], Any]:
     """Return the parts that fail, and what failures leave of the hours; what they leave of
     availability may be stated instead.
     """
     found = parts_that_fail(inputs, values)
-    trains, stated = inputs.workload.restarts, inputs.states(AVAILABILITY, values)
+    trains, stated = workload_kind(inputs).restarts, inputs.states(AVAILABILITY, values)
     with scope("failures"):
         return found, values.derived(
             "metrics.goodput", "", lambda: goodput(values, inputs.system, found, trains, stated)
         )
 
 
-def notes_of_checkpoints(inputs: Inputs, values: Values) -> list[str]:
+def notes_of_checkpoints(inputs: ResolvedScenario, values: Values) -> list[str]:
     """Return a note where a training job saves for longer than it works."""
-    if not inputs.workload.restarts:
+    if not workload_kind(inputs).restarts:
         return []
     with paused():
         return long_checkpoints(values, inputs.system, parts_that_fail(inputs, values))
 
 
-def holding_of(inputs: Inputs, values: Values) -> Holding:
-    """Return what of owner, racks and site decides which lines the cost has."""
-    system, catalogue = inputs.system, inputs.catalogue
-    cooling = inputs.text("site.cooling")
-    hall = cooling if inputs.states(HALL_RATES[cooling][0], values) else None
-    battery = any(
-        catalogue.has_part_value(part, BATTERY)
-        for part, quantity in system.quantity.items()
-        if quantity
-    )
-    design = system.chip if system.owner_pays == BUILT_UP else None
-    backup, demand = battery and inputs.states(BACKUP, values), inputs.states(DEMAND, values)
-    flash, objects = (inputs.states(path, values) for path in (FLASH_CAPACITY, OBJECT_CAPACITY))
-    quoted = inputs.found[PEAK].value if PEAK in inputs.found else None
-    rates = frozenset(asset for asset, path in RATES.items() if inputs.states(path, values))
-    return Holding(
-        design,
-        network_parts(system),
-        hall,
-        backup,
-        demand,
-        quoted,
-        (flash, objects),
-        rates,
-        system.chip,
-    )
-
-
-def agreements_of(inputs: Inputs) -> list[Agreement]:
+def agreements_of(inputs: ResolvedScenario) -> list[Agreement]:
     """Return the agreements that cover a scenario's racks, whoever holds them."""
     return [load_agreement(inputs.catalogue, name) for name in inputs.rebates]
 
 
-def rebates_on_bill(inputs: Inputs, values: Values, bill: Bill) -> list[Rebate]:
+def rebates_on_bill(inputs: ResolvedScenario, values: Values, bill: Bill) -> list[Rebate]:
     """Return what the agreements that the owner holds give back on a bill.
 
     A warrant may be worth more than the purchases that vest it: its worth follows the share price.
@@ -438,7 +399,7 @@ def rebates_on_bill(inputs: Inputs, values: Values, bill: Bill) -> list[Rebate]:
     ]
 
 
-def excess_notes(inputs: Inputs, values: Values, rebates: Sequence[Rebate]) -> list[str]:
+def excess_notes(inputs: ResolvedScenario, values: Values, rebates: Sequence[Rebate]) -> list[str]:
     """Return a note on each agreement that gives back more than is paid."""
     notes = []
     for rebate in rebates if not inputs.shape else ():
@@ -455,7 +416,9 @@ def excess_notes(inputs: Inputs, values: Values, rebates: Sequence[Rebate]) -> l
     return notes
 
 
-def refuse_strangers(inputs: Inputs, values: Values, bill: Bill, network: Network) -> None:
+def refuse_strangers(
+    inputs: ResolvedScenario, values: Values, bill: Bill, network: Network
+) -> None:
     """Raise `DataError` where a scenario counts on an agreement that its owner does not hold, with
     the cost without it.
     """
@@ -478,12 +441,12 @@ def refuse_strangers(inputs: Inputs, values: Values, bill: Bill, network: Networ
             )
 
 
-def owner_in_words(inputs: Inputs) -> str:
+def owner_in_words(inputs: ResolvedScenario) -> str:
     """Return who the owner is, or what kind of one where it is nobody in particular."""
     return inputs.owner or f"a {inputs.perspective.id}"
 
 
-def agreement_notes(inputs: Inputs) -> list[str]:
+def agreement_notes(inputs: ResolvedScenario) -> list[str]:
     """Return notes on agreements in force that others hold."""
     agreements = [
         agreement for agreement in agreements_of(inputs) if agreement.in_force(inputs.date)

@@ -1,630 +1,328 @@
-"""What a scenario names, and how an input path finds its value: scenario over system variant over
-catalogue.
-"""
+"""Resolving a scenario: its documents read, its settings taken in, its system and parts chosen."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from copy import copy
-from dataclasses import dataclass, field
-from functools import cache, partial
-from os.path import exists  # unlike a path's method it says no to a name that no file can have
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from tco.catalog import Catalogue
 from tco.catalog.halls import COOLINGS, hall_cooling
-from tco.catalog.rows import input_attributes
 from tco.catalog.system_tree import (
     DOMAIN,
     System,
     bare_system,
     is_bare_chip,
-    known_systems,
     load_system,
 )
 from tco.core.errors import DataError, unknown
-from tco.core.files import read_toml, scenario_directory
-from tco.core.inputs import Reader, Readings, Values, as_number, given_of, joint_array_shape
-from tco.core.provenance import ANCHOR, KEPT, Given, Input, making, period, refuse_own
-from tco.cost.cash_flows import FROM_THE_AGE, LOSS
-from tco.cost.ownership import FOLDER, Perspective, load_perspective, owner_of
-from tco.fabric.topology import from_the_lanes
+from tco.core.inputs import Values, given_of, joint_array_shape
+from tco.core.provenance import KEPT, Given, period, refuse_own
+from tco.cost.ownership import FOLDER, load_perspective, owner_of
 from tco.performance.software_maturity import ALIAS, SOFTWARE, parse_software_name, stated_by
 from tco.scenario.choices import (
-    CHOICES,
     DOCUMENTS,
-    FOLLOWS,
-    IMPLIED,
     TEXTS,
-    USUAL,
-    published,
     texts_of,
 )
+from tco.scenario.document import HEADLINE_SYSTEM, Scenario, headline_scenario, variants_of
 from tco.scenario.memo import stage
-from tco.scenario.workload import KINDS, WorkloadKind
-from tco.scenario.workload_sizing import CHIPS, DAYS, size_for
+from tco.scenario.workload import KINDS, workload_kind
+from tco.scenario.workload_sizing import CHIPS, DAYS, chips_in
 from tco.scenario.workload_sizing import TOKENS as TRAINED
-from tco.system.scale_out_network import from_the_tree
 from tco.system.wiring import refuse_bad_wires, refuse_unjoined
 
 if TYPE_CHECKING:
     from tco.scenario.structure import Structure
 
-GROUPS = (
-    "parts",
-    "site",
-    "terms",
-    "money",
-    "failures",
-    "carbon",
-    "workload",
-    "cluster",
-    "rebates",
-    "shares",
-    "performance",
-    "metrics",
-    "system",
-)
-HEADLINE_SYSTEM = "gb200-nvl72"
-HEADLINE_DOCUMENTS = {
-    "site": "us-hyperscale",
-    "terms": "hyperscaler-2026-11",
-    "workload": "deepseek-v3-8k-1k",
-    "cluster": "tor-100g-16k",
-}
-FIGURES = "published"  # of a scenario that holds figures of publications, read by who asks for them
-SCENARIO_KEYS = {
-    "title",
-    "system",
-    "site",
-    "terms",
-    "workload",
-    "cluster",
-    "rebates",
-    "variant",
-    "set",
-    "note",
-    ANCHOR,
-    FIGURES,
-}
+from tco.scenario.resolved import GROUPS, ResolvedScenario
 
 
-class Scenario(NamedTuple):
-    """A scenario as its file states it."""
+def resolve_scenario(
+    catalogue: Catalogue,
+    scenario: Scenario,
+    settings: Mapping[str, Any],
+    variant: Mapping[str, str],
+    structure: Structure | None = None,
+    kept: Mapping[str, str] | None = None,
+) -> ResolvedScenario:
+    """Return a scenario with its documents read, its settings applied and its parts chosen.
 
-    name: str
-    title: str
-    system: str
-    documents: dict[str, str]  # site, terms, workload, cluster -> id
-    rebates: tuple[str, ...] | None  # None: those the system's file names
-    variant: dict[str, str]
-    settings: dict[str, str]
-    where: str
+    Args:
+        catalogue: Holds the documents, parts and rows.
+        scenario: The document of the scenario.
+        settings: Values by input path, as a user sets them; an array asks for many values together.
+        variant: Variants of the system by key; they win over those of the scenario.
+        structure: Decisions of an earlier evaluation; None decides anew.
+        kept: Texts and quantities of an earlier answer, which replace all others.
 
-    @property
-    def has_user_settings(self) -> bool:
-        """Say whether its settings are a person's own: those of a file that is shipped are not."""
-        return bool(self.settings) and not Path(self.where).resolve().is_relative_to(
-            scenario_directory().resolve()
-        )
+    Raises:
+        DataError: A document, path or value is unknown, or the system cannot be built.
 
-
-def load_scenario(catalogue: Catalogue, name: str | Path) -> Scenario:
-    """Read a scenario of the catalogue by name, or a file by path; the id of a system or a chip
-    stands for the headline's workload on it.
-
-    `ID@key=value,...` names variants of a system.
     """
-    path, known = Path(name), catalogue.scenarios
-    if str(name) in known:
-        path = known[str(name)]
-    elif path.parent.name == "published" and path.name in catalogue.published:
-        path = catalogue.published[path.name]
-    elif path.suffix != ".toml" and not exists(path):
-        system, _, variants = str(name).partition("@")
-        if system not in known_systems(catalogue):
-            racks = [
-                *known,
-                *catalogue.ids("systems"),
-            ]  # are meant before a publication or a chip alone where a part of their name is given
-            more = [*(f"published/{one}" for one in catalogue.published), *known_systems(catalogue)]
-            raise unknown(
-                "scenario",
-                str(name),
-                racks if any(str(name).lower() in rack for rack in racks) else [*racks, *more],
-            )
-        return headline_scenario(str(name), system, variants_of(variants, str(name)))
-    document = (
-        catalogue.toml(path)
-        if path in (known.get(path.stem), catalogue.published.get(path.name))
-        else read_toml(path)
+    inputs = ResolvedScenario(
+        catalogue, scenario, dict(settings), dict(variant), structure, kept or {}
     )
-    for key in document:
-        if key not in SCENARIO_KEYS:
-            raise unknown("key", key, SCENARIO_KEYS, str(path))
-    for key in ("system", *DOCUMENTS):
-        if not isinstance(document.get(key), str):
-            raise DataError(
-                f"{path}: the key {key!r} is missing; it names one of "
-                f"{', '.join(catalogue.ids(DOCUMENTS.get(key, 'systems')))}"
-            )
-    for key in ("variant", "set"):
-        table = document.get(key, {})
-        if not isinstance(table, dict) or not all(
-            isinstance(value, str) for value in table.values()
-        ):
-            raise DataError(
-                f'{path}: [{key}] takes texts, such as "site.electricity_price" = "0.09 USD/kWh"'
-            )
-    if ANCHOR in document and not (catalogue.anchors or making.get()):
+    documents = inputs.scenario.documents | take_chosen_documents(inputs)
+    inputs.scenario = inputs.scenario._replace(documents=documents)
+    variants = {**inputs.scenario.variant, **inputs.variant}
+    inputs.system = system_of_scenario(inputs, variants)
+    stated = take_settings(inputs)
+    take_perspective(inputs)
+    take_date_and_software(inputs, stated)
+    if inputs.structure is not None:
+        inputs.readings.take(inputs.structure.readings)
+    values = inputs.values()
+    choose_parts(inputs, values, variants)
+    stage("wires", inputs, values, lambda: refuse_impossible_wires(inputs, values))
+    take_native_formats(inputs, values, stated)
+    if inputs.kind == "training" and not inputs.kept and values.exists(DAYS):
+        texts = {
+            path: setting.text
+            for path, setting in stated.items()
+            if path in inputs.settings and setting.many is None
+        }
+        size_cluster(inputs, values, texts)
+    inputs.judged = set(values.inputs)
+    return inputs
+
+
+def take_settings(inputs: ResolvedScenario) -> dict[str, Given]:
+    """Read the documents, and return all settings by path; those of the user win."""
+    scenario, catalogue = inputs.scenario, inputs.catalogue
+    system, source = inputs.system, f"set by the scenario {inputs.scenario.name}"
+    is_own = scenario.has_user_settings
+    stated = {
+        path: Given(text, system.source, "analyst", system.where, own=False)
+        for path, text in system.settings.items()
+    }
+    for path, text in scenario.settings.items():
+        stated[path] = Given(text, source, "assumed", scenario.where, own=is_own)
+    for path, setting in inputs.settings.items():
+        if path in TEXTS:
+            stated[path] = given_of(path, setting, inputs.unit_of)
+    _, defaults = catalogue.document("defaults", "cluster", "file")
+    inputs.texts |= texts_of("cluster", defaults)
+    # Terms come before the site, whose prices are of their date.
+    for group, name in reversed(scenario.documents.items()):
+        read_document(inputs, group, name, stated)
+    kind = KINDS.get(inputs.texts.get("workload.kind", ""))
+    if kind is not None and kind.defaults:
+        defaults_of_kind = catalogue.document_inputs("defaults", kind.defaults, "file", "workload")
+        inputs.found = {**defaults_of_kind, **inputs.found}
+    for path, setting in inputs.settings.items():
+        stated[path] = given_of(path, setting, inputs.unit_of)
+    inputs.settings = {path: stated[path].text for path in inputs.settings}
+    for path, text in inputs.kept.items():
+        stated[path] = Given(text, KEPT, "assumed", KEPT, own=False)
+    for path, setting in stated.items():
+        apply_setting(inputs, path, setting)
+    inputs.shape = joint_array_shape(inputs.given)
+    return stated
+
+
+def take_perspective(inputs: ResolvedScenario) -> None:
+    """Take in what the perspective states, and who owns the racks."""
+    inputs.perspective = load_perspective(inputs.catalogue, inputs.text("terms.perspective"))
+    names = inputs.catalogue.with_base(FOLDER, inputs.perspective.id, "perspective")
+    for name in reversed(names):
+        terms = inputs.catalogue.document_inputs(FOLDER, name, "perspective", "terms")
+        inputs.found = {**terms, **inputs.found}
+    inputs.texts.setdefault("terms.owner", owner_of(inputs.perspective, inputs.system))
+
+
+def take_date_and_software(inputs: ResolvedScenario, stated: Mapping[str, Given]) -> None:
+    """Check the date of the terms, and take in what follows from it and from the software."""
+    date = stated.get("terms.date")
+    where = date.where if date else inputs.scenario.documents["terms"]
+    period(inputs.date, f"{where}: terms.date")
+    inputs.shared = inputs.catalogue.once(("dated", inputs.date), dict)
+    if (region := inputs.texts.get("site.grid")) is not None:
+        inputs.texts_used["site.grid"] = region
+        inputs.found |= {"site.grid_carbon": inputs.catalogue.grid_carbon(region, inputs.date)}
+    if SOFTWARE in inputs.texts:
+        software = parse_software_name(inputs.catalogue, inputs.texts[SOFTWARE])
+        inputs.texts[SOFTWARE] = software
+        inputs.found |= stated_by(inputs.catalogue, inputs.system.chip, software)
+
+
+def choose_parts(inputs: ResolvedScenario, values: Values, variants: dict[str, str]) -> None:
+    """Choose the parts of the tree: the size of a bare chip's domain, or one of its alternatives."""
+    name = inputs.scenario.system
+    if inputs.system.bare:
+        chip = f"parts.{name}"
+        domain = values.structure(f"{chip}.{DOMAIN}")
+        is_point_to_point = values.exists(f"{chip}.point_to_point")
+        inputs.system = bare_system(inputs.catalogue, name, domain, is_point_to_point)
+    elif inputs.system.alternatives:
+        inputs.alternatives = (
+            choose_cheapest_parts(inputs, values)
+            if inputs.structure is None
+            else dict(inputs.structure.alternatives)
+        )
+        inputs.system = load_system(inputs.catalogue, name, variants, inputs.alternatives)
+
+
+def size_cluster(inputs: ResolvedScenario, values: Values, settings: dict[str, Any]) -> None:
+    """Take as many chips as train in the days that are asked for."""
+    days, tokens, where = (
+        values.structure(DAYS),
+        values.structure(TRAINED),
+        values.input(DAYS).where,
+    )
+    if CHIPS in inputs.settings:
         raise DataError(
-            f"{path}: {ANCHOR}: its runs are read where one scenario or several are asked (perf, "
-            "price, compare, uncertainty), not here"
+            f"{where}: {DAYS} beside {CHIPS}: the chips follow from the days; leave one out"
         )
-    rebates = document.get("rebates")
-    if rebates is not None and not isinstance(rebates, list):
-        raise DataError(f"{path}: rebates takes a list of ids")
-    return Scenario(
-        path.stem,
-        str(document.get("title", path.stem)),
-        document["system"],
-        {group: document[group] for group in DOCUMENTS},
-        None if rebates is None else tuple(map(str, rebates)),
-        document.get("variant", {}),
-        document.get("set", {}),
-        str(path),
+    inputs.given.pop(CHIPS, None)  # of the scenario
+    key = DAYS, repr((inputs.scenario, sorted(settings.items()), sorted(inputs.variant.items())))
+    chips = inputs.catalogue.once(
+        key, lambda: chips_for_days(inputs, settings, days, tokens, where)
+    )
+    inputs.taken = chips
+    inputs.found[CHIPS] = inputs.found[CHIPS]._replace(
+        value=chips, low=chips, high=chips, shown=(chips, inputs.found[CHIPS].unit)
+    )
+    inputs.notes.append(
+        f"{CHIPS}: {chips:,.0f} in whole domains train {tokens:.3g} tokens in {days:g} days or less"
     )
 
 
-def headline_scenario(name: str, system: str, variant: dict[str, str]) -> Scenario:
-    """Return the headline's workload, site and terms on a system."""
-    return Scenario(name, system, system, dict(HEADLINE_DOCUMENTS), None, variant, {}, "--set")
+def chips_for_days(
+    inputs: ResolvedScenario, settings: dict[str, Any], days: float, tokens: float, where: str
+) -> float:
+    """Return the chips that a training job takes for some days, every other input at one value."""
 
-
-def variants_of(text: str, where: str) -> dict[str, str]:
-    """Return the variants that `key=value,...` names; a malformed one raises `DataError`."""
-    found = {}
-    for one in filter(None, text.split(",")):
-        key, sign, value = one.partition("=")
-        if not (sign and key and value):
-            raise DataError(f"{where}: {one!r} after @, expected KEY=VALUE, such as switch=gen2")
-        found[key] = value
-    return found
-
-
-@dataclass(slots=True)
-class Inputs:
-    """Resolves the paths of one scenario."""
-
-    catalogue: Catalogue
-    scenario: Scenario
-    settings: dict[
-        str, Any
-    ]  # texts, once they are read: an array is a word on how many values it has
-    variant: dict[str, str]
-    structure: Structure | None = None  # that is given; else it is decided here and on the way
-    kept: Mapping[str, str] = field(
-        default_factory=dict
-    )  # texts and quantities of an earlier answer, in place of all others
-    system: System = field(init=False)
-    texts: dict[str, str] = field(init=False, default_factory=dict)  # that are stated
-    texts_used: dict[str, str] = field(init=False, default_factory=dict)  # that were asked for
-    perspective: Perspective = field(init=False)
-    found: dict[str, Input] = field(init=False, default_factory=dict)
-    given: dict[str, Given] = field(init=False, default_factory=dict)
-    shape: tuple[int, ...] = field(init=False, default=())  # of what is asked together
-    readings: Readings = field(
-        init=False, default_factory=Readings
-    )  # inputs that decide structure, as they decide it
-    alternatives: dict[str, str] = field(
-        init=False, default_factory=dict
-    )  # place of the tree -> the part that stands there
-    compared: list[str] = field(
-        init=False, default_factory=list
-    )  # inputs by which it was the cheapest
-    notes: list[str] = field(init=False, default_factory=list)
-    choosable: dict[str, str] = field(
-        init=False, default_factory=dict
-    )  # texts that listed parts to choose the cheapest of
-    shared: dict[str, Input] = field(
-        init=False, default_factory=dict
-    )  # of the date, with every scenario of the catalogue
-    judged: set[str] = field(
-        init=False, default_factory=set
-    )  # inputs the shape of the tree rests on
-    taken: float | None = field(
-        init=False, default=None
-    )  # chips by which a job keeps the days that are asked for
-
-    def __post_init__(self) -> None:
-        scenario = self.scenario = self.scenario._replace(
-            documents=self.scenario.documents | self.chosen_documents()
+    def token_rate(chips: float) -> float | None:
+        resized = resolve_scenario(
+            inputs.catalogue,
+            inputs.scenario,
+            settings | {DAYS: "0 day", CHIPS: repr(chips)},
+            inputs.variant,
         )
-        variant = {**scenario.variant, **self.variant}
-        self.system = self.system_of(variant)
-        wanted = {
-            path: Given(text, self.system.source, "analyst", self.system.where, own=False)
-            for path, text in self.system.settings.items()
-        }
-        own, by = scenario.has_user_settings, f"set by the scenario {scenario.name}"
-        wanted |= {
-            path: Given(text, by, "assumed", scenario.where, own=own)
-            for path, text in scenario.settings.items()
-        }
-        wanted |= {
-            path: given_of(path, setting, self.unit_of)
-            for path, setting in self.settings.items()
-            if path in TEXTS
-        }
-        _, defaults = self.catalogue.document("defaults", "cluster", "file")
-        self.texts |= texts_of("cluster", defaults)
-        for group, name in reversed(
-            scenario.documents.items()
-        ):  # terms before the site, whose prices are of their date
-            self.read(group, name, wanted)
-        if (kind := KINDS.get(self.texts.get("workload.kind", ""))) is not None and kind.defaults:
-            self.found = {
-                **self.catalogue.document_inputs("defaults", kind.defaults, "file", "workload"),
-                **self.found,
+        result = workload_kind(resized).walk(resized, resized.values(), None)
+        rate: float | None = result.rates.get("train_tokens_per_s")
+        return rate
+
+    return chips_in(days, tokens, inputs.system.chips, token_rate, where)
+
+
+def refuse_impossible_wires(inputs: ResolvedScenario, values: Values) -> None:
+    """Refuse a system whose wires cannot be, or which nothing joins; a chip alone has no wires."""
+    if not inputs.system.bare:
+        refuse_bad_wires(inputs.system, inputs.catalogue, values)
+    refuse_unjoined(inputs.system, inputs.catalogue, values)
+
+
+def take_native_formats(
+    inputs: ResolvedScenario, values: Values, wanted: Mapping[str, Given]
+) -> None:
+    """Take the formats that the chip computes itself where they are asked for, but for those
+    that somebody sets.
+
+    Then all texts are known, and a structure that was given can be told from that of others.
+    """
+    if inputs.texts.get("workload.formats"):
+        from tco.scenario.choices import formats_named, native  # most scenarios state theirs
+
+        if formats_named(inputs.text("workload.formats")):
+            inputs.texts |= {
+                path: text
+                for path, text in native(values, inputs.system.chip).items()
+                if path not in wanted
             }
-        wanted |= {
-            path: given_of(path, setting, self.unit_of) for path, setting in self.settings.items()
-        }
-        self.settings = {path: wanted[path].text for path in self.settings}
-        wanted |= {
-            path: Given(text, KEPT, "assumed", KEPT, own=False) for path, text in self.kept.items()
-        }
-        for path, given in wanted.items():
-            self.apply_setting(path, given)
-        self.shape = joint_array_shape(self.given)
-        self.perspective = load_perspective(self.catalogue, self.text("terms.perspective"))
-        for one in reversed(self.catalogue.with_base(FOLDER, self.perspective.id, "perspective")):
-            self.found = {
-                **self.catalogue.document_inputs(FOLDER, one, "perspective", "terms"),
-                **self.found,
-            }
-        self.texts.setdefault("terms.owner", owner_of(self.perspective, self.system))
-        stated = wanted.get("terms.date")
-        period(self.date, f"{stated.where if stated else scenario.documents['terms']}: terms.date")
-        self.shared = self.catalogue.once(("dated", self.date), dict)
-        if (region := self.texts.get("site.grid")) is not None:
-            self.texts_used["site.grid"] = region
-            self.found |= {"site.grid_carbon": self.catalogue.grid_carbon(region, self.date)}
-        if SOFTWARE in self.texts:
-            self.texts[SOFTWARE] = parse_software_name(self.catalogue, self.texts[SOFTWARE])
-            self.found |= stated_by(self.catalogue, self.system.chip, self.texts[SOFTWARE])
-        if self.structure is not None:
-            self.readings.take(self.structure.readings)
-        values = self.values()
-        if self.system.bare:
-            chip = f"parts.{scenario.system}"
-            self.system = bare_system(
-                self.catalogue,
-                scenario.system,
-                values.structure(f"{chip}.{DOMAIN}"),
-                values.exists(f"{chip}.point_to_point"),
-            )
-        elif self.system.alternatives:
-            self.alternatives = (
-                self.cheapest(values)
-                if self.structure is None
-                else dict(self.structure.alternatives)
-            )
-            self.system = load_system(self.catalogue, scenario.system, variant, self.alternatives)
-        stage("wires", self, values, lambda: self.refuse_wires(values))
-        self.take_formats(values, wanted)
-        if self.kind == "training" and not self.kept and values.exists(DAYS):
-            self.take_size(
-                values,
-                {
-                    path: one.text
-                    for path, one in wanted.items()
-                    if path in self.settings and one.many is None
-                },
-            )
-        self.judged = set(values.inputs)
+    if inputs.structure is not None:
+        inputs.structure.check(inputs.system, inputs.text)
 
-    def take_size(self, values: Values, settings: dict[str, Any]) -> None:
-        """Take as many chips as train in the days that are asked for."""
-        days, tokens, where = (
-            values.structure(DAYS),
-            values.structure(TRAINED),
-            values.input(DAYS).where,
+
+def system_of_scenario(inputs: ResolvedScenario, variant: dict[str, str]) -> System:
+    """Return the system a scenario names, or the domain of a chip alone, whose size and links
+    settings may still change.
+    """
+    name = inputs.scenario.system
+    if not is_bare_chip(inputs.catalogue, name):
+        return load_system(inputs.catalogue, name, variant)
+    if variant:
+        raise DataError(
+            f"{name} is a chip alone and has no variants; {', '.join(variant)} cannot be chosen"
         )
-        if CHIPS in self.settings:
-            raise DataError(
-                f"{where}: {DAYS} beside {CHIPS}: the chips follow from the days; leave one out"
+    return bare_system(inputs.catalogue, name, 1, False)
+
+
+def take_chosen_documents(inputs: ResolvedScenario) -> dict[str, str]:
+    """Return the documents that settings name in place of the scenario's, as
+    `workload=reasoning` does.
+    """
+    chosen = {group: text for group, text in inputs.settings.items() if group in DOCUMENTS}
+    inputs.settings = {path: text for path, text in inputs.settings.items() if path not in chosen}
+    return chosen
+
+
+def choose_cheapest_parts(inputs: ResolvedScenario, values: Values) -> dict[str, str]:
+    """Return the part for each place of the tree with alternatives, and note what was chosen
+    among.
+    """
+    from tco.system.bill import chosen_among  # most trees list none
+
+    chosen, compared, notes = chosen_among(inputs.system, inputs.catalogue, values, inputs.date)
+    inputs.compared += compared
+    inputs.notes += notes
+    return chosen
+
+
+def read_document(
+    inputs: ResolvedScenario, group: str, name: str, stated: Mapping[str, Given]
+) -> None:
+    """Take in the values and texts of one document, over those of the one it is `base`d on; a
+    site's over those of its country at the date.
+    """
+    names = inputs.catalogue.with_base(DOCUMENTS[group], name, group)
+    cooling = site_hall_cooling(inputs, names, stated) if group == "site" else None
+    for one in names:
+        _, document = inputs.catalogue.document(DOCUMENTS[group], one, group)
+        if (country := document.get("country")) is not None:
+            given = stated.get("terms.date")
+            date = inputs.kept.get("terms.date") or (inputs.date if given is None else given.text)
+            period(
+                date,
+                f"{inputs.scenario.documents['terms'] if given is None else given.where}: "
+                "terms.date",
             )
-        self.given.pop(CHIPS, None)  # of the scenario
-        key = DAYS, repr((self.scenario, sorted(settings.items()), sorted(self.variant.items())))
-        chips = self.catalogue.once(key, lambda: size_for(self, settings, days, tokens, where))
-        self.taken = chips
-        self.found[CHIPS] = self.found[CHIPS]._replace(
-            value=chips, low=chips, high=chips, shown=(chips, self.found[CHIPS].unit)
+            inputs.found |= inputs.catalogue.of_country(str(country), date)
+        inputs.found |= inputs.catalogue.document_inputs(
+            DOCUMENTS[group], one, group, group, cooling
         )
-        self.notes.append(
-            f"{CHIPS}: {chips:,.0f} in whole domains train {tokens:.3g} tokens in {days:g} days or "
-            "less"
+        inputs.texts |= inputs.catalogue.once(
+            ("texts", group, one), partial(texts_of, group, document)
         )
+    if cooling is not None:
+        inputs.texts["site.cooling"] = cooling
 
-    def refuse_wires(self, values: Values) -> None:
-        """Refuse a system whose wires cannot be, or which nothing joins; a chip alone has no wires."""
-        if not self.system.bare:
-            refuse_bad_wires(self.system, self.catalogue, values)
-        refuse_unjoined(self.system, self.catalogue, values)
 
-    def take_formats(self, values: Values, wanted: Mapping[str, Given]) -> None:
-        """Take the formats that the chip computes itself where they are asked for, but for those
-        that somebody sets.
+def site_hall_cooling(
+    inputs: ResolvedScenario, names: Sequence[str], stated: Mapping[str, Given]
+) -> str | None:
+    """Return the cooling of the hall in which the racks stand, of a site's documents by name."""
+    documents = [inputs.catalogue.document("sites", name, "site")[1] for name in names]
+    given = stated.get("site.cooling")
+    cooling = hall_cooling(
+        documents, inputs.system.cooling, given.text if given else inputs.kept.get("site.cooling")
+    )
+    if cooling is not None and cooling not in COOLINGS:
+        raise unknown("cooling", cooling, COOLINGS, "site.cooling")
+    return cooling
 
-        Then all texts are known, and a structure that was given can be told from that of others.
-        """
-        if self.texts.get("workload.formats"):
-            from tco.scenario.choices import formats_named, native  # most scenarios state theirs
 
-            if formats_named(self.text("workload.formats")):
-                self.texts |= {
-                    path: text
-                    for path, text in native(values, self.system.chip).items()
-                    if path not in wanted
-                }
-        if self.structure is not None:
-            self.structure.check(self.system, self.text)
-
-    def system_of(self, variant: dict[str, str]) -> System:
-        """Return the system a scenario names, or the domain of a chip alone, whose size and links
-        settings may still change.
-        """
-        name = self.scenario.system
-        if not is_bare_chip(self.catalogue, name):
-            return load_system(self.catalogue, name, variant)
-        if variant:
-            raise DataError(
-                f"{name} is a chip alone and has no variants; {', '.join(variant)} cannot be chosen"
-            )
-        return bare_system(self.catalogue, name, 1, False)
-
-    def chosen_documents(self) -> dict[str, str]:
-        """Return the documents that settings name in place of the scenario's, as
-        `workload=reasoning` does.
-        """
-        chosen = {group: text for group, text in self.settings.items() if group in DOCUMENTS}
-        self.settings = {path: text for path, text in self.settings.items() if path not in chosen}
-        return chosen
-
-    def cheapest(self, values: Values) -> dict[str, str]:
-        """Return the part for each place of the tree with alternatives, and note what was chosen
-        among.
-        """
-        from tco.system.bill import chosen_among  # most trees list none
-
-        chosen, compared, notes = chosen_among(self.system, self.catalogue, values, self.date)
-        self.compared += compared
-        self.notes += notes
-        return chosen
-
-    def read(self, group: str, name: str, stated: Mapping[str, Given]) -> None:
-        """Take in the values and texts of one document, over those of the one it is `base`d on; a
-        site's over those of its country at the date.
-        """
-        names = self.catalogue.with_base(DOCUMENTS[group], name, group)
-        cooling = self.hall_cooling(names, stated) if group == "site" else None
-        for one in names:
-            _, document = self.catalogue.document(DOCUMENTS[group], one, group)
-            if (country := document.get("country")) is not None:
-                given = stated.get("terms.date")
-                date = self.kept.get("terms.date") or (self.date if given is None else given.text)
-                period(
-                    date,
-                    f"{self.scenario.documents['terms'] if given is None else given.where}: "
-                    "terms.date",
-                )
-                self.found |= self.catalogue.of_country(str(country), date)
-            self.found |= self.catalogue.document_inputs(
-                DOCUMENTS[group], one, group, group, cooling
-            )
-            self.texts |= self.catalogue.once(
-                ("texts", group, one), partial(texts_of, group, document)
-            )
-        if cooling is not None:
-            self.texts["site.cooling"] = cooling
-
-    def hall_cooling(self, names: Sequence[str], stated: Mapping[str, Given]) -> str | None:
-        """Return the cooling of the hall in which the racks stand, of a site's documents by name."""
-        documents = [self.catalogue.document("sites", name, "site")[1] for name in names]
-        given = stated.get("site.cooling")
-        cooling = hall_cooling(
-            documents, self.system.cooling, given.text if given else self.kept.get("site.cooling")
-        )
-        if cooling is not None and cooling not in COOLINGS:
-            raise unknown("cooling", cooling, COOLINGS, "site.cooling")
-        return cooling
-
-    def apply_setting(self, path: str, given: Given) -> None:
-        """Take in one setting: a text where the input is one, else a quantity for later."""
-        if path in TEXTS or path == ALIAS:
-            if given.keeps_back(path):
-                refuse_own(f"{given.where}: {path}: a text")
-            self.texts[SOFTWARE if path == ALIAS else path] = given.text
-        elif path.partition(".")[0] not in GROUPS:
-            raise unknown("input path", path, self.known_paths(), "--set")
-        else:
-            self.given[path] = given
-
-    def text(self, path: str) -> str:
-        """Return an input that is a text: as it is stated, or what it follows from; one that may
-        not be raises `DataError`.
-        """
-        found = self.texts.get(path)
-        if found is None and path in IMPLIED:
-            model = self.text("workload.model")
-            found = self.catalogue.once(
-                ("published", model), lambda: published(self.catalogue, model)
-            ).get(path)
-        if found is None and path in FOLLOWS:
-            return self.text(FOLLOWS[path])
-        if found is None and (found := USUAL.get(path)) is None:
-            group = path.partition(".")[0]
-            raise DataError(
-                f"{self.scenario.documents[group]}: {path} is missing in data/{DOCUMENTS[group]}"
-            )
-        if path in CHOICES and found not in CHOICES[path][1]:
-            raise unknown(CHOICES[path][0], found, CHOICES[path][1], path)
-        self.texts_used[path] = found
-        return found
-
-    @property
-    def owner(self) -> str:
-        """Who owns the racks: agreements with suppliers count where they are his."""
-        return self.text("terms.owner")
-
-    @property
-    def date(self) -> str:
-        """The date prices hold for."""
-        return self.text("terms.date")
-
-    @property
-    def kind(self) -> str:
-        """The name of what the workload does."""
-        return self.text("workload.kind")
-
-    @property
-    def workload(self) -> WorkloadKind:
-        """What the workload does."""
-        return KINDS[self.kind]
-
-    @property
-    def rebates(self) -> tuple[str, ...]:
-        """The agreements that give something back, if the owner holds them: those a scenario counts
-        on, or those that cover its system.
-        """
-        return self.system.rebates if self.scenario.rebates is None else self.scenario.rebates
-
-    def values(self, read: Reader = as_number) -> Values:
-        """Return the mapping of all inputs in one reading, that of numbers unless another is asked
-        for.
-        """
-        rules = self.system.once(
-            "rules",
-            lambda: {**from_the_tree(self.system, self.catalogue), **from_the_lanes(self.system)},
-        )
-        follows = {**rules, **FROM_THE_AGE} if LOSS in self.found or LOSS in self.given else rules
-        return Values(
-            self.resolve,
-            read,
-            self.given,
-            bounds,
-            self.unit_of,
-            lambda date: self.on_date(date).values(read),
-            follows,
-            self.readings,
-        )
-
-    def on_date(self, date: str) -> Inputs:
-        """Return the same inputs at another date: prices move, the system, its choices and whatever
-        is set stay as they are.
-        """
-        period(date)
-        other = copy(self)
-        other.texts = self.texts | {"terms.date": date}
-        other.texts_used, other.notes, other.readings = {}, [], Readings()
-        other.shared = self.catalogue.once(("dated", date), dict)
-        return other
-
-    def resolve(self, path: str) -> Input:
-        """Return the catalogue's input for a path; an unknown path or a missing value raises
-        `DataError`.
-        """
-        found = self.found.get(path)
-        if found is not None:
-            return found
-        found = self.shared.get(path)
-        if found is None:
-            found = self.dated(path)
-            if found is None:
-                return self.documented(path)
-            self.shared[path] = found
-        return found
-
-    def dated(self, path: str) -> Input | None:
-        """Return the input of a path that the catalogue holds by date or by family; None for those
-        of documents.
-        """
-        group, _, rest = path.partition(".")
-        name, _, last = rest.rpartition(".")
-        if group == "parts" and name:
-            return self.catalogue.part_input(name, last, self.date)
-        if group == "shares" and name:
-            return self.catalogue.share_price(name, self.date)
-        if group == "rebates" and last == "vested":
-            return self.catalogue.vested(name, self.date)
-        if group == "rebates" and last == "reachable":
-            return self.catalogue.reachable(name, self.date)
-        if (
-            group == "performance"
-            and {(name, last), (self.catalogue.kind_of(name), last)}
-            & self.catalogue.calibration_rows.keys()
-        ):
-            return self.catalogue.practice(name, last)
-        return None
-
-    def documented(self, path: str) -> Input:
-        """Return the input of a path that a document of its own holds; any other path raises
-        `DataError`.
-        """
-        group, name = path.partition(".")[0], path.partition(".")[2].rpartition(".")[0]
-        if group in ("performance", "rebates") and name:
-            self.found |= self.catalogue.document_inputs(group, name, group, f"{group}.{name}")
-            if path in self.found:
-                return self.found[path]
-        if group in ("money", "failures", "carbon", "site", "cluster"):
-            self.found |= self.catalogue.document_inputs("defaults", group, group, group)
-            if path in self.found:
-                return self.found[path]
-        raise unknown("input path", path, self.known_paths())
-
-    def unused(self, values: Values) -> list[str]:
-        """Return the paths the user has set to no effect; a path that is no input at all raises
-        `DataError`.
-        """
-        idle = values.check_given(self.is_known)
-        for path in idle:  # a bad value is refused whether or not something rests on it
-            values.override(path, self.unit_of(path), values.given[path])
-        return [path for path in idle if path not in self.judged and path in self.settings]
-
-    def unit_of(self, path: str) -> str:
-        """Return the unit of an input that is set, whether or not the catalogue has a value for it."""
-        group, _, rest = path.partition(".")
-        found = input_attributes().get((group, rest.rpartition(".")[2]))
-        return found.unit if found and self.is_known(path) else self.resolve(path).unit
-
-    def known_paths(self) -> list[str]:
-        """Return the paths of documents and parts, for the nearest name."""
-        return [
-            *self.found,
-            *TEXTS,
-            *(f"parts.{part}.{name}" for part, name in self.catalogue.part_rows),
-        ]
-
-    def states(self, path: str, values: Values) -> bool:
-        """Say whether a document of the scenario or a setting gives an input that need not be
-        there.
-        """
-        return path in self.found or values.has(path)
-
-    def is_known(self, path: str) -> bool:
-        """Say whether a path is an input, even if this scenario does not rest on it."""
-        group, _, rest = path.partition(".")
-        name, _, last = rest.rpartition(".")
-        if group == "parts":
-            return name in self.catalogue.parts and (group, last) in input_attributes()
-        if group in ("shares", "rebates", "performance") and name:
-            try:
-                return self.resolve(path).path == path
-            except DataError:
-                return False
-        return path in self.found or (not name and (group, last) in input_attributes())
+def apply_setting(inputs: ResolvedScenario, path: str, given: Given) -> None:
+    """Take in one setting: a text where the input is one, else a quantity for later."""
+    if path in TEXTS or path == ALIAS:
+        if given.keeps_back(path):
+            refuse_own(f"{given.where}: {path}: a text")
+        inputs.texts[SOFTWARE if path == ALIAS else path] = given.text
+    elif path.partition(".")[0] not in GROUPS:
+        raise unknown("input path", path, inputs.known_paths(), "--set")
+    else:
+        inputs.given[path] = given
 
 
 def system_inputs(
@@ -632,7 +330,7 @@ def system_inputs(
     name: str,
     set: Mapping[str, str],  # noqa: A002 - the name of the option
     variant: Mapping[str, str],
-) -> Inputs:
+) -> ResolvedScenario:
     """Return the inputs of a system by its id, on the headline's site and terms; an unknown id or
     variant raises `DataError`.
 
@@ -642,19 +340,11 @@ def system_inputs(
     chosen = {**variants_of(variants, name), **variant}
     if not is_bare_chip(catalogue, system):
         load_system(catalogue, system, chosen)
-    return Inputs(catalogue, headline_scenario(system, system, {}), dict(set), chosen)
+    return resolve_scenario(catalogue, headline_scenario(system, system, {}), dict(set), chosen)
 
 
-def plain_inputs(catalogue: Catalogue, set: Mapping[str, str]) -> Inputs:  # noqa: A002
+def plain_inputs(catalogue: Catalogue, set: Mapping[str, str]) -> ResolvedScenario:  # noqa: A002
     """Return the inputs of the headline's site, terms and cluster, for questions that name no
     system.
     """
     return system_inputs(catalogue, HEADLINE_SYSTEM, set, {})
-
-
-@cache
-def bounds(path: str) -> tuple[float, float]:
-    """Return the smallest and largest value an input may take; derived values must not be negative."""
-    group, _, rest = path.partition(".")
-    found = input_attributes().get((group, rest.rpartition(".")[2]))
-    return (found.minimum, found.maximum) if found else (0.0, 1e30)

@@ -30,7 +30,7 @@ from tco.performance.chip.roofline import machine_balance
 from tco.performance.profile import Report
 from tco.performance.serving.record import ServingResult
 from tco.scenario.metrics import METRICS, PERFORMANCE, RATIOS
-from tco.scenario.resolve import Inputs
+from tco.scenario.resolved import ResolvedScenario
 from tco.scenario.structure import Structure, plain_plan
 from tco.scenario.workload import KINDS, metric_workload_kinds
 from tco.system.bill import Bill, device_capacity, domain_peak, joint_capacity
@@ -425,7 +425,7 @@ class Figures:
     notes: list[str] = field(default_factory=list)
 
 
-def chip_figures(inputs: Inputs, values: Values) -> Figures:
+def chip_figures(inputs: ResolvedScenario, values: Values) -> Figures:
     """Return the peaks, memory and intensities of a system's chip, and the sums over its scale-up
     domain.
     """

@@ -19,8 +19,9 @@ from tco.cost.ownership import Rebate
 from tco.cost.price_dates import Ages
 from tco.performance.profile import Report
 from tco.scenario.metrics import METRICS
+from tco.scenario.plan_records import plan_from
 from tco.scenario.result import FOUND, KEPT, SCHEMA, Result, origin_of
-from tco.scenario.structure import Structure, plan_from
+from tco.scenario.structure import Structure
 from tco.scenario.workload import KINDS
 from tco.system.bill import Bill, BillLine
 

@@ -8,20 +8,15 @@ still decides, whatever the input is now.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tco.core.errors import DataError
-from tco.core.inputs import Readable, Readings
-from tco.performance.serving.plans import DecodePlan, PrefillPlan, ServingPlan
-from tco.scenario.network_choice import CHEAPEST, network_design
-from tco.scenario.workload import kind_of_plan, storage_and_compute_formats
+from tco.core.inputs import Readings
+from tco.scenario.choices import CHEAPEST
 
 if TYPE_CHECKING:
     from tco.catalog.system_tree import System
-    from tco.scenario.evaluate import Chain
-    from tco.scenario.resolve import Inputs
 
 
 class Structure(NamedTuple):
@@ -72,152 +67,8 @@ def system_with_variants(system: str, variant: Mapping[str, str]) -> str:
     )
 
 
-def structure_of(inputs: Inputs, values: Readable, chain: Chain) -> Structure:
-    """Return the structure that a chain was walked on: the one that was given, or what was decided
-    on the way.
-    """
-    plan, readings = chain.serving.plan, Readings(inputs.readings, inputs.readings.decisions)
-    if inputs.structure is not None:
-        return inputs.structure._replace(plan=plan, readings=readings)
-    return Structure(
-        inputs.system.id,
-        inputs.system.variant,
-        dict(inputs.texts_used),
-        inputs.alternatives,
-        plan,
-        readings,
-        tuple(inputs.compared),
-        structural_choices(inputs, values, chain),
-    )
-
-
-def structural_choices(inputs: Inputs, values: Readable, chain: Chain) -> dict[str, Any]:
-    """Return what the readings came to: the network, the formats, the operators of each phase, and
-    the collectives offered.
-    """
-    found: dict[str, Any] = (
-        {"formats": formats} if (formats := storage_and_compute_formats(inputs, values)) else {}
-    )
-    if chain.network is not None:
-        parts = dict.fromkeys(line.part for line in chain.network.lines)
-        found["network"] = {
-            "design": network_design(inputs.system),
-            "tiers": chain.network.tiers,
-            "parts": list(parts),
-        }
-    found["operators"] = chain.serving.operators
-    if (links := chain.serving.links) is not None:
-        found["collectives"] = {
-            "library": links.library.name,
-            "in_network_reduction": bool(links.reduces),
-        }
-    return found
-
-
-MAY_BE_ZERO = frozenset(
-    (
-        "cut",
-        "expert_parallel",
-        "order",
-        "zero",
-        "sequence_parallel",
-        "overlap",
-        "offload",
-        "hybrid",
-        "share",
-        "drafts",
-        "chosen",
-    )
-)
-
-
 def plain_plan(plan: Any) -> Any:
     """Return a plan as tables of numbers and texts, phase by phase where it has some."""
     if hasattr(plan, "_asdict"):
         return {name: plain_plan(value) for name, value in plan._asdict().items()}
     return plan
-
-
-def plan_from(found: Any, where: str = "plan") -> Any:
-    """Return the record of a plan that `plain_plan` wrote, none of none; anything else raises
-    `DataError`.
-    """
-    if found is None:
-        return None
-    kind = kind_of_plan(found)
-    if kind == "serving":
-        phases = {
-            name: parse_plan_record(kind, found.get(name), f"{where}: {name}", {})
-            for name, kind in (("decode", DecodePlan), ("prefill", PrefillPlan))
-        }
-        rest = {"stated": False, "flight": None} | {
-            name: value for name, value in found.items() if name not in phases
-        }
-        free: dict[str, tuple[Any, ...] | None] = {
-            "engines": None,
-            "readers": None,
-            "flight": None,
-            "stated": (True, False),
-        }
-        return parse_plan_record(ServingPlan, phases | rest, where, free)
-    if kind == "training":
-        from tco.performance.training.plans import RECOMPUTE, SCHEDULES, TrainingPlan
-
-        return parse_plan_record(
-            TrainingPlan,
-            {"chosen": 0} | dict(found),
-            where,
-            {"schedule": SCHEDULES, "recompute": RECOMPUTE, "share": None},
-        )
-    raise DataError(
-        f"{where} is no plan: it is neither of serving nor of training; `Result.save` writes one"
-    )
-
-
-def plan_for(kind: str, plan: Any) -> Any:
-    """Return the plan an evaluation of one kind of workload takes, axes that somebody fixes among
-    them; that of the other kind raises `DataError`.
-    """
-    own = kind_of_plan(plan)
-    found = plan_from(plan) if own and isinstance(plan, Mapping) else plan
-    if own and own != kind:
-        raise DataError(f"a plan of {own} is given, the workload is {kind}")
-    return found
-
-
-def parse_plan_record(
-    kind: type, found: Any, where: str, other: Mapping[str, tuple[Any, ...] | None]
-) -> Any:
-    """Return a record of numbers; `other` fields take one of some words, or may be null."""
-    names = kind._fields  # type: ignore[attr-defined]
-    if not isinstance(found, Mapping) or set(found) != set(names):
-        raise DataError(
-            f"{where} is no plan: expected a table of {', '.join(names)}; `Result.save` writes one"
-        )
-    for name, value in found.items():
-        words = other.get(name, ())
-        if words:
-            if value not in words:
-                raise DataError(
-                    f"{where}: {name} is {value!r}, expected one of {', '.join(map(str, words))}"
-                )
-        elif (
-            not isinstance(value, tuple)
-            and not (value is None and words is None)
-            and not is_number_at_least(value, 0 if name in MAY_BE_ZERO else 1)
-        ):
-            raise DataError(
-                f"{where}: {name} is {str(value)[:60]!r}, expected a number from "
-                f"{0 if name in MAY_BE_ZERO else 1} on"
-            )
-    return kind(**found)
-
-
-def is_number_at_least(value: Any, least: float) -> bool:
-    """Say whether a value is a finite number that is not below the least."""
-    return (
-        isinstance(value, (int, float))
-        and not isinstance(value, bool)
-        and math.isfinite(value)
-        and value >= least
-    )

@@ -47,13 +47,13 @@ if TYPE_CHECKING:
     from tco.performance.layer.chip_model import Machine, Passes
     from tco.performance.training.job import TrainingJob
     from tco.performance.training.result import TrainingResult
-    from tco.scenario.resolve import Inputs
+    from tco.scenario.resolved import ResolvedScenario
 
 
 STORED = ("attention_format", "precision", "expert_format", "cache_format", "attention_core_format")
 
 
-def serving_of(inputs: Inputs, values: Values, plan: Any) -> ServingResult:
+def serving_of(inputs: ResolvedScenario, values: Values, plan: Any) -> ServingResult:
     """Serve the scenario's workload on engines that lie in a scale-up domain or span several."""
     from tco.performance.serving.result import evaluate_serving
 
@@ -65,7 +65,9 @@ def has_fixed_axes(plan: Any) -> bool:
     return isinstance(plan, Mapping) or bool(getattr(plan, "stated", False))
 
 
-def server_of(inputs: Inputs, values: Values, stated: bool = False) -> tuple[Machine, Architecture]:
+def server_of(
+    inputs: ResolvedScenario, values: Values, stated: bool = False
+) -> tuple[Machine, Architecture]:
     """Return what serves the scenario's workload: a chip on its links, and the model.
 
     Args:
@@ -82,7 +84,7 @@ def server_of(inputs: Inputs, values: Values, stated: bool = False) -> tuple[Mac
     ), model
 
 
-def scenario_deployer(inputs: Inputs, values: Values) -> Deployer:
+def scenario_deployer(inputs: ResolvedScenario, values: Values) -> Deployer:
     """Return who deploys the plans of a scenario, and the engines and pools of that class."""
     name = inputs.text(OPERATED_BY)
     if name == FLEET:
@@ -110,7 +112,7 @@ def has_stated_load(values: Values) -> bool:
     return values.exists("workload.offline") or values.exists("workload.concurrency")
 
 
-def served_model(inputs: Inputs, values: Values) -> Architecture:
+def served_model(inputs: ResolvedScenario, values: Values) -> Architecture:
     """Return the scenario's model, asked for no more than it can be."""
     model = scenario_model(inputs, values)
     refuse_beyond_context(model, values, ("workload.input_tokens", "workload.output_tokens"))
@@ -120,14 +122,14 @@ def served_model(inputs: Inputs, values: Values) -> Architecture:
     return model
 
 
-def software_of_scenario(inputs: Inputs, values: Values) -> SoftwareMaturity:
+def software_of_scenario(inputs: ResolvedScenario, values: Values) -> SoftwareMaturity:
     """Return how far the software of a scenario's chip reaches."""
     return resolve_software_maturity(
         inputs.catalogue, inputs.system.chip, inputs.text(SOFTWARE), inputs.date, values
     )
 
 
-def scenario_model(inputs: Inputs, values: Values) -> Architecture:
+def scenario_model(inputs: ResolvedScenario, values: Values) -> Architecture:
     """Return the scenario's model, one of a given size in the size the workload asks for."""
     return load_model(
         inputs.catalogue,
@@ -137,7 +139,7 @@ def scenario_model(inputs: Inputs, values: Values) -> Architecture:
 
 
 def machine_of(
-    inputs: Inputs,
+    inputs: ResolvedScenario,
     values: Readable,
     text: Callable[[str], str],
     reach: SoftwareMaturity,
@@ -203,11 +205,11 @@ def machine_of(
     return made._replace(deployed=deployed, deployer=deployer, drafting=drafting)
 
 
-def storage_and_compute_formats(inputs: Inputs, values: Readable) -> dict[str, str]:
+def storage_and_compute_formats(inputs: ResolvedScenario, values: Readable) -> dict[str, str]:
     """Return how the chip computes what the workload stores: the format a part is kept in, and the
     one its products run in.
     """
-    chip, texts = inputs.system.chip, inputs.workload.formats
+    chip, texts = inputs.system.chip, workload_kind(inputs).formats
     made = {
         name: computed_on(values, chip, inputs.text(f"workload.{name}"), f"workload.{name}")
         for name in texts
@@ -262,7 +264,7 @@ def refuse_no_requests(values: Values) -> None:
         )
 
 
-def refuse_unknown_software(inputs: Inputs) -> None:
+def refuse_unknown_software(inputs: ResolvedScenario) -> None:
     """Refuse words of training software that are unknown, though nothing of it serves."""
     words = {path: inputs.texts.get(path, BY_DATE) for path in SOFTWARE_CHOICES}
     stated = {path: word for path, word in words.items() if word != BY_DATE}
@@ -285,7 +287,7 @@ def refuse_beyond_head(values: Values) -> None:
         )
 
 
-def job_on(inputs: Inputs, values: Values) -> tuple[TrainingJob, Machine, Passes]:
+def job_on(inputs: ResolvedScenario, values: Values) -> tuple[TrainingJob, Machine, Passes]:
     """Return the scenario's training job, the chips it finds on their links, and the formats of its
     passes.
     """
@@ -350,7 +352,7 @@ def job_on(inputs: Inputs, values: Values) -> tuple[TrainingJob, Machine, Passes
     )
 
 
-def training_of(inputs: Inputs, values: Values, plan: Any) -> TrainingResult:
+def training_of(inputs: ResolvedScenario, values: Values, plan: Any) -> TrainingResult:
     """Train the scenario's model on all chips of its cluster."""
     from tco.performance.training.job import notes_on_batch
     from tco.performance.training.result import train
@@ -366,7 +368,7 @@ STATED = {
 }  # rates somebody else measured or promised, by the metric each is
 
 
-def stated_serving_rates(inputs: Inputs, values: Values, plan: Any) -> ServingResult:
+def stated_serving_rates(inputs: ResolvedScenario, values: Values, plan: Any) -> ServingResult:
     """Take the rates that a scenario states in place of a workload; without any, only what the
     chips cost is asked for.
     """
@@ -396,9 +398,9 @@ class WorkloadKind(NamedTuple):
     said of it.
     """
 
-    walk: Callable[[Inputs, Values, Any], Any]  # on a plan, or on the best of a search
+    walk: Callable[[ResolvedScenario, Values, Any], Any]  # on a plan, or on the best of a search
     judge: Callable[
-        [Inputs, Values], Any
+        [ResolvedScenario, Values], Any
     ]  # raises `DataError` for values that none of the kind can be asked with
     without_plan: Callable[[str], Any]  # by the reason
     does: str  # in words
@@ -448,6 +450,11 @@ KINDS = {
 }
 
 
+def workload_kind(inputs: ResolvedScenario) -> WorkloadKind:
+    """Return the kind of a scenario's workload."""
+    return KINDS[inputs.kind]
+
+
 def metric_workload_kinds(metric: str) -> frozenset[str]:
     """Return the kinds of workload a metric may have a value for."""
     every = metric not in PERFORMANCE or metric in RATIOS
@@ -460,11 +467,11 @@ def kind_of_plan(plan: Any) -> str:
     return next((name for name, kind in KINDS.items() if kind.axis and kind.axis in axes), "")
 
 
-def unasked(inputs: Inputs) -> ServingResult | TrainingResult:
+def unasked(inputs: ResolvedScenario) -> ServingResult | TrainingResult:
     """Return the workload of a scenario of which only the cost is asked for; a model nobody knows
     is refused all the same.
     """
-    if inputs.workload.measured:
+    if workload_kind(inputs).measured:
         load_model(inputs.catalogue, inputs.text("workload.model"))
-    found: ServingResult | TrainingResult = inputs.workload.without_plan("")
+    found: ServingResult | TrainingResult = workload_kind(inputs).without_plan("")
     return found

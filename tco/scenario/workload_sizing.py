@@ -6,14 +6,11 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tco.core.errors import DataError
 from tco.core.formula import formula
 from tco.core.units import Pure, Token, TokenPerSecond
-
-if TYPE_CHECKING:
-    from tco.scenario.resolve import Inputs
 
 DAYS, TOKENS, CHIPS = "workload.days", "workload.train_tokens", "cluster.chips"
 DAY = 86400.0  # seconds
@@ -68,26 +65,3 @@ def chips_in(
         middle = (size + least) // 2
         size, least = (middle, least) if taken(middle) <= days else (size, middle)
     return float(size * domain)
-
-
-def size_for(
-    inputs: Inputs, settings: dict[str, Any], days: float, tokens: float, where: str
-) -> float:
-    """Return the chips that a scenario's job takes for some days, every other input at its one
-    value.
-    """
-
-    def rate(chips: float) -> float | None:
-        own = type(inputs)(
-            inputs.catalogue,
-            inputs.scenario,
-            settings | {DAYS: "0 day", CHIPS: repr(chips)},
-            dict(inputs.variant),
-        )
-        found: float | None = own.workload.walk(own, own.values(), None).rates.get(
-            "train_tokens_per_s"
-        )
-        return found
-
-    domain = inputs.system.chips
-    return chips_in(days, tokens, domain, rate, where)

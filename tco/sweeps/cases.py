@@ -21,6 +21,7 @@ from tco.catalog import Catalogue
 from tco.evaluation.workers import Folders, catalogue_on
 from tco.scenario.beliefs import GOLDEN, Array, Dice, beliefs_of, settings_of, splitmix64, uniform
 from tco.scenario.compiled import scatter_into
+from tco.scenario.document import Scenario
 from tco.scenario.evaluate import OF_THE_SITE, assemble_result, run
 from tco.scenario.evaluate_samples import (
     Draws,
@@ -31,10 +32,12 @@ from tco.scenario.evaluate_samples import (
     held_part,
 )
 from tco.scenario.metrics import METRICS
+from tco.scenario.plan_records import plan_for
 from tco.scenario.pricing import beyond_a_position
-from tco.scenario.resolve import Inputs, Scenario
+from tco.scenario.resolve import resolve_scenario
 from tco.scenario.result import Result
-from tco.scenario.structure import Structure, plan_for
+from tco.scenario.structure import Structure
+from tco.scenario.workload import workload_kind
 from tco.sweeps.study import PLAN, Draw
 from tco.system.bill import bill_of_materials
 
@@ -190,9 +193,9 @@ class CaseDraws(NamedTuple):
 def settled(asked: StudyScenario, fixed: Fixed) -> Settled:
     """Evaluate a scenario at one value of each input, its plan searched."""
     settings, axes = parted(fixed)
-    inputs = Inputs(asked.catalogue, asked.scenario, settings, {}, None)
+    inputs = resolve_scenario(asked.catalogue, asked.scenario, settings, {}, None)
     values = inputs.values()
-    found = inputs.workload.walk(inputs, values, plan_for(inputs.kind, axes or None))
+    found = workload_kind(inputs).walk(inputs, values, plan_for(inputs.kind, axes or None))
     reads = frozenset() if inputs.kind == "stated" else frozenset(values.inputs)
     return Settled(
         assemble_result(
@@ -271,7 +274,7 @@ def decided_by(
     asked: StudyScenario, fixed: Fixed, axes: Many, structure: Structure, answer: Settled
 ) -> dict[str, tuple[Array, float]]:
     """Return what decides structure and follows the axes, in every case and as it was decided."""
-    inputs = Inputs(
+    inputs = resolve_scenario(
         asked.catalogue,
         asked.scenario,
         parted(fixed)[0] | dict(axes),

@@ -29,9 +29,10 @@ from tco.evaluation.evaluation import SAVED, catalogue_for
 from tco.evaluation.workers import Figures, Ground, catalogue_on, folders_of, ground_on
 from tco.sampling.uncertainty import sample_of
 from tco.scenario.beliefs import Array, Range, beliefs_of, loadings
+from tco.scenario.document import load_scenario
 from tco.scenario.evaluate import evaluate
 from tco.scenario.metrics import METRICS
-from tco.scenario.resolve import Inputs, load_scenario
+from tco.scenario.resolve import resolve_scenario
 from tco.sweeps.cases import (
     CaseDraws,
     CaseResults,
@@ -263,7 +264,9 @@ def scenario_of(name: str, study: Study, data: Path | None) -> StudyScenario:
 
 def study_axes(study: Study, scenarios: list[StudyScenario]) -> list[SweepAxis]:
     """Return the axes of a study, each value within the bounds of its input."""
-    inputs = Inputs(scenarios[0].catalogue, scenarios[0].scenario, dict(study.settings), {})
+    inputs = resolve_scenario(
+        scenarios[0].catalogue, scenarios[0].scenario, dict(study.settings), {}
+    )
     values = inputs.values()
     found = []
     for path, one in study.grid.items():

@@ -275,7 +275,7 @@ def clos_size(
     """Return the size of a Clos that joins some chips.
 
     Args:
-        values: Inputs by path.
+        values: ResolvedScenario by path.
         switch: Part id of the switch.
         chips: Chips to join; None for as many as the tiers reach.
         port: Rate of a logical port in byte/s.
@@ -342,7 +342,7 @@ def optics_covering(values: Values, optics: Sequence[str], length: float) -> lis
     """Return the modules that cover a length, of each rate the shortest reach.
 
     Args:
-        values: Inputs by path.
+        values: ResolvedScenario by path.
         optics: Part ids to choose among.
         length: Metres of the links.
 

@@ -29,7 +29,8 @@ from tco.performance.serving.plans import DecodePlan, PrefillPlan, ServingPlan, 
 from tco.performance.serving.result import evaluate_serving_plan
 from tco.performance.software_maturity import MEASURED, parse_calendar_month
 from tco.scenario.choices import checkpoint_of
-from tco.scenario.resolve import Inputs, system_inputs
+from tco.scenario.resolve import system_inputs
+from tco.scenario.resolved import ResolvedScenario
 from tco.scenario.workload import machine_of
 from tco.validation.audited import (
     all_at_once,
@@ -527,7 +528,7 @@ def group_machine(
     values = RowValues(chips, asked.numbers(kind, rows, chips.values))
     released = chips.values.structure(f"parts.{kind['chip']}.released")
     reach = MEASURED._replace(months=asked.months[rows] - released * 12)
-    inputs: Inputs = asked.inputs[kind["chip"]]
+    inputs: ResolvedScenario = asked.inputs[kind["chip"]]
     return machine_of(inputs, values, asked.texts(kind).__getitem__, reach), values
 
 

@@ -42,7 +42,8 @@ from tco.performance.training.job import (
 from tco.performance.training.plans import TrainingPlan, fixed_axes, space
 from tco.performance.training.result import training_plan_document
 from tco.scenario.network_choice import protocol, switch_of, tiers_of
-from tco.scenario.resolve import Inputs, plain_inputs
+from tco.scenario.resolve import plain_inputs
+from tco.scenario.resolved import ResolvedScenario
 from tco.validation.measured import numeric_column, refused, texts
 from tco.validation.naming import read_models, unread_accelerators
 from tco.validation.row_dates import row_dates
@@ -264,7 +265,7 @@ def fastest_plan_per_row(found: list[TrainingQuery], chips: Specifications, coun
 def ask(
     members: list[tuple[TrainingQuery, Candidates]],
     chips: Specifications,
-    inputs: Inputs,
+    inputs: ResolvedScenario,
     made: Answers,
 ) -> None:
     """Ask rows of one structure and schedule, and keep the best plan of each."""

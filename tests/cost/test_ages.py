@@ -8,9 +8,10 @@ import pytest
 
 from tco import DataError, evaluate
 from tco.cost.price_dates import evidence_age_limit, is_old, limits
+from tco.scenario.resolve import resolve_scenario
 from tests.catalogue import input_attributes
 from tests.cli import document, tco
-from tests.scenario_helpers import Inputs, Values, load_scenario, period, system_of
+from tests.scenario_helpers import Values, load_scenario, period, system_of
 
 BILL = ("servers", "network", "storage")
 HEADER = "part,attribute,value,unit,low,high,as_of,kind,source,note,use"
@@ -321,7 +322,7 @@ def test_the_first_table_says_it_in_a_line_of_all_and_leaves_what_was_chosen_to_
 def test_prices_at_another_date_are_those_of_a_scenario_there(catalogue):
     scenario = load_scenario(catalogue, "trn3-nl72x2")
     here, there = (
-        Inputs(catalogue, scenario, {"terms.date": date}, {}).values()
+        resolve_scenario(catalogue, scenario, {"terms.date": date}, {}).values()
         for date in ("2025-12", "2026-Q3")
     )
     then = here.on_date("2026-Q3")

@@ -25,9 +25,10 @@ from tco.performance.serving.plans import (
     plan_axes,
     request_of,
 )
-from tco.scenario.resolve import load_scenario
+from tco.scenario.document import load_scenario
+from tco.scenario.resolve import resolve_scenario
 from tests.catalogue import CATALOGUE, Architecture
-from tests.scenario_helpers import Inputs, by_path, server_of
+from tests.scenario_helpers import ResolvedScenario, by_path, server_of
 
 __all__ = [
     "FORMATS",
@@ -68,14 +69,16 @@ PLAIN = {
 }
 
 
-def inputs_of(name: str, **settings: str) -> Inputs:
+def inputs_of(name: str, **settings: str) -> ResolvedScenario:
     """Return the inputs of a scenario or system; a setting's dots are written as double
     underscores, its hyphens as they are.
     """
-    return Inputs(CATALOGUE, load_scenario(CATALOGUE, name), by_path(PLAIN | settings), {})
+    return resolve_scenario(
+        CATALOGUE, load_scenario(CATALOGUE, name), by_path(PLAIN | settings), {}
+    )
 
 
-def serving_of(inputs: Inputs) -> Server:
+def serving_of(inputs: ResolvedScenario) -> Server:
     """Return what serves a scenario."""
     values = inputs.values()
     return Server(*server_of(inputs, values), request_of(values))

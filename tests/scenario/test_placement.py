@@ -6,7 +6,7 @@ import pytest
 import pyxirr
 
 from tco import DataError, evaluate
-from tco.scenario.resolve import Scenario
+from tco.scenario.document import Scenario
 from tests.cli import tco
 from tests.scenario_helpers import HEADLINE, again, result, same
 

@@ -7,6 +7,8 @@ import math
 import pytest
 
 from tco import evaluate
+from tco.scenario.choices import WORKLOAD_KINDS
+from tco.scenario.workload import KINDS
 from tests.scenario_helpers import (
     HEADLINE,
     METRICS,
@@ -230,3 +232,7 @@ def test_the_baseline_is_the_first_where_gb200_is_not_compared(catalogue):
     results = [evaluate(name, catalogue=catalogue) for name in ("trn3-nl32x2", "trn3-nl72x2")]
     assert fill_ratio_to_baseline(results) == "trn3-nl32x2"
     assert results[0].metrics["perf_per_tco_vs_baseline"] == 1
+
+
+def test_every_kind_of_workload_may_be_chosen():
+    assert tuple(KINDS) == WORKLOAD_KINDS

@@ -13,9 +13,10 @@ import pytest
 import tco
 from tco import DataError
 from tco.scenario.evaluate import chain_of
+from tco.scenario.resolve import resolve_scenario
 from tests.catalogue import CATALOGUE
 from tests.independent_recomputation import recomputed
-from tests.scenario_helpers import Inputs, bounds, load_scenario, nodes_below
+from tests.scenario_helpers import bounds, load_scenario, nodes_below
 
 SCENARIOS = sorted(CATALOGUE.scenarios)
 ROOM = {"site.rack_kw_max": "900 kW"}  # no rack is refused
@@ -46,7 +47,7 @@ def ask(name, settings, structure=None):
 
 def alone(name, settings):
     """The metrics of one value of every input, without what people read beside them."""
-    inputs = Inputs(
+    inputs = resolve_scenario(
         CATALOGUE, load_scenario(CATALOGUE, name), ROOM | settings, {}, answer(name).structure
     )
     return chain_of(inputs, inputs.values(), None).metrics

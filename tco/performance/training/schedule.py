@@ -57,7 +57,7 @@ def layer_activations(
     """Activations layers keep of a micro-batch: T ((wide b + inputs b_in + masked b_mask) / sp +
     (narrow b + inputs b_in) / tp).
 
-    Inputs of products are kept in the format these compute in. For a GPT layer in 16 bits wide = 4
+    ResolvedScenario of products are kept in the format these compute in. For a GPT layer in 16 bits wide = 4
     h, masked = 2 h, narrow = 12 h: s b h (10 + 24/t), or 34 s b h / t with sequence parallelism.
     """
     whole = (wide * element_size + wide_inputs * input_size + masked * mask_size) / wide_split

@@ -24,7 +24,8 @@ from tco.performance.serving.plans import SEQUENCES, ServingPlan
 from tco.report.cells import GROSS, GROSS_HOUR, HOUR, TOKENS
 from tco.scenario.compiled import METRIC, every_plan, recorded
 from tco.scenario.metrics import gross_token_cost
-from tco.scenario.resolve import Inputs
+from tco.scenario.resolve import resolve_scenario
+from tco.scenario.resolved import ResolvedScenario
 from tco.scenario.result import Result
 from tco.scenario.workload import job_on
 from tco.system.bill import bill_of_materials
@@ -168,7 +169,7 @@ def record_payer_scenario(
 ) -> PayerScenario:
     """Record a scenario with some settings."""
     structure, none = result.structure, ""
-    inputs = Inputs(
+    inputs = resolve_scenario(
         one.catalogue, one.scenario, {**one.settings, **asked}, dict(one.variant), structure
     )
     plans, results = recorded_plans(inputs, result), []
@@ -194,7 +195,7 @@ def record_payer_scenario(
     return PayerScenario(results, decode_plan_labels(plans[0]), inputs.system.racks, none, fixed)
 
 
-def recorded_plans(inputs: Inputs, result: Result) -> Sequence[Any]:
+def recorded_plans(inputs: ResolvedScenario, result: Result) -> Sequence[Any]:
     """Return what is recorded for itself: of serving all plans together, of training the quickest
     few, else the one there is.
     """
@@ -235,7 +236,7 @@ def decode_plan_labels(plan: Any) -> list[str]:
 
 
 def record_extra_outputs(
-    recording: Recording, inputs: Inputs, names: Mapping[str, int]
+    recording: Recording, inputs: ResolvedScenario, names: Mapping[str, int]
 ) -> dict[str, int]:
     """Record what the page needs beside the metrics.
 

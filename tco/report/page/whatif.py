@@ -26,7 +26,7 @@ from tco.scenario.metrics import (
     perf_per_tco,
     training_perf_per_tco,
 )
-from tco.scenario.resolve import bounds
+from tco.scenario.resolved import bounds
 from tco.scenario.result import Result
 from tco.system.chip_price import chip_of
 

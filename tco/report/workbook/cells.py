@@ -2,7 +2,7 @@
 its column.
 
 A row is a cell of the trace by its id, so the same quantity of two scenarios stands side by side.
-Inputs that two scenarios read alike are one cell, which moves both.
+ResolvedScenario that two scenarios read alike are one cell, which moves both.
 """
 
 from __future__ import annotations

@@ -11,7 +11,8 @@ from tco import evaluate
 from tco.performance.training.deployment import long_run_efficiency
 from tco.performance.training.plans import fixed_axes
 from tco.scenario.evaluate_samples import evaluate_draws
-from tco.scenario.structure import plain_plan, plan_from
+from tco.scenario.plan_records import plan_from
+from tco.scenario.structure import plain_plan
 from tests.catalogue import CATALOGUE
 from tests.cli import document
 from tests.performance.training.jobs import search_training_plans, small

@@ -1,0 +1,29 @@
+"""Everything that one reading of a scenario's chain makes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from tco.catalog.system_tree import System
+from tco.core.errors import UnavailableError
+from tco.cost.ledger import Cost
+from tco.cost.ownership import Rebate
+from tco.performance.serving.record import ServingResult
+from tco.system.bill import Bill
+from tco.system.scale_out_network import Network
+
+if TYPE_CHECKING:
+    from tco.performance.training.result import TrainingResult
+
+
+class Chain(NamedTuple):
+    """Everything one reading of the chain makes."""
+
+    system: System
+    bill: Bill | None
+    network: Network | None
+    rebates: list[Rebate]
+    cost: Cost | None
+    serving: ServingResult | TrainingResult
+    metrics: dict[str, Any]
+    unpriced: UnavailableError | None = None  # why there is no cost

@@ -1,0 +1,154 @@
+"""A scenario's document: what its file names and sets, read and checked."""
+
+from __future__ import annotations
+
+from os.path import exists  # unlike a path's method it says no to a name that no file can have
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from tco.catalog import Catalogue
+from tco.catalog.system_tree import (
+    known_systems,
+)
+from tco.core.errors import DataError, unknown
+from tco.core.files import read_toml, scenario_directory
+from tco.core.provenance import ANCHOR, making
+from tco.scenario.choices import (
+    DOCUMENTS,
+)
+
+if TYPE_CHECKING:
+    pass
+
+
+HEADLINE_SYSTEM = "gb200-nvl72"
+
+
+HEADLINE_DOCUMENTS = {
+    "site": "us-hyperscale",
+    "terms": "hyperscaler-2026-11",
+    "workload": "deepseek-v3-8k-1k",
+    "cluster": "tor-100g-16k",
+}
+
+
+FIGURES = "published"  # of a scenario that holds figures of publications, read by who asks for them
+
+
+SCENARIO_KEYS = {
+    "title",
+    "system",
+    "site",
+    "terms",
+    "workload",
+    "cluster",
+    "rebates",
+    "variant",
+    "set",
+    "note",
+    ANCHOR,
+    FIGURES,
+}
+
+
+class Scenario(NamedTuple):
+    """A scenario as its file states it."""
+
+    name: str
+    title: str
+    system: str
+    documents: dict[str, str]  # site, terms, workload, cluster -> id
+    rebates: tuple[str, ...] | None  # None: those the system's file names
+    variant: dict[str, str]
+    settings: dict[str, str]
+    where: str
+
+    @property
+    def has_user_settings(self) -> bool:
+        """Say whether its settings are a person's own: those of a file that is shipped are not."""
+        return bool(self.settings) and not Path(self.where).resolve().is_relative_to(
+            scenario_directory().resolve()
+        )
+
+
+def load_scenario(catalogue: Catalogue, name: str | Path) -> Scenario:
+    """Read a scenario of the catalogue by name, or a file by path; the id of a system or a chip
+    stands for the headline's workload on it.
+
+    `ID@key=value,...` names variants of a system.
+    """
+    path, known = Path(name), catalogue.scenarios
+    if str(name) in known:
+        path = known[str(name)]
+    elif path.parent.name == "published" and path.name in catalogue.published:
+        path = catalogue.published[path.name]
+    elif path.suffix != ".toml" and not exists(path):
+        system, _, variants = str(name).partition("@")
+        if system not in known_systems(catalogue):
+            racks = [
+                *known,
+                *catalogue.ids("systems"),
+            ]  # are meant before a publication or a chip alone where a part of their name is given
+            more = [*(f"published/{one}" for one in catalogue.published), *known_systems(catalogue)]
+            raise unknown(
+                "scenario",
+                str(name),
+                racks if any(str(name).lower() in rack for rack in racks) else [*racks, *more],
+            )
+        return headline_scenario(str(name), system, variants_of(variants, str(name)))
+    document = (
+        catalogue.toml(path)
+        if path in (known.get(path.stem), catalogue.published.get(path.name))
+        else read_toml(path)
+    )
+    for key in document:
+        if key not in SCENARIO_KEYS:
+            raise unknown("key", key, SCENARIO_KEYS, str(path))
+    for key in ("system", *DOCUMENTS):
+        if not isinstance(document.get(key), str):
+            raise DataError(
+                f"{path}: the key {key!r} is missing; it names one of "
+                f"{', '.join(catalogue.ids(DOCUMENTS.get(key, 'systems')))}"
+            )
+    for key in ("variant", "set"):
+        table = document.get(key, {})
+        if not isinstance(table, dict) or not all(
+            isinstance(value, str) for value in table.values()
+        ):
+            raise DataError(
+                f'{path}: [{key}] takes texts, such as "site.electricity_price" = "0.09 USD/kWh"'
+            )
+    if ANCHOR in document and not (catalogue.anchors or making.get()):
+        raise DataError(
+            f"{path}: {ANCHOR}: its runs are read where one scenario or several are asked (perf, "
+            "price, compare, uncertainty), not here"
+        )
+    rebates = document.get("rebates")
+    if rebates is not None and not isinstance(rebates, list):
+        raise DataError(f"{path}: rebates takes a list of ids")
+    return Scenario(
+        path.stem,
+        str(document.get("title", path.stem)),
+        document["system"],
+        {group: document[group] for group in DOCUMENTS},
+        None if rebates is None else tuple(map(str, rebates)),
+        document.get("variant", {}),
+        document.get("set", {}),
+        str(path),
+    )
+
+
+def headline_scenario(name: str, system: str, variant: dict[str, str]) -> Scenario:
+    """Return the headline's workload, site and terms on a system."""
+    return Scenario(name, system, system, dict(HEADLINE_DOCUMENTS), None, variant, {}, "--set")
+
+
+def variants_of(text: str, where: str) -> dict[str, str]:
+    """Return the variants that `key=value,...` names; a malformed one raises `DataError`."""
+    found = {}
+    for one in filter(None, text.split(",")):
+        key, sign, value = one.partition("=")
+        if not (sign and key and value):
+            raise DataError(f"{where}: {one!r} after @, expected KEY=VALUE, such as switch=gen2")
+        found[key] = value
+    return found

@@ -1,0 +1,63 @@
+"""What of owner, racks and site decides which cost lines a scenario has, sidecars among them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tco.core.inputs import Values
+from tco.cost.cash_flows import RATES
+from tco.cost.ledger import (
+    FLASH_CAPACITY,
+    HALL_RATES,
+    OBJECT_CAPACITY,
+)
+from tco.cost.ownership import (
+    BUILT_UP,
+    Holding,
+)
+from tco.system.scale_out_network import network_parts
+
+if TYPE_CHECKING:
+    from tco.scenario.resolved import ResolvedScenario
+
+
+SIDECAR = "cdu-sidecar"  # takes the heat of a liquid-cooled rack into the air of the hall
+
+
+def needs_sidecar(inputs: ResolvedScenario) -> bool:
+    """Say whether liquid-cooled racks are to stand where only air cools."""
+    return inputs.text("site.cooling") == "air" and inputs.system.cooling == "liquid"
+
+
+def holding_of(inputs: ResolvedScenario, values: Values) -> Holding:
+    """Return what of owner, racks and site decides which lines the cost has."""
+    system, catalogue = inputs.system, inputs.catalogue
+    cooling = inputs.text("site.cooling")
+    hall = cooling if inputs.states(HALL_RATES[cooling][0], values) else None
+    battery = any(
+        catalogue.has_part_value(part, BATTERY)
+        for part, quantity in system.quantity.items()
+        if quantity
+    )
+    design = system.chip if system.owner_pays == BUILT_UP else None
+    backup, demand = battery and inputs.states(BACKUP, values), inputs.states(DEMAND, values)
+    flash, objects = (inputs.states(path, values) for path in (FLASH_CAPACITY, OBJECT_CAPACITY))
+    quoted = inputs.found[PEAK].value if PEAK in inputs.found else None
+    rates = frozenset(asset for asset, path in RATES.items() if inputs.states(path, values))
+    return Holding(
+        design,
+        network_parts(system),
+        hall,
+        backup,
+        demand,
+        quoted,
+        (flash, objects),
+        rates,
+        system.chip,
+    )
+
+
+BACKUP, DEMAND, PEAK = "site.backup_usd_per_mw", "site.demand_charge", "site.pue_peak"
+
+
+BATTERY = "backup_time"  # what a part that holds the power of a rack states

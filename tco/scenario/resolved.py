@@ -1,0 +1,279 @@
+"""A scenario resolved: how an input path finds its value, scenario over system variant over
+catalogue.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from copy import copy
+from dataclasses import dataclass, field
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from tco.catalog import Catalogue
+from tco.catalog.rows import input_attributes
+from tco.catalog.system_tree import (
+    System,
+)
+from tco.core.errors import DataError, unknown
+from tco.core.inputs import Reader, Readings, Values, as_number
+from tco.core.provenance import Given, Input, period
+from tco.cost.cash_flows import FROM_THE_AGE, LOSS
+from tco.cost.ownership import Perspective
+from tco.fabric.topology import from_the_lanes
+from tco.scenario.choices import (
+    CHOICES,
+    DOCUMENTS,
+    FOLLOWS,
+    IMPLIED,
+    TEXTS,
+    USUAL,
+    published,
+)
+from tco.scenario.document import Scenario
+from tco.system.scale_out_network import from_the_tree
+
+if TYPE_CHECKING:
+    from tco.scenario.structure import Structure
+
+
+GROUPS = (
+    "parts",
+    "site",
+    "terms",
+    "money",
+    "failures",
+    "carbon",
+    "workload",
+    "cluster",
+    "rebates",
+    "shares",
+    "performance",
+    "metrics",
+    "system",
+)
+
+
+@dataclass(slots=True)
+class ResolvedScenario:
+    """A scenario with its documents read and its settings taken in, and the values of its inputs.
+
+    `resolve_scenario` of `tco.scenario.resolve` makes one.
+    """
+
+    catalogue: Catalogue
+    scenario: Scenario
+    settings: dict[
+        str, Any
+    ]  # texts, once they are read: an array is a word on how many values it has
+    variant: dict[str, str]
+    structure: Structure | None = None  # that is given; else it is decided here and on the way
+    kept: Mapping[str, str] = field(
+        default_factory=dict
+    )  # texts and quantities of an earlier answer, in place of all others
+    system: System = field(init=False)
+    texts: dict[str, str] = field(init=False, default_factory=dict)  # that are stated
+    texts_used: dict[str, str] = field(init=False, default_factory=dict)  # that were asked for
+    perspective: Perspective = field(init=False)
+    found: dict[str, Input] = field(init=False, default_factory=dict)
+    given: dict[str, Given] = field(init=False, default_factory=dict)
+    shape: tuple[int, ...] = field(init=False, default=())  # of what is asked together
+    readings: Readings = field(
+        init=False, default_factory=Readings
+    )  # inputs that decide structure, as they decide it
+    alternatives: dict[str, str] = field(
+        init=False, default_factory=dict
+    )  # place of the tree -> the part that stands there
+    compared: list[str] = field(
+        init=False, default_factory=list
+    )  # inputs by which it was the cheapest
+    notes: list[str] = field(init=False, default_factory=list)
+    choosable: dict[str, str] = field(
+        init=False, default_factory=dict
+    )  # texts that listed parts to choose the cheapest of
+    shared: dict[str, Input] = field(
+        init=False, default_factory=dict
+    )  # of the date, with every scenario of the catalogue
+    judged: set[str] = field(
+        init=False, default_factory=set
+    )  # inputs the shape of the tree rests on
+    taken: float | None = field(
+        init=False, default=None
+    )  # chips by which a job keeps the days that are asked for
+
+    def text(self, path: str) -> str:
+        """Return an input that is a text: as it is stated, or what it follows from; one that may
+        not be raises `DataError`.
+        """
+        found = self.texts.get(path)
+        if found is None and path in IMPLIED:
+            model = self.text("workload.model")
+            found = self.catalogue.once(
+                ("published", model), lambda: published(self.catalogue, model)
+            ).get(path)
+        if found is None and path in FOLLOWS:
+            return self.text(FOLLOWS[path])
+        if found is None and (found := USUAL.get(path)) is None:
+            group = path.partition(".")[0]
+            raise DataError(
+                f"{self.scenario.documents[group]}: {path} is missing in data/{DOCUMENTS[group]}"
+            )
+        if path in CHOICES and found not in CHOICES[path][1]:
+            raise unknown(CHOICES[path][0], found, CHOICES[path][1], path)
+        self.texts_used[path] = found
+        return found
+
+    @property
+    def owner(self) -> str:
+        """Who owns the racks: agreements with suppliers count where they are his."""
+        return self.text("terms.owner")
+
+    @property
+    def date(self) -> str:
+        """The date prices hold for."""
+        return self.text("terms.date")
+
+    @property
+    def kind(self) -> str:
+        """The name of what the workload does."""
+        return self.text("workload.kind")
+
+    @property
+    def rebates(self) -> tuple[str, ...]:
+        """The agreements that give something back, if the owner holds them: those a scenario counts
+        on, or those that cover its system.
+        """
+        return self.system.rebates if self.scenario.rebates is None else self.scenario.rebates
+
+    def values(self, read: Reader = as_number) -> Values:
+        """Return the mapping of all inputs in one reading, that of numbers unless another is asked
+        for.
+        """
+        rules = self.system.once(
+            "rules",
+            lambda: {**from_the_tree(self.system, self.catalogue), **from_the_lanes(self.system)},
+        )
+        follows = {**rules, **FROM_THE_AGE} if LOSS in self.found or LOSS in self.given else rules
+        return Values(
+            self.resolve,
+            read,
+            self.given,
+            bounds,
+            self.unit_of,
+            lambda date: self.on_date(date).values(read),
+            follows,
+            self.readings,
+        )
+
+    def on_date(self, date: str) -> ResolvedScenario:
+        """Return the same inputs at another date: prices move, the system, its choices and whatever
+        is set stay as they are.
+        """
+        period(date)
+        other = copy(self)
+        other.texts = self.texts | {"terms.date": date}
+        other.texts_used, other.notes, other.readings = {}, [], Readings()
+        other.shared = self.catalogue.once(("dated", date), dict)
+        return other
+
+    def resolve(self, path: str) -> Input:
+        """Return the catalogue's input for a path; an unknown path or a missing value raises
+        `DataError`.
+        """
+        found = self.found.get(path)
+        if found is not None:
+            return found
+        found = self.shared.get(path)
+        if found is None:
+            found = self.dated(path)
+            if found is None:
+                return self.documented(path)
+            self.shared[path] = found
+        return found
+
+    def dated(self, path: str) -> Input | None:
+        """Return the input of a path that the catalogue holds by date or by family; None for those
+        of documents.
+        """
+        group, _, rest = path.partition(".")
+        name, _, last = rest.rpartition(".")
+        if group == "parts" and name:
+            return self.catalogue.part_input(name, last, self.date)
+        if group == "shares" and name:
+            return self.catalogue.share_price(name, self.date)
+        if group == "rebates" and last == "vested":
+            return self.catalogue.vested(name, self.date)
+        if group == "rebates" and last == "reachable":
+            return self.catalogue.reachable(name, self.date)
+        if (
+            group == "performance"
+            and {(name, last), (self.catalogue.kind_of(name), last)}
+            & self.catalogue.calibration_rows.keys()
+        ):
+            return self.catalogue.practice(name, last)
+        return None
+
+    def documented(self, path: str) -> Input:
+        """Return the input of a path that a document of its own holds; any other path raises
+        `DataError`.
+        """
+        group, name = path.partition(".")[0], path.partition(".")[2].rpartition(".")[0]
+        if group in ("performance", "rebates") and name:
+            self.found |= self.catalogue.document_inputs(group, name, group, f"{group}.{name}")
+            if path in self.found:
+                return self.found[path]
+        if group in ("money", "failures", "carbon", "site", "cluster"):
+            self.found |= self.catalogue.document_inputs("defaults", group, group, group)
+            if path in self.found:
+                return self.found[path]
+        raise unknown("input path", path, self.known_paths())
+
+    def unused(self, values: Values) -> list[str]:
+        """Return the paths the user has set to no effect; a path that is no input at all raises
+        `DataError`.
+        """
+        idle = values.check_given(self.is_known)
+        for path in idle:  # a bad value is refused whether or not something rests on it
+            values.override(path, self.unit_of(path), values.given[path])
+        return [path for path in idle if path not in self.judged and path in self.settings]
+
+    def unit_of(self, path: str) -> str:
+        """Return the unit of an input that is set, whether or not the catalogue has a value for it."""
+        group, _, rest = path.partition(".")
+        found = input_attributes().get((group, rest.rpartition(".")[2]))
+        return found.unit if found and self.is_known(path) else self.resolve(path).unit
+
+    def known_paths(self) -> list[str]:
+        """Return the paths of documents and parts, for the nearest name."""
+        return [
+            *self.found,
+            *TEXTS,
+            *(f"parts.{part}.{name}" for part, name in self.catalogue.part_rows),
+        ]
+
+    def states(self, path: str, values: Values) -> bool:
+        """Say whether a document of the scenario or a setting gives an input that need not be
+        there.
+        """
+        return path in self.found or values.has(path)
+
+    def is_known(self, path: str) -> bool:
+        """Say whether a path is an input, even if this scenario does not rest on it."""
+        group, _, rest = path.partition(".")
+        name, _, last = rest.rpartition(".")
+        if group == "parts":
+            return name in self.catalogue.parts and (group, last) in input_attributes()
+        if group in ("shares", "rebates", "performance") and name:
+            try:
+                return self.resolve(path).path == path
+            except DataError:
+                return False
+        return path in self.found or (not name and (group, last) in input_attributes())
+
+
+@cache
+def bounds(path: str) -> tuple[float, float]:
+    """Return the smallest and largest value an input may take; derived values must not be negative."""
+    group, _, rest = path.partition(".")
+    found = input_attributes().get((group, rest.rpartition(".")[2]))
+    return (found.minimum, found.maximum) if found else (0.0, 1e30)

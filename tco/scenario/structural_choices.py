@@ -1,0 +1,56 @@
+"""What the readings of a scenario decided: the structure that its chain was walked on."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tco.core.inputs import Readable, Readings
+from tco.scenario.network_choice import network_design
+from tco.scenario.structure import Structure
+from tco.scenario.workload import storage_and_compute_formats
+
+if TYPE_CHECKING:
+    from tco.scenario.chain import Chain
+    from tco.scenario.resolved import ResolvedScenario
+
+
+def structure_of(inputs: ResolvedScenario, values: Readable, chain: Chain) -> Structure:
+    """Return the structure that a chain was walked on: the one that was given, or what was decided
+    on the way.
+    """
+    plan, readings = chain.serving.plan, Readings(inputs.readings, inputs.readings.decisions)
+    if inputs.structure is not None:
+        return inputs.structure._replace(plan=plan, readings=readings)
+    return Structure(
+        inputs.system.id,
+        inputs.system.variant,
+        dict(inputs.texts_used),
+        inputs.alternatives,
+        plan,
+        readings,
+        tuple(inputs.compared),
+        structural_choices(inputs, values, chain),
+    )
+
+
+def structural_choices(inputs: ResolvedScenario, values: Readable, chain: Chain) -> dict[str, Any]:
+    """Return what the readings came to: the network, the formats, the operators of each phase, and
+    the collectives offered.
+    """
+    found: dict[str, Any] = (
+        {"formats": formats} if (formats := storage_and_compute_formats(inputs, values)) else {}
+    )
+    if chain.network is not None:
+        parts = dict.fromkeys(line.part for line in chain.network.lines)
+        found["network"] = {
+            "design": network_design(inputs.system),
+            "tiers": chain.network.tiers,
+            "parts": list(parts),
+        }
+    found["operators"] = chain.serving.operators
+    if (links := chain.serving.links) is not None:
+        found["collectives"] = {
+            "library": links.library.name,
+            "in_network_reduction": bool(links.reduces),
+        }
+    return found
