@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from tco.catalog.system_tree import load_system
+from tco.core.elementwise import as_array
 from tco.core.errors import DataError, UsageError
 from tco.core.inputs import Values
 from tco.cost.cash_flows import (
@@ -345,7 +346,7 @@ class Project:
         """
         share, left = (
             self.used * ramped_share(self.time, self.ramp),
-            price_path(self.values["money.price_fall"], self.time + lead),
+            as_array(price_path(self.values["money.price_fall"], self.time + lead)),
         )
         fixed = min(months(self.values["money.contract"]), self.months)
         least = self.up * self.values["money.take_or_pay"]
@@ -405,7 +406,7 @@ def by_month(payments: Sequence[Payment]) -> tuple[Any, Any]:
 def net_present_value(payments: Sequence[Payment], rate: Any) -> float:
     """Return what payments are worth at month 0."""
     time, paid = by_month(payments)
-    return float(discounted(paid, rate, time).sum())
+    return float(as_array(discounted(paid, rate, time)).sum())
 
 
 def rate_of_return(payments: Sequence[Payment]) -> float | None:
@@ -416,7 +417,7 @@ def rate_of_return(payments: Sequence[Payment]) -> float | None:
 
     def owed(growth: float) -> float:
         quoted = YEAR * ((1 + growth) ** (1 / YEAR) - 1)
-        return float(discounted(paid, quoted, time).sum())
+        return float(as_array(discounted(paid, quoted, time)).sum())
 
     low, high = LOWEST, HIGHEST
     if not paid.size or owed(low) >= 0 or owed(high) <= 0:

@@ -18,6 +18,7 @@ import numpy as np
 
 from tco.catalog import Catalogue
 from tco.comparison.frontier_records import Frontier, Frontiers, Point, PoolScenario
+from tco.core.elementwise import as_array
 from tco.core.errors import DataError, UsageError, unknown
 from tco.core.formula import finite
 from tco.evaluation.evaluated_scenario import Evaluation
@@ -176,7 +177,7 @@ def evaluate_plan_grid(decode: PoolScenario, prefill: PoolScenario, separate: bo
     rate = passes.output_rate(*pools) * hour / hourly
     if decode.machine.deployed is not None:
         rate = deployed_rate(rate, decode.machine.deployed)
-    cost = np.where(held & whole & soon, joined.usd_per_million(hour, rate, 1.0), np.inf)
+    cost = np.where(held & whole & soon, as_array(joined.usd_per_million(hour, rate, 1.0)), np.inf)
     reason = ""
     if not np.any(held):
         reason = f"no decode plan: {memory_shortfall_reason(step.memory, decode.machine)}"
@@ -211,7 +212,7 @@ def frontier_of(decode: PoolScenario, prefill: PoolScenario, separate: bool) -> 
     best = grid.cost.argmin(axis=0)
     least = grid.cost.min(axis=0)
     kept = undominated(
-        np.broadcast_to(passes.tokens_per_user(grid.step.per_token), best.shape).ravel(),
+        np.broadcast_to(as_array(passes.tokens_per_user(grid.step.per_token)), best.shape).ravel(),
         least.ravel(),
     )
     rows, batches = np.unravel_index(kept, best.shape)
@@ -274,7 +275,9 @@ def frontier_points(
     crossed = borders_crossed(plan, frontier.decode.machine.links)[places[1]]
     whole = np.rint([at_grid_points(count) for count in counts]).astype(int).T.tolist()
     found = []
-    for position, numbers in enumerate(zip(*(column.tolist() for column in columns), strict=True)):
+    for position, numbers in enumerate(
+        zip(*(as_array(column).tolist() for column in columns), strict=True)
+    ):
         *rates, handed, cache, memory = numbers
         bounds = pass_at(grid.step, (int(places[1][position]), int(places[2][position]))).shares
         bound = max(bounds, key=lambda name: bounds[name])

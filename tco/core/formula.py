@@ -21,7 +21,17 @@ from typing import Any, ParamSpec, Protocol, TypeVar
 import numpy as np
 
 from tco.core import units
+from tco.core.elementwise import (
+    as_array,
+    ceil,
+    elementwise_maximum,
+    elementwise_minimum,
+    exp,
+    sqrt,
+    where,
+)
 from tco.core.errors import DataError
+from tco.core.types import Quantity
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -35,7 +45,7 @@ class Recorder(Protocol):
     def call(self, formula: Formula, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
         """Call a formula and keep a node of it."""
 
-    def gather(self, operation: str, name: str, terms: Sequence[Any]) -> Any:
+    def gather(self, operation: str, name: str, terms: Sequence[Quantity]) -> Quantity:
         """Keep a node of a sum, a least or a greatest."""
 
 
@@ -107,7 +117,7 @@ def formula(unit: str, source: str) -> Callable[[Callable[P, R]], Callable[P, R]
     return register
 
 
-def total(name: str, terms: Sequence[Any]) -> Any:
+def total(name: str, terms: Sequence[Quantity]) -> Quantity:
     """Sum of any number of terms of one unit, as a single node: total = sum of terms."""
     recorder = in_use()
     if recorder is not None:
@@ -115,22 +125,22 @@ def total(name: str, terms: Sequence[Any]) -> Any:
     return reduce(operator.add, terms) if len(terms) else 0.0
 
 
-def least(name: str, candidates: Sequence[Any]) -> Any:
+def least(name: str, candidates: Sequence[Quantity]) -> Quantity:
     """The smallest of several candidates of one unit, as a single node: the choice of the cheapest
     algorithm.
     """
     recorder = in_use()
     if recorder is not None:
         return recorder.gather("least", name, candidates)
-    return reduce(np.minimum, candidates)
+    return reduce(elementwise_minimum, candidates)
 
 
-def greatest(name: str, candidates: Sequence[Any]) -> Any:
+def greatest(name: str, candidates: Sequence[Quantity]) -> Quantity:
     """The largest of several candidates of one unit, as a single node: the bound that binds."""
     recorder = in_use()
     if recorder is not None:
         return recorder.gather("greatest", name, candidates)
-    return reduce(np.maximum, candidates)
+    return reduce(elementwise_maximum, candidates)
 
 
 MANY = 2**11  # numbers of an array that is large beside the cost of a call
@@ -139,9 +149,9 @@ MANY = 2**11  # numbers of an array that is large beside the cost of a call
 def least_over(
     name: str,
     candidates: tuple[tuple[float, ...], ...],
-    compute: Callable[..., Any],
-    *arguments: Any,
-) -> Any:
+    compute: Callable[..., Quantity],
+    *arguments: Quantity,
+) -> Quantity:
     """The least of what `compute(*candidate, *arguments)` gives, candidates being rows of plain
     numbers: as `least`, in one call.
 
@@ -155,7 +165,9 @@ def least_over(
     axes, size = extent(arguments)
     if in_use() is not None or size > MANY:
         return least(name, [compute(*candidate, *arguments) for candidate in candidates])
-    return np.minimum.reduce(compute(*_stacked(candidates, axes), *arguments))
+    stacked = as_array(compute(*_stacked(candidates, axes), *arguments))
+    smallest: Quantity = np.minimum.reduce(stacked)
+    return smallest
 
 
 def extent(values: Iterable[Any]) -> tuple[int, int]:
@@ -190,13 +202,14 @@ def _stacked(candidates: tuple[tuple[float, ...], ...], axes: int) -> tuple[Any,
     )
 
 
-def select(condition: Any, yes: Any, no: Any) -> Any:
+def select(condition: Any, yes: Quantity, no: Quantity) -> Quantity:
     """Return `yes` where the condition holds, else `no`. Both are evaluated: guard divisors."""
     if condition is True or condition is False or isinstance(condition, np.bool_):
         return yes if condition else no
     if hasattr(condition, "select"):  # a symbol
-        return condition.select(yes, no)
-    return np.where(condition, yes, no)
+        chosen: Quantity = condition.select(yes, no)
+        return chosen
+    return where(condition, yes, no)
 
 
 NUMBERS = frozenset(
@@ -204,18 +217,18 @@ NUMBERS = frozenset(
 )  # what Python compares in a tenth of the time a call of numpy takes
 
 
-def maximum(one: Any, other: Any) -> Any:
+def maximum(one: Quantity, other: Quantity) -> Quantity:
     """Return the larger of two: as `np.maximum`, and quicker on plain numbers, which stay plain."""
     if type(one) in NUMBERS and type(other) in NUMBERS:
         return one if one >= other else other
-    return np.maximum(one, other)
+    return elementwise_maximum(one, other)
 
 
-def minimum(one: Any, other: Any) -> Any:
+def minimum(one: Quantity, other: Quantity) -> Quantity:
     """Return the smaller of two: as `np.minimum`, and quicker on plain numbers, which stay plain."""
     if type(one) in NUMBERS and type(other) in NUMBERS:
         return one if one <= other else other
-    return np.minimum(one, other)
+    return elementwise_minimum(one, other)
 
 
 def somewhere(condition: Any) -> bool:
@@ -236,11 +249,11 @@ def everywhere(condition: Any) -> bool:
     )
 
 
-def ceil_ratio(numerator: Any, denominator: Any) -> Any:
+def ceil_ratio(numerator: Quantity, denominator: Quantity) -> Quantity:
     """How many of `denominator` cover `numerator`: ceil(a/b - 1e-9), safe from falling off the
     cliff by rounding.
     """
-    found = np.ceil(numerator / denominator - 1e-9)
+    found = ceil(numerator / denominator - 1e-9)
     return float(found) if type(found) is np.float64 else found
 
 
@@ -267,26 +280,30 @@ _TAIL_UNDER = (
 )
 
 
-def normal_cdf(x: Any) -> Any:
+def normal_cdf(x: Quantity) -> Quantity:
     """Cumulative distribution of the standard normal, to 1e-14: Hart's rational form, a continued
     fraction beyond 7.07.
     """
-    return x.apply("normal_cdf") if hasattr(x, "select") else normal_form(x)  # an equation names it
+    symbol: Any = x
+    if hasattr(symbol, "select"):  # an equation names it
+        named: Quantity = symbol.apply("normal_cdf")
+        return named
+    return normal_form(x)
 
 
-def normal_form(x: Any) -> Any:
+def normal_form(x: Quantity) -> Quantity:
     """The form that `normal_cdf` is computed in, of a symbol too: for what has no such function."""
-    z = np.maximum(x, -x)
-    near = np.minimum(z, 7.07)
+    z = elementwise_maximum(x, -x)
+    near = elementwise_minimum(z, 7.07)
     over: Any = 0.0
     for coefficient in _TAIL_OVER:
         over = over * near + coefficient
     under: Any = 0.0
     for coefficient in _TAIL_UNDER:
         under = under * near + coefficient
-    far = np.minimum(np.maximum(z, 7.07), 37.0)
+    far = elementwise_minimum(elementwise_maximum(z, 7.07), 37.0)
     fraction = far + 1 / (far + 2 / (far + 3 / (far + 4 / (far + 0.65))))
-    tail = np.exp(-z * z / 2) * select(z < 7.07, over / under, 1 / (fraction * np.sqrt(2 * np.pi)))
+    tail = exp(-z * z / 2) * select(z < 7.07, over / under, 1 / (fraction * sqrt(2 * np.pi)))
     return select(x >= 0, 1 - tail, tail)
 
 

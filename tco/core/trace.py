@@ -123,6 +123,7 @@ class Traced:
     __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = (
         _refuse
     )
+    __floordiv__ = __mod__ = __abs__ = _refuse
     __pow__ = __rpow__ = __neg__ = __lt__ = __le__ = __gt__ = __ge__ = _refuse
     __bool__ = __float__ = __int__ = __index__ = _refuse
     __array_ufunc__ = None

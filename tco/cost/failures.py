@@ -16,11 +16,12 @@ from tco.catalog.system_tree import Leaf, System
 from tco.core.formula import formula, total
 from tco.core.inputs import Values
 from tco.core.trace import scope
+from tco.core.types import Quantity
 from tco.core.units import USD, Hour, HourPerYear, PerYear, Pure, Second, SecondPerHour
 
 
 @formula(unit="1/year", source="tco-model")
-def failures_per_year(rate: PerYear, parts: Pure) -> Any:
+def failures_per_year(rate: PerYear, parts: Pure) -> Quantity:
     """Failures of some parts in a year: f = n x rate; parts fail one by one, whatever their age."""
     return rate * parts
 
@@ -28,7 +29,7 @@ def failures_per_year(rate: PerYear, parts: Pure) -> Any:
 @formula(unit="", source="tco-model")
 def stopped_share(
     failures: PerYear, stopped: Pure, chips: Pure, repair: Hour, hours_per_year: HourPerYear = 8760
-) -> Any:
+) -> Quantity:
     """Hours of chips lost for each that works: x = f x (chips a failure stops / chips) x repair /
     8,760 h.
     """
@@ -36,7 +37,7 @@ def stopped_share(
 
 
 @formula(unit="h", source="tco-model")
-def time_to_repair(usual: Hour, share: Pure) -> Any:
+def time_to_repair(usual: Hour, share: Pure) -> Quantity:
     """Time to repair what a tray holds, whose own design makes it shorter or longer than is usual:
     t = usual x share.
     """
@@ -44,7 +45,7 @@ def time_to_repair(usual: Hour, share: Pure) -> Any:
 
 
 @formula(unit="", source="tco-model")
-def share_down(rate: PerYear, repair: Hour, hours_per_year: HourPerYear = 8760) -> Any:
+def share_down(rate: PerYear, repair: Hour, hours_per_year: HourPerYear = 8760) -> Quantity:
     """Share of the time that one part waits for repair: p = x / (1 + x), x = rate x repair / 8,760
     h.
     """
@@ -53,7 +54,7 @@ def share_down(rate: PerYear, repair: Hour, hours_per_year: HourPerYear = 8760) 
 
 
 @formula(unit="", source="tco-model")
-def chance_down(down: Pure, ways: Pure, failed: Pure, left: Pure) -> Any:
+def chance_down(down: Pure, ways: Pure, failed: Pure, left: Pure) -> Quantity:
     """Chance that just so many of some equal parts are down: C(n, k) p^k (1 - p)^(n - k), the parts
     failing one by one.
     """
@@ -61,7 +62,7 @@ def chance_down(down: Pure, ways: Pure, failed: Pure, left: Pure) -> Any:
 
 
 @formula(unit="", source="tco-model")
-def shortfall(chance: Pure, missing: Pure, needed: Pure) -> Any:
+def shortfall(chance: Pure, missing: Pure, needed: Pure) -> Quantity:
     """Share of a bandwidth that is missing where some of the parts it needs are: s = P x missing /
     needed.
     """
@@ -69,7 +70,7 @@ def shortfall(chance: Pure, missing: Pure, needed: Pure) -> Any:
 
 
 @formula(unit="1/year", source="tco-model")
-def interrupting_failures(failures: PerYear, chance: Pure) -> Any:
+def interrupting_failures(failures: PerYear, chance: Pure) -> Quantity:
     """Failures of a year that stop what runs: f P, P the chance that nothing stands in for what
     fails.
     """
@@ -77,7 +78,7 @@ def interrupting_failures(failures: PerYear, chance: Pure) -> Any:
 
 
 @formula(unit="", source="tco-model")
-def stopped_chips(chance: Pure, holders: Pure, stopped: Pure, chips: Pure) -> Any:
+def stopped_chips(chance: Pure, holders: Pure, stopped: Pure, chips: Pure) -> Quantity:
     """Hours of chips lost for each that works where a holder has lost more parts than it can spare:
     x = P x holders x chips each / chips.
     """
@@ -90,25 +91,25 @@ def time_lost(
     time: Second,
     seconds_per_hour: SecondPerHour = 3600,
     hours_per_year: HourPerYear = 8760,
-) -> Any:
+) -> Quantity:
     """Share of the time that goes with an event that stops all chips: x = f t / 8,760 h."""
     return failures * (time / seconds_per_hour) / hours_per_year
 
 
 @formula(unit="", source="tco-model")
-def rest_of(share: Pure) -> Any:
+def rest_of(share: Pure) -> Quantity:
     """What a share leaves: 1 - s."""
     return 1 - share
 
 
 @formula(unit="USD/year", source="tco-model")
-def yearly_repairs(price: USD, failures: PerYear, bought: Pure) -> Any:
+def yearly_repairs(price: USD, failures: PerYear, bought: Pure) -> Quantity:
     """Parts that an owner buys anew for those that fail: R = f C x share he pays for."""
     return price * failures * bought
 
 
 @formula(unit="", source="tco-model")
-def share_up(stopped: Pure) -> Any:
+def share_up(stopped: Pure) -> Quantity:
     """Share of the time that repairs leave, where one hour of work meets x hours of repair, or of
     work thrown away: a = 1 / (1 + x).
     """
@@ -116,7 +117,7 @@ def share_up(stopped: Pure) -> Any:
 
 
 @formula(unit="", source="tco-model")
-def share_of_progress(up: Pure, kept: Pure) -> Any:
+def share_of_progress(up: Pure, kept: Pure) -> Quantity:
     """Share of the time in which chips that are up make progress: g = a k."""
     return up * kept
 

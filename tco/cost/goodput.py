@@ -10,9 +10,11 @@ from typing import Any
 import numpy as np
 
 from tco.catalog.system_tree import System
+from tco.core.elementwise import elementwise_maximum, elementwise_minimum, exp, expm1, sqrt
 from tco.core.formula import formula, select, somewhere, total
 from tco.core.inputs import Values
 from tco.core.trace import scope, untraced_value
+from tco.core.types import Quantity
 from tco.core.units import HourPerYear, PerYear, Pure, Second, SecondPerHour
 from tco.cost.failures import (
     Failing,
@@ -31,7 +33,7 @@ from tco.system.scale_out_network import cards_of
 
 
 @formula(unit="1/year", source="tco-model")
-def events_of_cluster(rate: PerYear, parts: Pure, world: Pure, cluster: Pure) -> Any:
+def events_of_cluster(rate: PerYear, parts: Pure, world: Pure, cluster: Pure) -> Quantity:
     """Events of a year in a cluster of worlds: f = rate x parts of a world x cluster / world."""
     return rate * parts * cluster / world
 
@@ -43,7 +45,7 @@ def time_between_failures(
     cluster: Pure,
     seconds_per_hour: SecondPerHour = 3600,
     hours_per_year: HourPerYear = 8760,
-) -> Any:
+) -> Quantity:
     """Mean time between failures of a job on a cluster whose worlds fail so often: M = 8,760 h / (f
     x cluster / world).
     """
@@ -51,23 +53,25 @@ def time_between_failures(
 
 
 @formula(unit="s", source="daly2006")
-def checkpoint_interval(stall: Second, between: Second) -> Any:
+def checkpoint_interval(stall: Second, between: Second) -> Quantity:
     """Work between checkpoints that loses least: tau = sqrt(2 C M) (1 + sqrt(C / 2M) / 3 + C / 18
     M) - C for C < 2 M, else M.
 
     C is the time a checkpoint stops the job, M the mean time between failures. Within 0.2 % of the
     efficiency of the exact optimum, M (1 + W(-exp(-1 - C / M))).
     """
-    share = np.minimum(stall / (2 * between), 1)
+    share = elementwise_minimum(stall / (2 * between), 1)
     return select(
         stall < 2 * between,
-        np.sqrt(2 * stall * between) * (1 + np.sqrt(share) / 3 + share / 9) - stall,
+        sqrt(2 * stall * between) * (1 + sqrt(share) / 3 + share / 9) - stall,
         between,
     )
 
 
 @formula(unit="", source="daly2006")
-def checkpoint_efficiency(interval: Second, stall: Second, restart: Second, between: Second) -> Any:
+def checkpoint_efficiency(
+    interval: Second, stall: Second, restart: Second, between: Second
+) -> Quantity:
     """Share of its time in which a job with checkpoints makes progress: tau / (M exp(R / M)
     (exp((tau + C) / M) - 1)).
 
@@ -75,27 +79,27 @@ def checkpoint_efficiency(interval: Second, stall: Second, restart: Second, betw
     work and its checkpoint, tau + C, are done again until none fails between, and so is the restart
     R. Daly's equation 20, for a job of many intervals.
     """
-    return interval / between * np.exp(-restart / between) / np.expm1((interval + stall) / between)
+    return interval / between * exp(-restart / between) / expm1((interval + stall) / between)
 
 
 @formula(unit="", source="tco-model")
-def share_between_pauses(lost: Pure) -> Any:
+def share_between_pauses(lost: Pure) -> Quantity:
     """Share of the time in which no pause lasts: exp(-f t), of pauses that begin one by one, also
     while another lasts.
     """
-    return np.exp(-lost)
+    return exp(-lost)
 
 
 @formula(unit="s", source="tco-model")
-def between_such(between: Second, share: Pure) -> Any:
+def between_such(between: Second, share: Pure) -> Quantity:
     """Mean time between failures of one kind, a share of all: M / s; of none, so long that nothing
     is lost.
     """
-    return between / np.maximum(share, 1e-12)
+    return between / elementwise_maximum(share, 1e-12)
 
 
 @formula(unit="", source="tco-model")
-def progress(up: Pure, kept: Pure, straggling: Pure) -> Any:
+def progress(up: Pure, kept: Pure, straggling: Pure) -> Quantity:
     """Share of the time in which a job that starts again after failures makes progress: g = a k (1
     - stragglers).
     """

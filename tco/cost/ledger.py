@@ -11,6 +11,7 @@ from tco.core.formula import formula, total
 from tco.core.inputs import Values
 from tco.core.provenance import DIRECTNESS, SOURCED, Input, least_direct, worst
 from tco.core.trace import scope
+from tco.core.types import Quantity
 from tco.core.units import USD, Chip, Pure, USDPerChip, USDPerChipHour, Watt
 from tco.cost.cash_flows import Flow, Terms, chip_hour, chips_cost, yearly_upkeep
 from tco.cost.failures import Failing, yearly_repairs
@@ -39,7 +40,7 @@ from tco.system.scale_out_network import Network
 
 
 @formula(unit="", source="tco-model")
-def world_share(world_chips: Pure, cluster_chips: Pure) -> Any:
+def world_share(world_chips: Pure, cluster_chips: Pure) -> Quantity:
     """Share of one world in what the whole cluster has in common, its price, power and storage: s =
     world chips / cluster chips.
     """
@@ -47,37 +48,37 @@ def world_share(world_chips: Pure, cluster_chips: Pure) -> Any:
 
 
 @formula(unit="USD", source="tco-model")
-def negative(rebate: USD) -> Any:
+def negative(rebate: USD) -> Quantity:
     """A rebate as it enters a sum of prices: -R."""
     return -rebate
 
 
 @formula(unit="USD/chip", source="tco-model")
-def price_per_chip(price: USD, chips: Chip) -> Any:
+def price_per_chip(price: USD, chips: Chip) -> Quantity:
     """A price of the world per chip: c = C / chips."""
     return price / chips
 
 
 @formula(unit="W/chip", source="tco-model")
-def power_per_chip(power: Watt, chips: Chip) -> Any:
+def power_per_chip(power: Watt, chips: Chip) -> Quantity:
     """A power of the world per chip: p = P / chips."""
     return power / chips
 
 
 @formula(unit="USD", source="tco-model")
-def price_of_each(price: USD, count: Pure) -> Any:
+def price_of_each(price: USD, count: Pure) -> Quantity:
     """Price of one of some equal parts, or its share in the price of what holds them: c = C / n."""
     return price / count
 
 
 @formula(unit="USD/chip/h", source="tco-model")
-def used_chip_hour(calendar: USDPerChipHour, goodput: Pure, utilisation: Pure) -> Any:
+def used_chip_hour(calendar: USDPerChipHour, goodput: Pure, utilisation: Pure) -> Quantity:
     """Cost of a chip-hour that makes progress and is used: calendar cost / (goodput x utilisation)."""
     return calendar / (goodput * utilisation)
 
 
 @formula(unit="USD", source="tco-model")
-def price_of_chips(per_chip: USDPerChip, chips: Chip) -> Any:
+def price_of_chips(per_chip: USDPerChip, chips: Chip) -> Quantity:
     """Price of the world from a price per chip: C = c n."""
     return per_chip * chips
 

@@ -10,11 +10,13 @@ import numpy as np
 
 from tco.catalog import Catalogue
 from tco.catalog.system_tree import System
+from tco.core.elementwise import elementwise_maximum, elementwise_minimum, exp, log, sqrt
 from tco.core.errors import DataError, UnavailableError, unknown
 from tco.core.formula import formula, normal_cdf, total
 from tco.core.inputs import Values
 from tco.core.provenance import Input, period
 from tco.core.trace import scope
+from tco.core.types import Quantity
 from tco.core.units import USD, Chip, Pure, Share, USDPerShare, Watt, WattPerChip, Year
 from tco.system.bill import BillLine, share_of_price
 
@@ -110,7 +112,9 @@ def refuse_misfit(
 
 
 @formula(unit="USD", source="tco-model")
-def design_share(chips: Pure, design_cost: USD, software_cost: USD, design_volume: Pure) -> Any:
+def design_share(
+    chips: Pure, design_cost: USD, software_cost: USD, design_volume: Pure
+) -> Quantity:
     """Share of a world in what a chip and its software cost to design once: C = n (D + S) / chips
     ever made.
     """
@@ -169,14 +173,14 @@ def warrant_rebate_by_share(
     share_price: USDPerShare,
     strike: USDPerShare,
     reference_price: USDPerShare,
-) -> Any:
+) -> Quantity:
     """Rebate where a share of spend is known at one share price: R = x S max(P - K, 0) / (P0 - K);
     what is fixed are the shares a dollar vests.
     """
     return (
         share_of_spend
         * spend
-        * np.maximum(share_price - strike, 0 * strike)
+        * elementwise_maximum(share_price - strike, 0 * strike)
         / (reference_price - strike)
     )
 
@@ -189,19 +193,19 @@ def warrant_rebate_on_spend(
     strike: USDPerShare,
     spend_threshold: USD,
     vested: Pure,
-) -> Any:
+) -> Quantity:
     """Intrinsic value a purchase vests: R = N max(P - K, 0) min(S / S_full, 1 - vested). A dollar
     vests as much as any other until all has.
     """
     return (
         shares
-        * np.maximum(share_price - strike, 0 * strike)
-        * np.minimum(spend / spend_threshold, 1 - vested)
+        * elementwise_maximum(share_price - strike, 0 * strike)
+        * elementwise_minimum(spend / spend_threshold, 1 - vested)
     )
 
 
 @formula(unit="W", source="formulas-warrants")
-def deployment_power(chips: Chip, power_per_chip: WattPerChip) -> Any:
+def deployment_power(chips: Chip, power_per_chip: WattPerChip) -> Quantity:
     """Power that some accelerators count for in an agreement: P = n p, whatever the site they stand
     in draws.
     """
@@ -217,15 +221,15 @@ def warrant_rebate_on_power(
     power_threshold: Watt,
     vested: Pure,
     reachable: Pure,
-) -> Any:
+) -> Quantity:
     """Intrinsic value a delivery of power vests: R = h N max(P_share - K, 0) min(P / P_full, 1 -
     vested), h of the shares within their hurdles.
     """
     return (
         reachable
         * shares
-        * np.maximum(share_price - strike, 0 * strike)
-        * np.minimum(power / power_threshold, 1 - vested)
+        * elementwise_maximum(share_price - strike, 0 * strike)
+        * elementwise_minimum(power / power_threshold, 1 - vested)
     )
 
 
@@ -237,20 +241,20 @@ def black_scholes_call(
     volatility: Pure,
     life: Year,
     period: Year = 1,
-) -> Any:
+) -> Quantity:
     """Value of a right to buy a share: C = S N(d1) - K exp(-r T) N(d2), d1,2 = (ln(S/K) + (r +-
     s^2/2) T) / (s sqrt T).
     """
     years = life / period
-    spread = volatility * np.sqrt(years)
-    first = (np.log(share_price / strike) + (riskless_rate + volatility**2 / 2) * years) / spread
-    return share_price * normal_cdf(first) - strike * np.exp(-riskless_rate * years) * normal_cdf(
+    spread = volatility * sqrt(years)
+    first = (log(share_price / strike) + (riskless_rate + volatility**2 / 2) * years) / spread
+    return share_price * normal_cdf(first) - strike * exp(-riskless_rate * years) * normal_cdf(
         first - spread
     )
 
 
 @formula(unit="", source="formulas-warrants")
-def warrant_discount(value: USDPerShare, shares: Share, spend_threshold: USD) -> Any:
+def warrant_discount(value: USDPerShare, shares: Share, spend_threshold: USD) -> Quantity:
     """What a warrant gives back of the spend that vests it: x = N v / S, v being the value of one
     share's right.
     """
@@ -258,9 +262,9 @@ def warrant_discount(value: USDPerShare, shares: Share, spend_threshold: USD) ->
 
 
 @formula(unit="USD/share", source="formulas-warrants")
-def intrinsic_value(share_price: USDPerShare, strike: USDPerShare) -> Any:
+def intrinsic_value(share_price: USDPerShare, strike: USDPerShare) -> Quantity:
     """Value of exercising a right now: max(P - K, 0)."""
-    return np.maximum(share_price - strike, 0 * strike)
+    return elementwise_maximum(share_price - strike, 0 * strike)
 
 
 class Agreement(NamedTuple):
@@ -437,7 +441,7 @@ def worth_of(agreement: Agreement, values: Values) -> Worth | None:
         strike,
         *(values[f"{path}.{name}"] for name in ("riskless_rate", "volatility", "life")),
     )
-    discounts = [None, None]
+    discounts: list[Quantity | None] = [None, None]
     if agreement.kind == "warrant-spend":
         terms = values[f"{path}.shares"], values[f"{path}.spend_threshold"]
         discounts = [warrant_discount(value, *terms) for value in (now, option)]

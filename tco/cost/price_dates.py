@@ -16,18 +16,18 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from tco.catalog import Catalogue
 from tco.catalog.labels import short_name
 from tco.catalog.rows import input_attributes, parse_finite_number
 from tco.catalog.system_tree import System
+from tco.core.elementwise import elementwise_maximum, expm1, log1p
 from tco.core.errors import UnavailableError
 from tco.core.files import data_directory, read_csv
 from tco.core.formula import formula, greatest, total
 from tco.core.inputs import Values
 from tco.core.provenance import Input, Period, period
 from tco.core.trace import scope
+from tco.core.types import Quantity
 from tco.core.units import Hour, Month, Pure, USDPerChip, USDPerChipHour
 from tco.cost.cash_flows import Flow
 from tco.cost.failures import rest_of
@@ -36,19 +36,21 @@ from tco.cost.ledger import Cost
 
 
 @formula(unit="month", source="tco-model")
-def months_to_wait(there: Pure, wanted: Pure, year: Month = 12) -> Any:
+def months_to_wait(there: Pure, wanted: Pure, year: Month = 12) -> Quantity:
     """Months from the date a system is wanted at to the one it is there at, calendar years with
     their parts: w = 12 max(there - wanted, 0).
     """
-    return year * np.maximum(there - wanted, 0)
+    return year * elementwise_maximum(there - wanted, 0)
 
 
 @formula(unit="USD/chip", source="tco-model")
-def idle_deposit(price: USDPerChip, share: Pure, rate: Pure, wait: Month, year: Month = 12) -> Any:
+def idle_deposit(
+    price: USDPerChip, share: Pure, rate: Pure, wait: Month, year: Month = 12
+) -> Quantity:
     """Interest on what is paid at the order, while it waits: C = price x share x ((1 + r)^(w / 12)
     - 1).
     """
-    return price * share * np.expm1(wait / year * np.log1p(rate))
+    return price * share * expm1(wait / year * log1p(rate))
 
 
 @formula(unit="USD/chip", source="tco-model")
@@ -59,7 +61,7 @@ def hours_waited(
     wait: Month,
     month: Hour = 730,
     interval: Month = 1,
-) -> Any:
+) -> Quantity:
     """What a share of the hours of a wait costs a chip, at a rate of the cost of an hour: C = c x
     rate x share x 730 h x months.
     """

@@ -4,11 +4,9 @@ things are worth on the way.
 
 from __future__ import annotations
 
-from typing import Any
-
-import numpy as np
-
+from tco.core.elementwise import elementwise_maximum, elementwise_minimum
 from tco.core.formula import formula
+from tco.core.types import Quantity
 from tco.core.units import (
     USD,
     Chip,
@@ -26,43 +24,43 @@ from tco.core.units import (
 
 
 @formula(unit="", source="tco-model")
-def ramped_share(time: Month, ramp: Month, least: Month = 1) -> Any:
+def ramped_share(time: Month, ramp: Month, least: Month = 1) -> Quantity:
     """Share of full use some months after the first revenue, which grows evenly over the ramp: s =
     min(1, t / max(ramp, 1 month)).
     """
-    return np.minimum(time / np.maximum(ramp, least), 1)
+    return elementwise_minimum(time / elementwise_maximum(ramp, least), 1)
 
 
 @formula(unit="", source="tco-model")
-def matured_share(time: Month, start: Pure, months: Month, least: Month = 1) -> Any:
+def matured_share(time: Month, start: Pure, months: Month, least: Month = 1) -> Quantity:
     """Share of the rate of mature software some months after the first revenue: e = s + (1 - s)
     min(1, t / max(T, 1 month)).
     """
-    return start + (1 - start) * np.minimum(time / np.maximum(months, least), 1)
+    return start + (1 - start) * elementwise_minimum(time / elementwise_maximum(months, least), 1)
 
 
 @formula(unit="", source="tco-model")
-def share_after_stop(stop: Hour, month: Hour = 730) -> Any:
+def share_after_stop(stop: Hour, month: Hour = 730) -> Quantity:
     """Share of a month that a stop leaves: 1 - t / 730 h."""
-    return np.maximum(1 - stop / month, 0)
+    return elementwise_maximum(1 - stop / month, 0)
 
 
 @formula(unit="", source="tco-model")
-def price_path(fall: Pure, time: Month, year: Month = 12) -> Any:
+def price_path(fall: Pure, time: Month, year: Month = 12) -> Quantity:
     """What is left of a price that falls by the same share every year: f = (1 - d)^(t/12)."""
     return (1 - fall) ** (time / year)
 
 
 @formula(unit="", source="tco-model")
-def charged_share(used: Pure, take_or_pay: Pure) -> Any:
+def charged_share(used: Pure, take_or_pay: Pure) -> Quantity:
     """Share of the hours that are paid for under a contract with a least purchase: max(used, taken
     or paid).
     """
-    return np.maximum(used, take_or_pay)
+    return elementwise_maximum(used, take_or_pay)
 
 
 @formula(unit="USD", source="tco-model")
-def rent_income(price: USDPerChipHour, chips: Chip, share: Pure, hours: Hour = 730) -> Any:
+def rent_income(price: USDPerChipHour, chips: Chip, share: Pure, hours: Hour = 730) -> Quantity:
     """Income of a month of hours that are let: R = price x chips x 730 h x share."""
     return price * chips * hours * share
 
@@ -75,7 +73,7 @@ def token_income(
     share: Pure,
     month: Second = 2628000,
     tokens_per_million: TokenPerMillion = 1e6,
-) -> Any:
+) -> Quantity:
     """Income of a month of tokens: R = price x tokens per second and chip x chips x 730 h x share /
     1e6.
     """
@@ -83,7 +81,7 @@ def token_income(
 
 
 @formula(unit="", source="tco-model")
-def break_even_utilisation(owned: USDPerChipHour, rent: USDPerChipHour) -> Any:
+def break_even_utilisation(owned: USDPerChipHour, rent: USDPerChipHour) -> Quantity:
     """Utilisation from which owning costs less than renting what is used: u = cost of an owned hour
     / price of a rented one.
     """
@@ -91,19 +89,19 @@ def break_even_utilisation(owned: USDPerChipHour, rent: USDPerChipHour) -> Any:
 
 
 @formula(unit="USD", source="tco-model")
-def straight_line_book(price: USD, residual: Pure, age: Year, life: Year) -> Any:
+def straight_line_book(price: USD, residual: Pure, age: Year, life: Year) -> Quantity:
     """Book value that falls evenly to the residual: B = C (1 - (1 - RV) min(t/n, 1))."""
-    return price * (1 - (1 - residual) * np.minimum(age / life, 1))
+    return price * (1 - (1 - residual) * elementwise_minimum(age / life, 1))
 
 
 @formula(unit="USD", source="tco-model")
-def declining_book(price: USD, share: Pure, age: Year, period: Year = 1) -> Any:
+def declining_book(price: USD, share: Pure, age: Year, period: Year = 1) -> Quantity:
     """Book value that falls by the same share of itself every year: B = C (1 - d)^t."""
     return price * (1 - share) ** (age / period)
 
 
 @formula(unit="USD", source="nrel-atb")
-def left_over(price: USD, recovery: PerYear, rest: PerYear) -> Any:
+def left_over(price: USD, recovery: PerYear, rest: PerYear) -> Quantity:
     """Worth of a thing part of whose life is left, so that its yearly charge stays the same: W = C
     x CRF(life) / CRF(life left).
     """

@@ -4,11 +4,9 @@ gas beside the cost.
 
 from __future__ import annotations
 
-from typing import Any
-
-import numpy as np
-
+from tco.core.elementwise import elementwise_maximum, elementwise_minimum, floor
 from tco.core.formula import formula
+from tco.core.types import Quantity
 from tco.core.units import (
     USD,
     Byte,
@@ -41,13 +39,13 @@ from tco.core.units import (
 
 
 @formula(unit="USD", source="tco-model")
-def building_price(it_power: Watt, price_per_power: USDPerWatt) -> Any:
+def building_price(it_power: Watt, price_per_power: USDPerWatt) -> Quantity:
     """Construction cost of the site that holds some IT power: C = P x price per watt."""
     return it_power * price_per_power
 
 
 @formula(unit="USD/W", source="tco-model")
-def liquid_building_rate(price_per_power: USDPerWatt, premium: Pure) -> Any:
+def liquid_building_rate(price_per_power: USDPerWatt, premium: Pure) -> Quantity:
     """Construction cost of a hall for liquid-cooled racks per IT power: p (1 + premium on the
     market's average).
     """
@@ -55,7 +53,7 @@ def liquid_building_rate(price_per_power: USDPerWatt, premium: Pure) -> Any:
 
 
 @formula(unit="USD/W", source="tco-model")
-def air_building_rate(price_per_power: USDPerWatt, discount: Pure) -> Any:
+def air_building_rate(price_per_power: USDPerWatt, discount: Pure) -> Quantity:
     """Construction cost of a hall for air-cooled racks per IT power: p (1 - discount on the
     market's average).
     """
@@ -63,27 +61,27 @@ def air_building_rate(price_per_power: USDPerWatt, discount: Pure) -> Any:
 
 
 @formula(unit="USD/W", source="tco-model")
-def rate_without_backup(price_per_power: USDPerWatt, backup: USDPerWatt) -> Any:
+def rate_without_backup(price_per_power: USDPerWatt, backup: USDPerWatt) -> Quantity:
     """Construction cost per IT power where batteries stand in the racks and not in the building: p
     - b.
     """
-    return np.maximum(price_per_power - backup, 0 * price_per_power)
+    return elementwise_maximum(price_per_power - backup, 0 * price_per_power)
 
 
 @formula(unit="USD", source="tco-model")
-def sidecar_price(rack_power: Watt, price_per_power: USDPerWatt) -> Any:
+def sidecar_price(rack_power: Watt, price_per_power: USDPerWatt) -> Quantity:
     """Liquid-to-air coolers for liquid-cooled racks where only air cools: C = P x price per watt."""
     return rack_power * price_per_power
 
 
 @formula(unit="W", source="tco-model")
-def sidecar_power(rack_power: Watt, power_share: Pure) -> Any:
+def sidecar_power(rack_power: Watt, power_share: Pure) -> Quantity:
     """What their fans and pumps draw, beside the racks they serve: P = P_racks x share."""
     return rack_power * power_share
 
 
 @formula(unit="USD/W", source="tco-model")
-def crowded_rate(price_per_power: USDPerWatt, hall_share: Pure) -> Any:
+def crowded_rate(price_per_power: USDPerWatt, hall_share: Pure) -> Quantity:
     """Price of a hall per IT power where only a share of what it was built for can stand in it: p /
     share.
     """
@@ -91,7 +89,7 @@ def crowded_rate(price_per_power: USDPerWatt, hall_share: Pure) -> Any:
 
 
 @formula(unit="USD/W/month", source="tco-model")
-def crowded_rent(rent: USDPerWattMonth, hall_share: Pure) -> Any:
+def crowded_rent(rent: USDPerWattMonth, hall_share: Pure) -> Quantity:
     """Rent of a hall per IT power where only a share of what it was built for can stand in it: p /
     share.
     """
@@ -99,13 +97,15 @@ def crowded_rent(rent: USDPerWattMonth, hall_share: Pure) -> Any:
 
 
 @formula(unit="USD/year", source="tco-model")
-def yearly_rent(it_power: Watt, rent: USDPerWattMonth, months_per_year: MonthPerYear = 12) -> Any:
+def yearly_rent(
+    it_power: Watt, rent: USDPerWattMonth, months_per_year: MonthPerYear = 12
+) -> Quantity:
     """Colocation rent of provisioned IT power: R = P x rent x 12."""
     return it_power * rent * months_per_year
 
 
 @formula(unit="W", source="tco-model")
-def rented_power(it_power: Watt, pue_peak: Pure, quoted: Pure) -> Any:
+def rented_power(it_power: Watt, pue_peak: Pure, quoted: Pure) -> Quantity:
     """IT power that a hall's rent is paid for: P PUE_peak / PUE_quoted; one hotter at the worst
     hour than the quoted takes more of what is let.
     """
@@ -113,7 +113,7 @@ def rented_power(it_power: Watt, pue_peak: Pure, quoted: Pure) -> Any:
 
 
 @formula(unit="", source="tco-model")
-def idle_draw(chip_power: Watt, it_power: Watt, chips: Pure, rest: Pure) -> Any:
+def idle_draw(chip_power: Watt, it_power: Watt, chips: Pure, rest: Pure) -> Quantity:
     """Draw of idle racks over their provisioned power, of chips and of all else: i = (i_c P_c + i_r
     (P - P_c)) / P.
     """
@@ -121,11 +121,11 @@ def idle_draw(chip_power: Watt, it_power: Watt, chips: Pure, rest: Pure) -> Any:
 
 
 @formula(unit="", source="tco-model")
-def average_draw(load_factor: Pure, utilisation: Pure, usual: Pure, idle: Pure) -> Any:
+def average_draw(load_factor: Pure, utilisation: Pure, usual: Pure, idle: Pure) -> Quantity:
     """Average draw over provisioned power: l x (i + (1 - i) u) / (i + (1 - i) u0), l being that at
     a utilisation of u0, and i that of idle racks.
     """
-    return np.minimum(
+    return elementwise_minimum(
         load_factor * ((idle + (1 - idle) * utilisation) / (idle + (1 - idle) * usual)), 1
     )
 
@@ -137,7 +137,7 @@ def yearly_energy(
     pue: Pure,
     price: USDPerWattHour,
     hours_per_year: HourPerYear = 8760,
-) -> Any:
+) -> Quantity:
     """Energy bill: E = P x load x PUE x 8,760 h x price."""
     return it_power * load_factor * pue * hours_per_year * price
 
@@ -145,7 +145,7 @@ def yearly_energy(
 @formula(unit="USD/year", source="tco-model")
 def yearly_demand(
     it_power: Watt, pue_peak: Pure, charge: USDPerWattMonth, months_per_year: MonthPerYear = 12
-) -> Any:
+) -> Quantity:
     """What a utility charges for the highest draw of each month beside its energy: D = P x PUE_peak
     x charge x 12.
     """
@@ -153,13 +153,13 @@ def yearly_demand(
 
 
 @formula(unit="USD/year", source="tco-model")
-def yearly_staff(it_power: Watt, staff: USDPerWattYear) -> Any:
+def yearly_staff(it_power: Watt, staff: USDPerWattYear) -> Quantity:
     """Operating staff: S = P x cost per watt and year."""
     return it_power * staff
 
 
 @formula(unit="", source="tco-model")
-def sellable_share(pue_peak: Pure, in_hand: Pure) -> Any:
+def sellable_share(pue_peak: Pure, in_hand: Pure) -> Quantity:
     """Share of the power at the fence that racks may draw: it must carry the worst hour, less what
     is kept in hand, s = (1 - h) / PUE_peak.
     """
@@ -167,27 +167,27 @@ def sellable_share(pue_peak: Pure, in_hand: Pure) -> Any:
 
 
 @formula(unit="W", source="tco-model")
-def sellable_power(site_power: Watt, share: Pure) -> Any:
+def sellable_power(site_power: Watt, share: Pure) -> Quantity:
     """IT power a site can sell of what its grid gives: P s."""
     return site_power * share
 
 
 @formula(unit="W", source="tco-model")
-def grid_power(it_power: Watt, share: Pure) -> Any:
+def grid_power(it_power: Watt, share: Pure) -> Quantity:
     """Power of the grid that some IT power takes up, of which a share may be sold: P / s."""
     return it_power / share
 
 
 @formula(unit="USD/W", source="tco-model")
-def price_per_grid_power(price: USD, power: Watt) -> Any:
+def price_per_grid_power(price: USD, power: Watt) -> Quantity:
     """What is bought for a watt of the grid: c = C / P."""
     return price / power
 
 
 @formula(unit="", source="tco-model")
-def worlds_in_power(power: Watt, world_power: Watt) -> Any:
+def worlds_in_power(power: Watt, world_power: Watt) -> Quantity:
     """Whole worlds that some IT power carries: n = floor(P / P_world)."""
-    return np.floor(power / world_power + 1e-9)
+    return floor(power / world_power + 1e-9)
 
 
 @formula(unit="USD/W/year", source="tco-model")
@@ -197,7 +197,7 @@ def yearly_margin(
     chips: Chip,
     site_power: Watt,
     hours_per_year: HourPerYear = 8760,
-) -> Any:
+) -> Quantity:
     """What a watt of the site earns in a year beyond its cost: m = (income - cost) x chips x 8,760
     h / P, each per chip and calendar hour.
     """
@@ -205,19 +205,21 @@ def yearly_margin(
 
 
 @formula(unit="W", source="tco-model")
-def facility_power(it_power: Watt, pue: Pure) -> Any:
+def facility_power(it_power: Watt, pue: Pure) -> Quantity:
     """Power of the site for some IT power: P x PUE."""
     return it_power * pue
 
 
 @formula(unit="USD", source="tco-model")
-def stored_price(capacity: Byte, price: USDPerByte) -> Any:
+def stored_price(capacity: Byte, price: USDPerByte) -> Quantity:
     """Price of storage that is bought: C = B x price."""
     return capacity * price
 
 
 @formula(unit="USD/year", source="tco-model")
-def yearly_stored(capacity: Byte, rent: USDPerByteMonth, months_per_year: MonthPerYear = 12) -> Any:
+def yearly_stored(
+    capacity: Byte, rent: USDPerByteMonth, months_per_year: MonthPerYear = 12
+) -> Quantity:
     """Rent of storage: R = B x rent x 12."""
     return capacity * rent * months_per_year
 
@@ -225,7 +227,7 @@ def yearly_stored(capacity: Byte, rent: USDPerByteMonth, months_per_year: MonthP
 @formula(unit="g/chip/h", source="tco-model")
 def grid_carbon(
     it_power: WattPerChip, load_factor: Pure, pue: Pure, intensity: GramPerWattHour
-) -> Any:
+) -> Quantity:
     """Gas a grid emits for a chip and calendar hour: g = P x load x PUE x intensity; the average of
     a year's grid, whatever was bought.
     """
@@ -233,7 +235,7 @@ def grid_carbon(
 
 
 @formula(unit="mm^2", source="tco-model")
-def logic_area(die_area: SquareMillimetre, dies: Pure) -> Any:
+def logic_area(die_area: SquareMillimetre, dies: Pure) -> Quantity:
     """Area of the logic dies of a package: A = a n."""
     return die_area * dies
 
@@ -245,13 +247,13 @@ def carbon_of_chip(
     capacity: Byte,
     memory: GramPerByte,
     board: Gram,
-) -> Any:
+) -> Quantity:
     """Gas emitted to make a chip on its board: m = A f_logic + C f_memory + b."""
     return area * logic + capacity * memory + board
 
 
 @formula(unit="g/chip", source="tco-model")
-def carbon_per_power(it_power: WattPerChip, factor: GramPerWatt) -> Any:
+def carbon_per_power(it_power: WattPerChip, factor: GramPerWatt) -> Quantity:
     """Gas emitted to make what stands around a chip, by its power: m = P f."""
     return it_power * factor
 
@@ -265,7 +267,7 @@ def embodied_carbon(
     life_building: Year,
     one_chip: Chip = 1,
     hours_per_year: HourPerYear = 8760,
-) -> Any:
+) -> Quantity:
     """Gas of making a chip, its share of the rack and of the building, over the hours each serves:
     g = ((m + m_r) / n + m_b / n_b) / 8,760 h.
     """
@@ -280,7 +282,7 @@ def carbon_of_tokens(
     rate: TokenPerSecondPerChip,
     seconds_per_hour: SecondPerHour = 3600,
     tokens_per_million: TokenPerMillion = 1e6,
-) -> Any:
+) -> Quantity:
     """Gas for a million output tokens: g / (goodput x utilisation x 3,600 x tokens per second and
     chip) x 1e6; idle hours count.
     """

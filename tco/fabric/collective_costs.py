@@ -8,16 +8,14 @@ two sets the pace. `size` is the whole buffer, as nccl-tests counts.
 
 from __future__ import annotations
 
-from typing import Any
-
-import numpy as np
-
+from tco.core.elementwise import ceil, expm1, log1p, log2, sqrt
 from tco.core.formula import formula, maximum, minimum, select
+from tco.core.types import Quantity
 from tco.core.units import Byte, BytePerSecond, PerSecond, Pure, Second, SecondPerByte
 
 
 @formula(unit="byte/s", source="dally2004")
-def lanes_rate(lanes: Pure, lane: BytePerSecond) -> Any:
+def lanes_rate(lanes: Pure, lane: BytePerSecond) -> Quantity:
     """Rate of some equal lanes, or of the memory of some chips, together: B = n B_1."""
     return lanes * lane
 
@@ -25,7 +23,7 @@ def lanes_rate(lanes: Pure, lane: BytePerSecond) -> Any:
 @formula(unit="", source="tco-calibration")
 def latency_scale(
     clock: PerSecond, dies: Pure, die_factor: Pure, reference_clock: PerSecond, age: Pure = 1
-) -> Any:
+) -> Quantity:
     """On-chip latency against the reference chip: inverse clock, a factor where fences cross dies,
     young software: s = f_ref / f x (1 or phi) a.
     """
@@ -33,13 +31,13 @@ def latency_scale(
 
 
 @formula(unit="s", source="tco-calibration")
-def scaled_latency(latency: Second, scale: Pure, ratio: Pure = 1) -> Any:
+def scaled_latency(latency: Second, scale: Pure, ratio: Pure = 1) -> Quantity:
     """A latency of the reference chip on another: alpha = alpha_ref s x ratio."""
     return latency * scale * ratio
 
 
 @formula(unit="", source="nccl-tuning")
-def step_ratio(pcie_only: Pure, pcie: Pure) -> Any:
+def step_ratio(pcie_only: Pure, pcie: Pure) -> Quantity:
     """A step against one over scale-up links: r where chips reach each other over PCIe only, else
     1.
     """
@@ -47,7 +45,7 @@ def step_ratio(pcie_only: Pure, pcie: Pure) -> Any:
 
 
 @formula(unit="s", source="tco-model")
-def trips_to_memory(trip: Second, in_memory: Pure) -> Any:
+def trips_to_memory(trip: Second, in_memory: Pure) -> Quantity:
     """Time between HBM and what sends and receives, at both ends of a collective: e = 2 t m, m the
     share of the ends that lie in HBM.
     """
@@ -55,7 +53,7 @@ def trips_to_memory(trip: Second, in_memory: Pure) -> Any:
 
 
 @formula(unit="s", source="tco-model")
-def reducing_latency(latency: Second, steps: Pure, reduction: Second) -> Any:
+def reducing_latency(latency: Second, steps: Pure, reduction: Second) -> Quantity:
     """Latency of a collective some of whose steps add up what arrives: l + n r."""
     return latency + steps * reduction
 
@@ -63,7 +61,7 @@ def reducing_latency(latency: Second, steps: Pure, reduction: Second) -> Any:
 @formula(unit="byte/s", source="tco-model")
 def mesh_injection(
     bandwidth: BytePerSecond, point_to_point: Pure, ranks: Pure, domain: Pure
-) -> Any:
+) -> Quantity:
     """What a rank injects: all its links behind a switch, on a mesh only those to ranks in use: B
     min(1, (Y-1)/(D-1)).
     """
@@ -73,7 +71,7 @@ def mesh_injection(
 
 
 @formula(unit="byte", source="thakur2005")
-def ring_bytes(size: Byte, ranks: Pure, passes: Pure) -> Any:
+def ring_bytes(size: Byte, ranks: Pure, passes: Pure) -> Quantity:
     """Bytes through a rank's links in a ring: M p (N-1)/N; one pass gathers or scatters, two reduce
     to all.
     """
@@ -81,19 +79,19 @@ def ring_bytes(size: Byte, ranks: Pure, passes: Pure) -> Any:
 
 
 @formula(unit="byte", source="nccl-tuning")
-def in_network_bytes(size: Byte, ranks: Pure) -> Any:
+def in_network_bytes(size: Byte, ranks: Pure) -> Quantity:
     """Bytes through a rank's links when the switch reduces: M (1 + 1/N)."""
     return size * (1 + 1 / ranks)
 
 
 @formula(unit="byte", source="thakur2005")
-def one_shot_bytes(size: Byte, ranks: Pure) -> Any:
+def one_shot_bytes(size: Byte, ranks: Pure) -> Quantity:
     """Bytes a rank reads when each takes the whole buffer of every other: M (N-1)."""
     return size * (ranks - 1)
 
 
 @formula(unit="byte", source="thakur2005")
-def one_shot_crossing(size: Byte, ranks: Pure, per_domain: Pure) -> Any:
+def one_shot_crossing(size: Byte, ranks: Pure, per_domain: Pure) -> Quantity:
     """Bytes a rank reads from other domains when each takes the whole buffer of every other: M
     (N-Y).
     """
@@ -101,19 +99,19 @@ def one_shot_crossing(size: Byte, ranks: Pure, per_domain: Pure) -> Any:
 
 
 @formula(unit="byte", source="thakur2005")
-def outer_share(size: Byte, domains: Pure, per_domain: Pure, passes: Pure) -> Any:
+def outer_share(size: Byte, domains: Pure, per_domain: Pure, passes: Pure) -> Quantity:
     """Bytes of a rank that cross domains, each chip taking its part: M p (X-1)/X / Y."""
     return passes * (domains - 1) / domains / per_domain * size
 
 
 @formula(unit="byte", source="bruck1997")
-def inner_exchange(size: Byte, ranks: Pure, per_domain: Pure) -> Any:
+def inner_exchange(size: Byte, ranks: Pure, per_domain: Pure) -> Quantity:
     """Bytes of an all-to-all a rank keeps in its domain: M (Y-1)/N."""
     return size * (per_domain - 1) / ranks
 
 
 @formula(unit="byte", source="bruck1997")
-def outer_exchange(size: Byte, ranks: Pure, per_domain: Pure, passes: Pure = 1) -> Any:
+def outer_exchange(size: Byte, ranks: Pure, per_domain: Pure, passes: Pure = 1) -> Quantity:
     """Bytes a rank sends to other domains where each part goes straight to its place, once a pass:
     M p (N-Y)/N.
     """
@@ -121,13 +119,13 @@ def outer_exchange(size: Byte, ranks: Pure, per_domain: Pure, passes: Pure = 1) 
 
 
 @formula(unit="byte", source="hockney1994")
-def crossing_bytes(size: Byte, domains: Pure) -> Any:
+def crossing_bytes(size: Byte, domains: Pure) -> Quantity:
     """Bytes of a point-to-point transfer that leave the domain: all of them or none."""
     return size * minimum(domains - 1, 1)
 
 
 @formula(unit="byte", source="chan2007")
-def broadcast_crossing(size: Byte, domains: Pure, per_domain: Pure) -> Any:
+def broadcast_crossing(size: Byte, domains: Pure, per_domain: Pure) -> Quantity:
     """Bytes of a rank that cross domains when all get the whole buffer, passed from domain to
     domain: M min(X - 1, 1) / Y.
     """
@@ -135,19 +133,19 @@ def broadcast_crossing(size: Byte, domains: Pure, per_domain: Pure) -> Any:
 
 
 @formula(unit="byte", source="hockney1994")
-def staying_bytes(size: Byte, domains: Pure) -> Any:
+def staying_bytes(size: Byte, domains: Pure) -> Quantity:
     """Bytes of a point-to-point transfer that stay in the domain: none of them or all."""
     return size * (1 - minimum(domains - 1, 1))
 
 
 @formula(unit="byte/s", source="tco-model")
-def outside_rate(worlds: Pure, crossing: BytePerSecond, network: BytePerSecond) -> Any:
+def outside_rate(worlds: Pure, crossing: BytePerSecond, network: BytePerSecond) -> Quantity:
     """Rate between domains: the world's own lanes while the group fits one world, else the network."""
     return select(worlds > 1, network, crossing)
 
 
 @formula(unit="s", source="tco-model")
-def scope_latency(extent: Pure, scope: Pure, near: Second, far: Second) -> Any:
+def scope_latency(extent: Pure, scope: Pure, near: Second, far: Second) -> Quantity:
     """Latency of a step on the smallest scope that holds a group: near if n <= n_scope (chips of a
     tray, one rank a domain, one world), else far.
     """
@@ -157,7 +155,7 @@ def scope_latency(extent: Pure, scope: Pure, near: Second, far: Second) -> Any:
 @formula(unit="s", source="hockney1994")
 def wire_time(
     inner: Byte, inner_rate: BytePerSecond, outer: Byte, outer_rate: BytePerSecond
-) -> Any:
+) -> Quantity:
     """Time on the wire of both tiers at once: w = max(Q_in/B_in, Q_out/B_out)."""
     return maximum(inner / inner_rate, outer / outer_rate)
 
@@ -165,7 +163,7 @@ def wire_time(
 @formula(unit="s", source="tco-model")
 def shared_wire_time(
     inner: Byte, inner_rate: BytePerSecond, outer: Byte, outer_rate: BytePerSecond, shared: Pure
-) -> Any:
+) -> Quantity:
     """Time on the wire where what leaves the domain passes the same ports: w = max((Q_in +
     Q_out)/B_in, Q_out/B_out); shared is 1 or 0.
     """
@@ -173,32 +171,32 @@ def shared_wire_time(
 
 
 @formula(unit="s", source="tco-calibration")
-def pipelined_time(latency: Second, wire: Second, chunk: Second) -> Any:
+def pipelined_time(latency: Second, wire: Second, chunk: Second) -> Quantity:
     """A transfer cut into the best number of chunks: t = l + w + 2 sqrt(c w)."""
-    return latency + wire + 2 * np.sqrt(chunk * wire)
+    return latency + wire + 2 * sqrt(chunk * wire)
 
 
 @formula(unit="s", source="hockney1994")
-def direct_time(latency: Second, wire: Second) -> Any:
+def direct_time(latency: Second, wire: Second) -> Quantity:
     """A single transfer: t = l + w."""
     return latency + wire
 
 
 @formula(unit="byte", source="hockney1994")
-def half_rate_size(latency: Second, rate: BytePerSecond, size: Byte, time: Second) -> Any:
+def half_rate_size(latency: Second, rate: BytePerSecond, size: Byte, time: Second) -> Quantity:
     """Size that takes twice its wire time, from the time t of any size S: M = B (x + sqrt(x^2 +
     l))^2, x = (t - l - S/B) / (2 sqrt(S/B)).
 
     x is the root of the time a chunk costs; a transfer in one piece has none, and M = l B.
     """
-    chunks = maximum(time - latency - size / rate, 0) / (2 * np.sqrt(size / rate))
-    return rate * (chunks + np.sqrt(chunks**2 + latency)) ** 2
+    chunks = maximum(time - latency - size / rate, 0) / (2 * sqrt(size / rate))
+    return rate * (chunks + sqrt(chunks**2 + latency)) ** 2
 
 
 @formula(unit="s", source="thakur2005")
 def ring_latency(
     start: Second, passes: Pure, ranks: Pure, domains: Pure, step: Second, outer_step: Second
-) -> Any:
+) -> Quantity:
     """Latency of a ring: l = start + p ((N - X) alpha_in + (X - 1) alpha_out)."""
     return start + passes * ((ranks - domains) * step + (domains - 1) * outer_step)
 
@@ -212,48 +210,48 @@ def tree_latency(
     domains: Pure,
     step: Second,
     outer_step: Second,
-) -> Any:
+) -> Quantity:
     """Latency of a tree: a chain inside a board, binary above: l = start + p ((c - 1 + log2(Y/c))
     alpha_in + log2(X) alpha_out).
     """
     chain = minimum(per_domain, board)
-    inside = chain - 1 + np.ceil(np.log2(per_domain / chain) - 1e-9)
-    return start + passes * (inside * step + np.ceil(np.log2(domains) - 1e-9) * outer_step)
+    inside = chain - 1 + ceil(log2(per_domain / chain) - 1e-9)
+    return start + passes * (inside * step + ceil(log2(domains) - 1e-9) * outer_step)
 
 
 @formula(unit="", source="sanders2009")
-def tree_depth(per_domain: Pure, board: Pure, domains: Pure) -> Any:
+def tree_depth(per_domain: Pure, board: Pure, domains: Pure) -> Quantity:
     """Steps of a tree from the leaves to the root: a chain inside a board, binary above: c - 1 +
     log2(Y/c) + log2(X).
     """
     chain = minimum(per_domain, board)
-    return (
-        chain - 1 + np.ceil(np.log2(per_domain / chain) - 1e-9) + np.ceil(np.log2(domains) - 1e-9)
-    )
+    return chain - 1 + ceil(log2(per_domain / chain) - 1e-9) + ceil(log2(domains) - 1e-9)
 
 
 @formula(unit="s", source="thakur2005")
 def halving_latency(
     start: Second, passes: Pure, per_domain: Pure, domains: Pure, step: Second, outer_step: Second
-) -> Any:
+) -> Quantity:
     """Latency of recursive halving or doubling: l = start + p (log2(Y) alpha_in + log2(X)
     alpha_out).
     """
     return start + passes * (
-        np.ceil(np.log2(per_domain) - 1e-9) * step + np.ceil(np.log2(domains) - 1e-9) * outer_step
+        ceil(log2(per_domain) - 1e-9) * step + ceil(log2(domains) - 1e-9) * outer_step
     )
 
 
 @formula(unit="s", source="nccl-tuning")
-def in_network_latency_of(start: Second, extra: Second, domains: Pure, outer_step: Second) -> Any:
+def in_network_latency_of(
+    start: Second, extra: Second, domains: Pure, outer_step: Second
+) -> Quantity:
     """Latency of a reduction in the switch: l = start + switch + 2 log2(X) alpha_out."""
-    return start + extra + 2 * np.ceil(np.log2(domains) - 1e-9) * outer_step
+    return start + extra + 2 * ceil(log2(domains) - 1e-9) * outer_step
 
 
 @formula(unit="s", source="tco-model")
 def direct_latency(
     start: Second, phases: Pure, ranks: Pure, domains: Pure, step: Second, outer_step: Second
-) -> Any:
+) -> Quantity:
     """Latency of direct exchanges, all at once in each phase: l = start + phases (alpha_in if a
     domain holds several, alpha_out if crossed).
     """
@@ -265,7 +263,7 @@ def direct_latency(
 @formula(unit="s", source="tco-model")
 def forwarded_latency(
     start: Second, phases: Pure, ranks: Pure, domains: Pure, step: Second, outer_step: Second
-) -> Any:
+) -> Quantity:
     """Latency of direct exchanges forwarded by what lies on the way: l = start + phases
     max(alpha_in, alpha_out if domains are crossed).
     """
@@ -277,15 +275,15 @@ def forwarded_latency(
 @formula(unit="s", source="bruck1997")
 def exchange_latency(
     start: Second, ranks: Pure, domains: Pure, step: Second, outer_step: Second
-) -> Any:
+) -> Quantity:
     """Latency of an all-to-all: l = start + log2(N) alpha_in, and one alpha_out if domains are
     crossed.
     """
-    return start + np.log2(ranks) * step + minimum(domains - 1, 1) * outer_step
+    return start + log2(ranks) * step + minimum(domains - 1, 1) * outer_step
 
 
 @formula(unit="s", source="chan2007")
-def torus_latency(start: Second, passes: Pure, steps: Pure, step: Second) -> Any:
+def torus_latency(start: Second, passes: Pure, steps: Pure, step: Second) -> Quantity:
     """Latency of bucket rings over the dimensions of a torus: l = start + p sum(d_i - 1) alpha."""
     return start + passes * steps * step
 
@@ -293,7 +291,7 @@ def torus_latency(start: Second, passes: Pure, steps: Pure, step: Second) -> Any
 @formula(unit="s", source="chan2007")
 def bucket_time(
     size: Byte, ring: Pure, before: Pure, passes: Pure, link: BytePerSecond, closed: Pure = 1
-) -> Any:
+) -> Quantity:
     """Wire time of one dimension of a sequential bucket: p (d-1)/d x M / prod(d before) / (n B), n
     = 2 on a closed ring, 1 on a line or a pair.
     """
@@ -308,25 +306,25 @@ def bucket_time(
 
 
 @formula(unit="byte", source="deepep")
-def token_bytes(hidden: Pure, element: Byte, scale: Byte, block: Pure) -> Any:
+def token_bytes(hidden: Pure, element: Byte, scale: Byte, block: Pure) -> Quantity:
     """Bytes of one token on the wire with its block scales: h (b + s / block)."""
     return hidden * (element + scale / block)
 
 
 @formula(unit="byte", source="deepep")
-def scattered_bytes(tokens: Pure, active: Pure, token: Byte, share: Pure) -> Any:
+def scattered_bytes(tokens: Pure, active: Pure, token: Byte, share: Pure) -> Quantity:
     """Bytes of tokens sent once for each expert: T k b x share of the places."""
     return active * token * share * tokens
 
 
 @formula(unit="", source="tco-model")
-def distinct_places(places: Pure, active: Pure) -> Any:
+def distinct_places(places: Pure, active: Pure) -> Quantity:
     """Distinct places the k experts of a token fall on: U (1 - (1 - 1/U)^k)."""
-    return -places * np.expm1(active * np.log1p(-minimum(1 / places, 1 - 1e-16)))
+    return -places * expm1(active * log1p(-minimum(1 / places, 1 - 1e-16)))
 
 
 @formula(unit="", source="deepseek-v3")
-def missed_share(missed: Pure, units: Pure, groups: Pure, drawn: Pure) -> Any:
+def missed_share(missed: Pure, units: Pure, groups: Pure, drawn: Pure) -> Quantity:
     """Share of tokens that miss a unit of G/U groups after one more group is drawn without
     replacement: m max(G - G/min(U, G) - d, 0) / (G - d).
     """
@@ -334,51 +332,51 @@ def missed_share(missed: Pure, units: Pure, groups: Pure, drawn: Pure) -> Any:
 
 
 @formula(unit="", source="deepseek-v3")
-def limited_places(units: Pure, missed: Pure, groups: Pure, drawn: Pure, active: Pure) -> Any:
+def limited_places(units: Pure, missed: Pure, groups: Pure, drawn: Pure, active: Pure) -> Quantity:
     """Distinct units the k experts of a token in D of G groups fall on: U (1 - m); where groups
     span units D u (1 - (1 - 1/u)^(k/D)), u = U/G.
     """
     within = maximum(units / groups, 1)
-    hit = -within * np.expm1(active / drawn * np.log1p(-minimum(1 / within, 1 - 1e-16)))
+    hit = -within * expm1(active / drawn * log1p(-minimum(1 / within, 1 - 1e-16)))
     return select(units > groups, drawn * hit, units * (1 - missed))
 
 
 @formula(unit="s", source="deepep")
 def copy_time(
     tokens: Pure, token: Byte, places: Pure, cores: Pure, core_rate: BytePerSecond
-) -> Any:
+) -> Quantity:
     """Time some cores need to read a token once and write its copies: T b (1 + U) / (n_SM r)."""
     return tokens * token * (1 + places) / (cores * core_rate)
 
 
 @formula(unit="s", source="tco-model")
-def only_if_shared(time: Second, ranks: Pure) -> Any:
+def only_if_shared(time: Second, ranks: Pure) -> Quantity:
     """Time of a collective or of a step, zero for a group of one: t min(N-1, 1)."""
     return time * minimum(ranks - 1, 1)
 
 
 @formula(unit="s", source="deepep")
-def expert_latency(kernels: Pure, kernel: Second, network: Second) -> Any:
+def expert_latency(kernels: Pure, kernel: Second, network: Second) -> Quantity:
     """Latency of expert dispatch or combine: l = n kernels + network step."""
     return kernels * kernel + network
 
 
 @formula(unit="s", source="tco-model")
-def caller_time(overhead: Second, size: Byte, staged: SecondPerByte) -> Any:
+def caller_time(overhead: Second, size: Byte, staged: SecondPerByte) -> Quantity:
     """What a caller adds to a collective, and to each byte that it stages on the way: o + Q s."""
     return overhead + size * staged
 
 
 @formula(unit="s", source="aws-nki-dma")
-def doublings_time(phases: Pure, chips: Pure, ranks: Pure, step: Second) -> Any:
+def doublings_time(phases: Pure, chips: Pure, ranks: Pure, step: Second) -> Quantity:
     """What the degree of a collective adds where each step is a transfer that signals the next: p
     log2(n r) t, r ranks a chip.
     """
-    return phases * np.log2(chips * ranks) * step
+    return phases * log2(chips * ranks) * step
 
 
 @formula(unit="s", source="tco-model")
-def where_offered(time: Second, offered: Pure, otherwise: Second) -> Any:
+def where_offered(time: Second, offered: Pure, otherwise: Second) -> Quantity:
     """Time of an algorithm where fabric and library have it, else another: t = t_1 if offered, t_0
     if not.
     """
@@ -386,18 +384,18 @@ def where_offered(time: Second, offered: Pure, otherwise: Second) -> Any:
 
 
 @formula(unit="", source="nccl-tests")
-def bus_factor(ranks: Pure, passes: Pure) -> Any:
+def bus_factor(ranks: Pure, passes: Pure) -> Quantity:
     """Bus bandwidth over algorithm bandwidth: p (N-1)/N; one for a broadcast by definition."""
     return passes * (ranks - 1) / ranks
 
 
 @formula(unit="byte/s", source="nccl-tests")
-def algorithm_bandwidth(size: Byte, time: Second) -> Any:
+def algorithm_bandwidth(size: Byte, time: Second) -> Quantity:
     """Bytes of the buffer over the time: M / t."""
     return size / time
 
 
 @formula(unit="byte", source="deepep")
-def received_bytes(tokens: Pure, token: Byte, places: Pure) -> Any:
+def received_bytes(tokens: Pure, token: Byte, places: Pure) -> Quantity:
     """Bytes of the copies that some ranks or domains receive in all of one rank's tokens: T b U."""
     return token * places * tokens

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tco.core.elementwise import as_array, elementwise_minimum
 from tco.core.formula import MANY, extent, stack_terms
 from tco.fabric import collective_costs as cost
 from tco.fabric.collective_times import GroupLinks
@@ -88,7 +89,7 @@ def shortest_collective_time(paces: Paces, amount: Any) -> Any:
     paces = Paces(*(in_front(field, np.ndim(amount)) for field in paces))
     if extent((amount, paces.latency))[1] <= MANY:
         found = cost.pipelined_time(paces.latency, paces.each * amount, paces.chunk)
-        return np.minimum.reduce(found)
+        return np.minimum.reduce(as_array(found))
     times = (
         cost.pipelined_time(latency, each * amount, chunk)
         if np.any(chunk)
@@ -97,5 +98,5 @@ def shortest_collective_time(paces: Paces, amount: Any) -> Any:
     )
     least = next(times)
     for time in times:
-        least = np.minimum(least, time)
+        least = elementwise_minimum(least, time)
     return least

@@ -15,6 +15,7 @@ import numpy as np
 
 from tco.core.formula import Known, ceil_ratio, formula, known_on, maximum, minimum, total
 from tco.core.trace import untraced_value
+from tco.core.types import Quantity
 from tco.core.units import Byte, BytePerSecond, Pure, Second
 from tco.fabric.collective_costs import (
     lanes_rate,
@@ -31,7 +32,7 @@ from tco.fabric.torus import Torus, slice_all_to_all, slices_of
 
 
 @formula(unit="byte/s", source="tco-model")
-def link_rate(bandwidth: BytePerSecond, link_efficiency: Pure) -> Any:
+def link_rate(bandwidth: BytePerSecond, link_efficiency: Pure) -> Quantity:
     """Rate large messages reach of a bound, by the efficiency of links or the balance of routing
     over several paths: B = bandwidth x share.
     """
@@ -41,7 +42,7 @@ def link_rate(bandwidth: BytePerSecond, link_efficiency: Pure) -> Any:
 @formula(unit="byte/s", source="tco-model")
 def scale_out_rate(
     bandwidth: BytePerSecond, efficiency: Pure, design: Pure, oversubscription: Pure, uplinks: Pure
-) -> Any:
+) -> Quantity:
     """Rate large messages reach on the network: B = bandwidth x efficiency x design / max(s, 1)^u,
     u tiers of uplinks on the way.
     """
@@ -265,7 +266,7 @@ def hops_between(links: Links, group: RankGroup) -> float | None:
 
 
 @formula(unit="s", source="hockney1994")
-def step_over_hops(step: Second, hop_latency: Second, hops: Pure) -> Any:
+def step_over_hops(step: Second, hop_latency: Second, hops: Pure) -> Quantity:
     """Latency of a step over more devices than the one switch the family's step was measured on:
     alpha + (hops - 1) alpha_hop.
     """
@@ -273,7 +274,7 @@ def step_over_hops(step: Second, hop_latency: Second, hops: Pure) -> Any:
 
 
 @formula(unit="s", source="tco-model")
-def forwarding_hop(hop_latency: Second, unit: Byte, port: BytePerSecond) -> Any:
+def forwarding_hop(hop_latency: Second, unit: Byte, port: BytePerSecond) -> Quantity:
     """What a switch on the way adds that takes a unit in before it sends it on: alpha_hop + u /
     B_port.
     """
@@ -341,7 +342,7 @@ def latencies_of(
 
 
 @formula(unit="", source="aws-neuron-trn2")
-def ranks_of_a_chip(cores: Pure, cores_per_device: Pure) -> Any:
+def ranks_of_a_chip(cores: Pure, cores_per_device: Pure) -> Quantity:
     """Ranks of a chip in its collectives: C / min(d, 2): its logical devices, of larger ones than a
     pair of cores the pairs, which fan in inside.
     """

@@ -18,19 +18,20 @@ from tco.core.errors import DataError, unknown
 from tco.core.formula import formula, least, total
 from tco.core.inputs import Readable, Rule, following
 from tco.core.trace import scope
+from tco.core.types import Quantity
 from tco.core.units import BytePerSecond, Pure
 from tco.fabric.collective_costs import lanes_rate
 from tco.fabric.torus import Torus, slice_all_to_all, slice_cut, slice_of
 
 
 @formula(unit="byte/s", source="tco-model")
-def rate_of_a_lane(bandwidth: BytePerSecond, lanes: Pure) -> Any:
+def rate_of_a_lane(bandwidth: BytePerSecond, lanes: Pure) -> Quantity:
     """Rate of one of some equal lanes: B_lane = B / n."""
     return bandwidth / lanes
 
 
 @formula(unit="byte/s", source="dally2004")
-def served_rate(bandwidth: BytePerSecond, destinations: Pure, chips: Pure) -> Any:
+def served_rate(bandwidth: BytePerSecond, destinations: Pure, chips: Pure) -> Quantity:
     """Uniform all-to-all rate of a chip whose traffic to some of the others must pass a bandwidth:
     R = B (N-1) / k.
     """
@@ -38,7 +39,7 @@ def served_rate(bandwidth: BytePerSecond, destinations: Pure, chips: Pure) -> An
 
 
 @formula(unit="byte/s", source="dally2004")
-def cut_all_to_all(chips: Pure, crossing_bandwidth: BytePerSecond, groups: Pure) -> Any:
+def cut_all_to_all(chips: Pure, crossing_bandwidth: BytePerSecond, groups: Pure) -> Quantity:
     """All-to-all rate that the cut between equal groups allows: R = B_c (N-1)/(N (g-1)/g)."""
     return crossing_bandwidth * (chips - 1) / (chips * (groups - 1) / groups)
 

@@ -16,7 +16,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tco.core.elementwise import floor
 from tco.core.formula import formula
+from tco.core.types import Quantity
 from tco.core.units import BytePerSecond, Pure
 
 
@@ -185,14 +187,14 @@ def slices_of(torus: Torus, chips: Any) -> Slices:
 
 
 @formula(unit="byte/s", source="dally2004")
-def slice_all_to_all(size: Pure, directions: Pure, link: BytePerSecond, chips: Pure) -> Any:
+def slice_all_to_all(size: Pure, directions: Pure, link: BytePerSecond, chips: Pure) -> Quantity:
     """All-to-all rate the narrowest dimension of a slice allows: R = n B d / floor(d^2/4) x
     (N-1)/N, n = 2 on a ring, 1 on a line.
     """
-    return directions * link * size / np.floor(size * size / 4) * (chips - 1) / chips
+    return directions * link * size / floor(size * size / 4) * (chips - 1) / chips
 
 
 @formula(unit="byte/s", source="dally2004")
-def slice_cut(size: Pure, directions: Pure, link: BytePerSecond, chips: Pure) -> Any:
+def slice_cut(size: Pure, directions: Pure, link: BytePerSecond, chips: Pure) -> Quantity:
     """Bandwidth per direction across the middle of one dimension of a slice: n (N/d) B."""
     return directions * chips / size * link

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 from tco.core.formula import formula
 from tco.core.inputs import Readable
 from tco.core.trace import scope
+from tco.core.types import Quantity
 from tco.core.units import Pure, TokenPerSecondPerChip
 
 OPERATED_BY = "workload.operated_by"
@@ -46,13 +47,13 @@ class Deployer(NamedTuple):
 @formula(unit="", source="tco-calibration")
 def deployment_efficiency(
     operator: Pure, family: Pure, chip: Pure, system: Pure, gap: Pure, engine: Pure = 1
-) -> Any:
+) -> Quantity:
     """Rate of a deployment over that of the best plan of its class: e = (c f k s b)^g."""
     return (operator * family * chip * system * engine) ** gap
 
 
 @formula(unit="token/s/chip", source="tco-calibration")
-def deployed_rate(rate: TokenPerSecondPerChip, efficiency: Pure) -> Any:
+def deployed_rate(rate: TokenPerSecondPerChip, efficiency: Pure) -> Quantity:
     """Tokens per second and chip of a deployment, at the speed of the best plan: R = R_c e."""
     return rate * efficiency
 

@@ -32,11 +32,13 @@ import numpy as np
 
 from tco.catalog.catalogue import CONFIGURATION, RUN, Catalogue
 from tco.catalog.rows import input_attributes
+from tco.core.elementwise import elementwise_maximum, elementwise_minimum, exp
 from tco.core.errors import DataError, unknown
 from tco.core.formula import formula
 from tco.core.inputs import Readable
 from tco.core.provenance import Input, days_of, period
 from tco.core.trace import scope
+from tco.core.types import Quantity
 from tco.core.units import Pure, Second, parse_quantity
 from tco.fabric.libraries import CollectiveLibrary, combined_library
 from tco.performance.chip.formats import FORMATS, family_of, plain_weight_format
@@ -153,51 +155,51 @@ def library_of_engines(catalogue: Catalogue, family: str) -> CollectiveLibrary:
 
 # ---------------------------------------------------------------- how far software reaches
 @formula(unit="", source="tco-model")
-def months_since(month: Pure, released: Pure, least: Pure) -> Any:
+def months_since(month: Pure, released: Pure, least: Pure) -> Quantity:
     """Months of the calendar from the release of a chip, a year with its part, to a month, and no
     fewer than some: max(m - 12 y, m_0).
     """
-    return np.maximum(month - 12 * released, least)
+    return elementwise_maximum(month - 12 * released, least)
 
 
 @formula(unit="", source="tco-model")
-def gap_left(reach: Pure) -> Any:
+def gap_left(reach: Pure) -> Quantity:
     """Share of the way from public software to the best that is left: g = 1 - r."""
     return 1 - reach
 
 
 @formula(unit="", source="tco-model")
-def gap_after(gap: Pure, approach: Pure, months: Pure) -> Any:
+def gap_after(gap: Pure, approach: Pure, months: Pure) -> Quantity:
     """The same once public software has come nearer for some months: g exp(-a m)."""
-    return gap * np.exp(-approach * np.maximum(months, 0))
+    return gap * exp(-approach * elementwise_maximum(months, 0))
 
 
 @formula(unit="s", source="tco-model")
-def reached_time(public: Second, best: Second, gap: Pure, least: Second = 1e-15) -> Any:
+def reached_time(public: Second, best: Second, gap: Pure, least: Second = 1e-15) -> Quantity:
     """A time between that of public software and the best, never above the public one: t_b min(x,
     1) max(x, 1)^g, x = t_p / t_b, t_b > 0.
     """
-    floor = np.maximum(best, least)
+    floor = elementwise_maximum(best, least)
     over = public / floor
-    return floor * np.minimum(over, 1) * np.maximum(over, 1) ** gap
+    return floor * elementwise_minimum(over, 1) * elementwise_maximum(over, 1) ** gap
 
 
 @formula(unit="", source="tco-model")
-def reached_factor(public: Pure, best: Pure, gap: Pure, least: Pure = 1e-15) -> Any:
+def reached_factor(public: Pure, best: Pure, gap: Pure, least: Pure = 1e-15) -> Quantity:
     """The same of a time over that of other software: f_b min(x, 1) max(x, 1)^g, x = f_p / f_b."""
-    floor = np.maximum(best, least)
+    floor = elementwise_maximum(best, least)
     over = public / floor
-    return floor * np.minimum(over, 1) * np.maximum(over, 1) ** gap
+    return floor * elementwise_minimum(over, 1) * elementwise_maximum(over, 1) ** gap
 
 
 @formula(unit="", source="tco-model")
-def reached_share(public: Pure, best: Pure, gap: Pure, least: Pure = 1e-15) -> Any:
+def reached_share(public: Pure, best: Pure, gap: Pure, least: Pure = 1e-15) -> Quantity:
     """A share of a peak between that of public software and the best, never below the public one:
     e_b max(x, 1) min(x, 1)^g, x = e_p / e_b.
     """
-    floor = np.maximum(best, least)
+    floor = elementwise_maximum(best, least)
     over = public / floor
-    return floor * np.maximum(over, 1) * np.minimum(over, 1) ** gap
+    return floor * elementwise_maximum(over, 1) * elementwise_minimum(over, 1) ** gap
 
 
 class SoftwareMaturity(NamedTuple):
@@ -331,6 +333,7 @@ def resolve_software_maturity(
     """
     since = catalogue.practice("public", "approach").as_of
     dated = days_of(text) is not None
+    age: Quantity | None
     age, month = (
         None if dated else parse_months(text),
         on_the_calendar(text if dated else period(date).last.isoformat()),
@@ -370,7 +373,7 @@ SERVING, TRAINING = "unexplained_serving", "unexplained_training"
 @formula(unit="", source="tco-calibration")
 def time_beyond(
     family: Pure, chip: Pure, engine: Pure, model: Pure, configuration: Pure, run: Pure
-) -> Any:
+) -> Quantity:
     """Time that no parameter explains over what they do: x = (1 + f)(1 + c)(1 + e)(1 + m)(1 + k)(1
     + r) - 1.
     """

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from tco.core.elementwise import as_array
 from tco.core.errors import DataError
 from tco.core.provenance import P95
 from tco.evaluation.evaluated_scenario import Evaluation
@@ -304,5 +305,5 @@ def ratios(baseline: Array, own: Array) -> Array:
     return np.where(
         its,
         np.where(missed, np.nan, np.inf),
-        np.where(missed, 0.0, joined.perf_per_tco(baseline, own)),
+        np.where(missed, 0.0, as_array(joined.perf_per_tco(baseline, own))),
     )

@@ -18,6 +18,7 @@ from zlib import crc32
 import numpy as np
 
 from tco.catalog import Catalogue, load_catalogue
+from tco.core.elementwise import as_array
 from tco.core.errors import DataError
 from tco.core.formula import finite
 from tco.core.inputs import Readings, Values, given_of
@@ -390,7 +391,9 @@ def cost_at(own: Draws, other: Draws) -> Array | None:
     whatever the chips make in it.
     """
     hour, rate = own.metrics["tco_usd_per_used_chip_hour"], other.metrics[RATE]
-    return None if hour is None or rate is None else joined.usd_per_million(hour, rate, 1.0)
+    if hour is None or rate is None:
+        return None
+    return as_array(joined.usd_per_million(hour, rate, 1.0))
 
 
 def as_good_as_quicker(at: dict[float, Draws]) -> dict[float, Draws]:

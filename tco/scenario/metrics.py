@@ -12,6 +12,7 @@ from tco.catalog.system_tree import System
 from tco.core.formula import formula, somewhere, total
 from tco.core.inputs import Values
 from tco.core.trace import scope, untraced_value
+from tco.core.types import Quantity
 from tco.core.units import (
     BytePerSecond,
     BytePerTerabyte,
@@ -230,7 +231,7 @@ def usd_per_million(
     share: Pure,
     seconds_per_hour: SecondPerHour = 3600,
     tokens_per_million: TokenPerMillion = 1e6,
-) -> Any:
+) -> Quantity:
     """Cost of a million tokens: share x cost of a utilised chip-hour / (3,600 x tokens per second
     and chip) x 1e6.
     """
@@ -245,7 +246,7 @@ def usd_per_trillion(
     one_chip: Chip = 1,
     seconds_per_hour: SecondPerHour = 3600,
     tokens_per_trillion: TokenPerTrillion = 1e12,
-) -> Any:
+) -> Quantity:
     """Cost of training on a trillion tokens: cost of a utilised chip-hour x chips / (3,600 x tokens
     a second) x 1e12.
     """
@@ -255,7 +256,7 @@ def usd_per_trillion(
 @formula(unit="token/s/MW", source="tco-contract")
 def tokens_per_megawatt(
     rate: TokenPerSecondPerChip, facility: WattPerChip, watt_per_megawatt: WattPerMegawatt = 1e6
-) -> Any:
+) -> Quantity:
     """Output tokens per second and megawatt of site power: R / P_facility."""
     return rate / facility * watt_per_megawatt
 
@@ -263,7 +264,7 @@ def tokens_per_megawatt(
 @formula(unit="USD/chip/h/(PFLOP/s)", source="tco-contract")
 def usd_per_petaflop_hour(
     cost: USDPerChipHour, peak: FLOPPerSecond, flop_per_petaflop: FLOPPerPetaflop = 1e15
-) -> Any:
+) -> Quantity:
     """Cost of a dense PFLOP/s for an hour: c / peak."""
     return cost / peak * flop_per_petaflop
 
@@ -271,7 +272,7 @@ def usd_per_petaflop_hour(
 @formula(unit="USD/chip/h/(TB/s)", source="tco-contract")
 def usd_per_bandwidth_hour(
     cost: USDPerChipHour, bandwidth: BytePerSecond, byte_per_terabyte: BytePerTerabyte = 1e12
-) -> Any:
+) -> Quantity:
     """Cost of a TB/s of HBM for an hour: c / bandwidth."""
     return cost / bandwidth * byte_per_terabyte
 
@@ -279,19 +280,19 @@ def usd_per_bandwidth_hour(
 @formula(unit="USD/Mtoken", source="tco-contract")
 def gross_token_cost(
     net: USDPerMillionTokens, gross_hour: USDPerChipHour, net_hour: USDPerChipHour
-) -> Any:
+) -> Quantity:
     """Cost of a million tokens before rebates: net cost x gross chip-hour / net chip-hour."""
     return net * gross_hour / net_hour
 
 
 @formula(unit="", source="tco-contract")
-def perf_per_tco(baseline: USDPerMillionTokens, own: USDPerMillionTokens) -> Any:
+def perf_per_tco(baseline: USDPerMillionTokens, own: USDPerMillionTokens) -> Quantity:
     """Performance per cost against a baseline: c_baseline / c_own, each the cost per output token."""
     return baseline / own
 
 
 @formula(unit="", source="tco-contract")
-def training_perf_per_tco(baseline: USDPerTrillionTokens, own: USDPerTrillionTokens) -> Any:
+def training_perf_per_tco(baseline: USDPerTrillionTokens, own: USDPerTrillionTokens) -> Quantity:
     """Performance per cost of training against a baseline: c_baseline / c_own, each the cost per
     token that is trained on.
     """
@@ -299,7 +300,9 @@ def training_perf_per_tco(baseline: USDPerTrillionTokens, own: USDPerTrillionTok
 
 
 @formula(unit="USD/chip/h", source="tco-contract")
-def hour_of_both_pools(decode: USDPerChipHour, prefill: USDPerChipHour, prefill_share: Pure) -> Any:
+def hour_of_both_pools(
+    decode: USDPerChipHour, prefill: USDPerChipHour, prefill_share: Pure
+) -> Quantity:
     """Cost of a utilised chip-hour of two pools that may be different systems: c = (1 - s) c_decode
     + s c_prefill.
     """
@@ -307,7 +310,7 @@ def hour_of_both_pools(decode: USDPerChipHour, prefill: USDPerChipHour, prefill_
 
 
 @formula(unit="W/chip", source="tco-contract")
-def power_of_both_pools(decode: WattPerChip, prefill: WattPerChip, prefill_share: Pure) -> Any:
+def power_of_both_pools(decode: WattPerChip, prefill: WattPerChip, prefill_share: Pure) -> Quantity:
     """Site power a chip of two pools that may be different systems: P = (1 - s) P_decode + s
     P_prefill.
     """

@@ -6,10 +6,10 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable
-from typing import Any
 
 from tco.core.errors import DataError
 from tco.core.formula import formula
+from tco.core.types import Quantity
 from tco.core.units import Pure, Token, TokenPerSecond
 
 DAYS, TOKENS, CHIPS = "workload.days", "workload.train_tokens", "cluster.chips"
@@ -25,7 +25,7 @@ NEAR = (
 
 
 @formula(unit="s", source="tco-model")
-def time_to_train(tokens: Pure, rate: TokenPerSecond, one_token: Token = 1) -> Any:
+def time_to_train(tokens: Pure, rate: TokenPerSecond, one_token: Token = 1) -> Quantity:
     """Time in which a job sees its tokens, all chips at work: T / R."""
     return tokens * one_token / rate
 

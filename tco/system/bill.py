@@ -13,11 +13,13 @@ import numpy as np
 
 from tco.catalog import Catalogue
 from tco.catalog.system_tree import Leaf, System
+from tco.core.elementwise import exp, expm1, sqrt
 from tco.core.errors import DataError
 from tco.core.formula import formula, total
 from tco.core.inputs import Values
 from tco.core.provenance import least_direct
 from tco.core.trace import scope
+from tco.core.types import Quantity
 from tco.core.units import (
     FLOP,
     USD,
@@ -54,15 +56,15 @@ INPUTS = (
 @formula(unit="", source="devries2005")
 def gross_dies_per_wafer(
     die_area: SquareMillimetre, wafer_diameter: Millimetre, pi: Pure = np.pi
-) -> Any:
+) -> Quantity:
     """Whole dies on a round wafer: n = pi (d/2)^2 / S - pi d / sqrt(2 S)."""
-    return pi * (wafer_diameter / 2) ** 2 / die_area - pi * wafer_diameter / np.sqrt(2 * die_area)
+    return pi * (wafer_diameter / 2) ** 2 / die_area - pi * wafer_diameter / sqrt(2 * die_area)
 
 
 @formula(unit="", source="stapper1983")
 def negative_binomial_yield(
     area: SquareMillimetre, defect_density: PerSquareMillimetre, defect_clustering: Pure
-) -> Any:
+) -> Quantity:
     """Share of the dies without a defect in an area S, where defects come in clusters: y = (1 + D0
     S / alpha)^-alpha.
     """
@@ -70,23 +72,23 @@ def negative_binomial_yield(
 
 
 @formula(unit="", source="stapper1983")
-def poisson_yield(area: SquareMillimetre, defect_density: PerSquareMillimetre) -> Any:
+def poisson_yield(area: SquareMillimetre, defect_density: PerSquareMillimetre) -> Quantity:
     """Share of the dies without a defect in an area S, where defects fall anywhere alike: y =
     exp(-D0 S); the least of the three.
     """
-    return np.exp(-defect_density * area)
+    return exp(-defect_density * area)
 
 
 @formula(unit="", source="murphy1964")
-def murphy_yield(area: SquareMillimetre, defect_density: PerSquareMillimetre) -> Any:
+def murphy_yield(area: SquareMillimetre, defect_density: PerSquareMillimetre) -> Quantity:
     """Share of the dies without a defect in an area S, where densities vary as a triangle: y = ((1
     - exp(-D0 S)) / (D0 S))^2.
     """
-    return (np.expm1(-defect_density * area) / (defect_density * area)) ** 2
+    return (expm1(-defect_density * area) / (defect_density * area)) ** 2
 
 
 @formula(unit="mm^2", source="stapper1983")
-def critical_area(die_area: SquareMillimetre, repairable_area_share: Pure) -> Any:
+def critical_area(die_area: SquareMillimetre, repairable_area_share: Pure) -> Quantity:
     """Area of a die in which one defect makes it unusable: A = S (1 - r).
 
     A defect falls with chance r into a part that a spare replaces or that may be switched off.
@@ -100,7 +102,7 @@ def critical_area(die_area: SquareMillimetre, repairable_area_share: Pure) -> An
 
 
 @formula(unit="USD", source="tco-model")
-def die_cost(wafer_price: USD, gross_dies: Pure, usable_share: Pure) -> Any:
+def die_cost(wafer_price: USD, gross_dies: Pure, usable_share: Pure) -> Quantity:
     """Cost of one usable die: c = wafer price / (gross dies x usable share)."""
     return wafer_price / (gross_dies * usable_share)
 
@@ -115,7 +117,7 @@ def chip_cost(
     assembly_loss: USD,
     partner_margin: Pure,
     wafers_through_partner: Pure,
-) -> Any:
+) -> Quantity:
     """Cost of a packaged chip without HBM: c = dies x die (1 + margin t) + (packaging + substrate +
     test + loss) (1 + margin).
 
@@ -161,7 +163,7 @@ def inputs_of_silicon(part: str, model: str) -> tuple[str, ...]:
 
 
 @formula(unit="byte/s", source="tco-model")
-def pin_bandwidth(stacks: Pure, pins: Pure, pin_rate: BytePerSecond) -> Any:
+def pin_bandwidth(stacks: Pure, pins: Pure, pin_rate: BytePerSecond) -> Quantity:
     """Bandwidth of the memory stacks of a chip: B = stacks x data pins x pin rate."""
     return stacks * pins * pin_rate
 
@@ -169,25 +171,25 @@ def pin_bandwidth(stacks: Pure, pins: Pure, pin_rate: BytePerSecond) -> Any:
 @formula(unit="FLOP/s", source="tco-model")
 def systolic_peak(
     rows: Pure, columns: Pure, clock: PerSecond, cores: Pure, flop_per_mac: FLOP = 2
-) -> Any:
+) -> Quantity:
     """Dense peak of systolic arrays, each element a multiply-accumulate a cycle: P = 2 R C f N."""
     return flop_per_mac * rows * columns * clock * cores
 
 
 @formula(unit="byte", source="semianalysis-trn3")
-def device_capacity(capacity: Byte, cores_per_device: Pure, cores: Pure) -> Any:
+def device_capacity(capacity: Byte, cores_per_device: Pure, cores: Pure) -> Quantity:
     """Memory of one of the logical devices that a chip's cores form: C n / N."""
     return capacity * cores_per_device / cores
 
 
 @formula(unit="FLOP/s", source="tco-model")
-def domain_peak(chips: Pure, peak: FLOPPerSecond) -> Any:
+def domain_peak(chips: Pure, peak: FLOPPerSecond) -> Quantity:
     """Peak of all chips of a scale-up domain: P = N p."""
     return chips * peak
 
 
 @formula(unit="byte", source="tco-model")
-def joint_capacity(number: Pure, capacity: Byte) -> Any:
+def joint_capacity(number: Pure, capacity: Byte) -> Quantity:
     """Memory of some dies of a stack, or chips of a scale-up domain, together, or of a share of a
     cluster: C = n c.
     """
@@ -195,31 +197,31 @@ def joint_capacity(number: Pure, capacity: Byte) -> Any:
 
 
 @formula(unit="USD", source="tco-model")
-def extended_price(unit_price: USD, quantity: Pure) -> Any:
+def extended_price(unit_price: USD, quantity: Pure) -> Quantity:
     """Price of all of a part in one world: extended = unit price x quantity."""
     return unit_price * quantity
 
 
 @formula(unit="W", source="tco-model")
-def extended_power(power: Watt, quantity: Pure) -> Any:
+def extended_power(power: Watt, quantity: Pure) -> Quantity:
     """Power of all of a part in one world: extended = power x quantity."""
     return power * quantity
 
 
 @formula(unit="USD", source="tco-model")
-def share_of_price(price: USD, share: Pure) -> Any:
+def share_of_price(price: USD, share: Pure) -> Quantity:
     """A share of a price, as storage, a margin, a tax or a rebate are stated: x C."""
     return price * share
 
 
 @formula(unit="USD", source="tco-model")
-def labour_cost(labour_rate: USDPerHour, assembly_time: Hour, quantity: Pure) -> Any:
+def labour_cost(labour_rate: USDPerHour, assembly_time: Hour, quantity: Pure) -> Quantity:
     """Cost of the labour that assembles and tests all of a part in one world: C = w t n."""
     return labour_rate * assembly_time * quantity
 
 
 @formula(unit="W", source="tco-model")
-def conversion_loss(load: Watt, efficiency: Pure) -> Any:
+def conversion_loss(load: Watt, efficiency: Pure) -> Quantity:
     """Heat of the power conversion behind a load: loss = load (1 / efficiency - 1)."""
     return load * (1 - efficiency) / efficiency
 
@@ -378,7 +380,7 @@ def bill_of_materials(
         if place.labour is not None and holder is None and not (whole and place.contains):
             labour.append(Labour(leaf, place.labour))
         with scope("bill", leaf.path):
-            extended = None if holder is not None else extended_price(price, leaf.quantity)
+            extended = None if price is None else extended_price(price, leaf.quantity)
             if place.converts:
                 converter, power = leaf, None
             else:

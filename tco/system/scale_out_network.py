@@ -9,14 +9,14 @@ import operator
 from collections.abc import Collection, Iterator, Sequence
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from tco.catalog import Catalogue
 from tco.catalog.system_tree import System, is_part_count
+from tco.core.elementwise import elementwise_maximum, floor
 from tco.core.errors import DataError, unknown
 from tco.core.formula import ceil_ratio, formula, total
 from tco.core.inputs import Rule, Values, following
 from tco.core.trace import scope, untraced_value
+from tco.core.types import Quantity
 from tco.core.units import BytePerSecond, Metre, Pure
 from tco.system.bill import extended_power, extended_price
 
@@ -24,13 +24,13 @@ MOST_TIERS = 4
 
 
 @formula(unit="", source="clos-fat-tree")
-def clos_endpoints(radix: Pure, tiers: Pure) -> Any:
+def clos_endpoints(radix: Pure, tiers: Pure) -> Quantity:
     """Largest non-blocking folded Clos of one switch radix: n = 2 (k/2)^tiers."""
     return 2 * (radix / 2) ** tiers
 
 
 @formula(unit="", source="clos-fat-tree")
-def grown_reach(reach: Pure, radix: Pure, oversubscription: Pure) -> Any:
+def grown_reach(reach: Pure, radix: Pure, oversubscription: Pure) -> Quantity:
     """Endpoints after one more tier below: n' = n k s / (1 + s), s being downlink over uplink
     bandwidth (k/2 at s = 1).
     """
@@ -38,43 +38,45 @@ def grown_reach(reach: Pure, radix: Pure, oversubscription: Pure) -> Any:
 
 
 @formula(unit="", source="clos-fat-tree")
-def switch_radix(capacity: BytePerSecond, port: BytePerSecond) -> Any:
+def switch_radix(capacity: BytePerSecond, port: BytePerSecond) -> Quantity:
     """Logical ports of a switch: k = C / p."""
-    return np.floor(capacity / port + 1e-9)
+    return floor(capacity / port + 1e-9)
 
 
 @formula(unit="", source="clos-fat-tree")
-def network_planes(nic: BytePerSecond, port: BytePerSecond) -> Any:
+def network_planes(nic: BytePerSecond, port: BytePerSecond) -> Quantity:
     """Parallel planes a NIC spreads over: NIC rate / port rate, at least one."""
-    return np.maximum(nic / port, 1)
+    return elementwise_maximum(nic / port, 1)
 
 
 @formula(unit="byte/s", source="clos-fat-tree")
-def edge_bandwidth(chips: Pure, nic: BytePerSecond) -> Any:
+def edge_bandwidth(chips: Pure, nic: BytePerSecond) -> Quantity:
     """Bandwidth all NICs offer the first tier: B = chips x NIC rate."""
     return chips * nic
 
 
 @formula(unit="byte/s", source="clos-fat-tree")
-def uplink_bandwidth(downlink: BytePerSecond, oversubscription: Pure) -> Any:
+def uplink_bandwidth(downlink: BytePerSecond, oversubscription: Pure) -> Quantity:
     """Bandwidth a tier sends up: B_up = B_down / oversubscription."""
     return downlink / oversubscription
 
 
 @formula(unit="", source="clos-fat-tree")
-def tier_switches(downlink: BytePerSecond, uplink: BytePerSecond, capacity: BytePerSecond) -> Any:
+def tier_switches(
+    downlink: BytePerSecond, uplink: BytePerSecond, capacity: BytePerSecond
+) -> Quantity:
     """Switches of a tier that carries some bandwidth down and up: n = ceil((B_down + B_up) / C)."""
     return ceil_ratio(downlink + uplink, capacity)
 
 
 @formula(unit="", source="clos-fat-tree")
-def tier_links(bandwidth: BytePerSecond, module: BytePerSecond) -> Any:
+def tier_links(bandwidth: BytePerSecond, module: BytePerSecond) -> Quantity:
     """Links of one module rate that carry a bandwidth: n = ceil(B / module rate)."""
     return ceil_ratio(bandwidth, module)
 
 
 @formula(unit="", source="clos-fat-tree")
-def module_ends(links: Pure, ends: Pure) -> Any:
+def module_ends(links: Pure, ends: Pure) -> Quantity:
     """Optical modules of some links, one at each optical end: n = links x ends."""
     return links * ends
 
@@ -113,7 +115,7 @@ IN_RACKS = "in_racks"  # switches and cables of the scale-out network that the t
 
 
 @formula(unit="byte/s", source="tco-model")
-def nic_bandwidth(nics: Pure, ports: Pure, port: BytePerSecond, chips: Pure) -> Any:
+def nic_bandwidth(nics: Pure, ports: Pure, port: BytePerSecond, chips: Pure) -> Quantity:
     """Bandwidth of a chip into a network, per direction: B = NICs x ports x port rate / chips."""
     return nics * ports * port / chips
 
@@ -213,13 +215,13 @@ CABLE_LENGTH = "cluster.cable_length"
 
 
 @formula(unit="byte/s", source="tco-model")
-def bandwidth_share(bandwidth: BytePerSecond, share: Pure) -> Any:
+def bandwidth_share(bandwidth: BytePerSecond, share: Pure) -> Quantity:
     """Part of a bandwidth that takes one kind of link: B_s = B s."""
     return bandwidth * share
 
 
 @formula(unit="", source="tco-model")
-def fibre_metres(links: Pure, strands: Pure, length: Metre, metre: Metre = 1) -> Any:
+def fibre_metres(links: Pure, strands: Pure, length: Metre, metre: Metre = 1) -> Quantity:
     """Metres of strand in the cables of some links: n = links x strands x L / 1 m."""
     return links * strands * length / metre
 

@@ -23,9 +23,11 @@ import numpy as np
 
 from tco.catalog import Catalogue
 from tco.catalog.rows import parse_finite_number
+from tco.core.elementwise import as_array, exp, log
 from tco.core.errors import DataError, unknown
 from tco.core.files import read_csv
 from tco.core.formula import formula, maximum, minimum
+from tco.core.types import Quantity
 from tco.core.units import Pure, Second
 
 Shape = Mapping[str, Any]
@@ -88,18 +90,18 @@ SIDES: dict[str, tuple[CorrectionDimension, CorrectionDimension]] = {  # by oper
 @formula(unit="", source="tco-calibration")
 def bend(
     x: Pure, one: Pure, two: Pure, three: Pure, four: Pure, low: Pure, middle: Pure, high: Pure
-) -> Any:
+) -> Quantity:
     """Logarithm of a factor that is linear in ln x between four places and level beyond: sum_i s_i
     (clamp(ln x, ln p_i, ln p_i+1) - ln p_i).
     """
-    first = minimum(maximum(np.log(x / one), 0), np.log(two / one))
-    second = minimum(maximum(np.log(x / two), 0), np.log(three / two))
-    third = minimum(maximum(np.log(x / three), 0), np.log(four / three))
+    first = minimum(maximum(log(x / one), 0), log(two / one))
+    second = minimum(maximum(log(x / two), 0), log(three / two))
+    third = minimum(maximum(log(x / three), 0), log(four / three))
     return low * first + middle * second + high * third
 
 
 @formula(unit="", source="tco-calibration")
-def over_shortest(time: Second, shortest: Second = 3e-6) -> Any:
+def over_shortest(time: Second, shortest: Second = 3e-6) -> Quantity:
     """A time over the shortest at which corrections bend: t / 3 us."""
     return time / shortest
 
@@ -107,9 +109,9 @@ def over_shortest(time: Second, shortest: Second = 3e-6) -> Any:
 @formula(unit="s", source="tco-calibration")
 def corrected_time(
     time: Second, level: Pure, by_time: Pure, by_first: Pure, by_second: Pure
-) -> Any:
+) -> Quantity:
     """Time of a kernel as an engine runs it: t' = t exp(a + b_t + b_1 + b_2)."""
-    return time * np.exp(level + by_time + by_first + by_second)
+    return time * exp(level + by_time + by_first + by_second)
 
 
 class Correction(NamedTuple):
@@ -249,4 +251,4 @@ def correction_design_matrix(
         *((side.of(shape), side.places) for side in SIDES[operation]),
     ]
     columns = [bend(x, *places, *slopes) for x, places in bent for slopes in np.eye(3)]
-    return np.array([np.ones(count), *(np.broadcast_to(one, count) for one in columns)]).T
+    return np.array([np.ones(count), *(np.broadcast_to(as_array(one), count) for one in columns)]).T

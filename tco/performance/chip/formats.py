@@ -7,11 +7,12 @@ it is.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 from tco.catalog import Catalogue
 from tco.core.errors import DataError, unknown
 from tco.core.formula import formula
+from tco.core.types import Quantity
 from tco.core.units import FLOP, Byte, FLOPPerSecond, Pure
 
 
@@ -169,7 +170,7 @@ def computed_on(values: Structured, chip: str, name: str, where: str) -> Compute
 
 
 @formula(unit="byte", source="ocp-mx")
-def element_size(bits: Pure, byte_per_bit: Byte = 0.125) -> Any:
+def element_size(bits: Pure, byte_per_bit: Byte = 0.125) -> Quantity:
     """Bytes of one stored number: b = bits / 8."""
     return bits * byte_per_bit
 
@@ -184,7 +185,7 @@ def plain_weight_format(form: str) -> str:
 @formula(unit="s", source="tco-model")
 def unpacking_time(
     numbers: Pure, operations: Pure, vector_rate: FLOPPerSecond, flop_per_operation: FLOP = 1
-) -> Any:
+) -> Quantity:
     """Time the vector units take to turn stored numbers into those the matrix units take: t = w o /
     V.
     """

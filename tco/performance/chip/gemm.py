@@ -26,6 +26,7 @@ from tco.core.formula import (
     select,
     stack_terms,
 )
+from tco.core.types import Quantity
 from tco.core.units import Pure
 from tco.performance.chip import kernels as cost
 from tco.performance.chip.formats import FORMATS, WIDE, Computed, element_size, unpacking_time
@@ -118,7 +119,7 @@ def traits_of(catalogue: Catalogue, part: str) -> Traits:
 
 
 @formula(unit="", source="semianalysis-trn3")
-def device_efficiency(cores_per_device: Pure, cores: Pure, whole_chip: Pure) -> Any:
+def device_efficiency(cores_per_device: Pure, cores: Pure, whole_chip: Pure) -> Quantity:
     """Efficiency of a chip by its logical devices: that of a whole chip where one device has all
     cores, else 1.
     """
@@ -179,13 +180,10 @@ def operands(chip: Chip, form: Computed, efficiency: Any = None) -> Operands:
     """
     made = read_operands(chip, form)
     if efficiency is not None:
-        made = made._replace(
-            **{
-                name: achieved_rate(rate, efficiency)
-                for name in ("rate", "core")
-                if (rate := getattr(made, name)) is not None
-            }
-        )
+        if made.rate is not None:
+            made = made._replace(rate=achieved_rate(made.rate, efficiency))
+        if made.core is not None:
+            made = made._replace(core=achieved_rate(made.core, efficiency))
     return made._replace(extent=extent((*made, *(made.array or ()), *(made.unpacking or ()))))
 
 

@@ -7,11 +7,9 @@ may be nearly empty.
 
 from __future__ import annotations
 
-from typing import Any
-
-import numpy as np
-
+from tco.core.elementwise import expm1, log, sqrt
 from tco.core.formula import ceil_ratio, formula, maximum, minimum, select
+from tco.core.types import Quantity
 from tco.core.units import (
     FLOP,
     Byte,
@@ -25,7 +23,7 @@ from tco.core.units import (
 
 
 @formula(unit="FLOP/s", source="tco-calibration")
-def core_rate(rate: FLOPPerSecond, cores: Pure) -> Any:
+def core_rate(rate: FLOPPerSecond, cores: Pure) -> Quantity:
     """Rate of products on one busy core: r = P / n."""
     return rate / cores
 
@@ -33,7 +31,7 @@ def core_rate(rate: FLOPPerSecond, cores: Pure) -> Any:
 @formula(unit="FLOP/s", source="deepseek-v3")
 def scaled_rate(
     rate: FLOPPerSecond, vector_rate: FLOPPerSecond, block: Pure, exposed: Pure, taken: Pure
-) -> Any:
+) -> Quantity:
     """Rate of products whose partial sums vector units scale and add, unless matrix units take the
     scales: P / (1 + (1-t) x P / (b V)).
     """
@@ -41,13 +39,15 @@ def scaled_rate(
 
 
 @formula(unit="byte/s", source="tco-calibration")
-def core_load_rate(per_clock: Byte, clock: PerSecond) -> Any:
+def core_load_rate(per_clock: Byte, clock: PerSecond) -> Quantity:
     """Rate at which one core loads: L = b f."""
     return per_clock * clock
 
 
 @formula(unit="", source="cutlass")
-def tiles_of(rows: Pure, columns: Pure, groups: Pure, tile_rows: Pure, tile_columns: Pure) -> Any:
+def tiles_of(
+    rows: Pure, columns: Pure, groups: Pure, tile_rows: Pure, tile_columns: Pure
+) -> Quantity:
     """Tiles that cover the results of g equal products: g ceil(m / t_m) ceil(n / t_n)."""
     return groups * ceil_ratio(rows, tile_rows) * ceil_ratio(columns, tile_columns)
 
@@ -62,7 +62,7 @@ def tile_step(
     load: BytePerSecond,
     latency: Second,
     flop_per_mac: FLOP = 2,
-) -> Any:
+) -> Quantity:
     """Time of a tile for each element of the inner side: max(2 t_m t_n / r, (t_m a + t_n w) / L,
     latency).
     """
@@ -72,7 +72,7 @@ def tile_step(
 
 
 @formula(unit="", source="tco-calibration")
-def product_overlap(asynchronous: Pure) -> Any:
+def product_overlap(asynchronous: Pure) -> Quantity:
     """Sharpness of the smooth maximum of a product's computing and loading: p = 1 + a, one where
     the same waves do both in turn.
     """
@@ -80,7 +80,7 @@ def product_overlap(asynchronous: Pure) -> Any:
 
 
 @formula(unit="s", source="tco-calibration")
-def ends_time(ends: Second, rows: Pure, tile_rows: Pure) -> Any:
+def ends_time(ends: Second, rows: Pure, tile_rows: Pure) -> Quantity:
     """First loads and last writes of a tile, as long as it is filled with rows: e min(m / t_m, 1)."""
     return ends * minimum(rows / tile_rows, 1)
 
@@ -88,7 +88,7 @@ def ends_time(ends: Second, rows: Pure, tile_rows: Pure) -> Any:
 @formula(unit="s", source="cutlass")
 def waves_time(
     tiles: Pure, cores: Pure, inner: Pure, step: Second, chain: Second, ends: Second
-) -> Any:
+) -> Quantity:
     """Time of all waves of tiles over the cores, each with its first loads and last writes, no
     shorter than the chain of steps of one tile.
 
@@ -100,7 +100,7 @@ def waves_time(
 @formula(unit="s", source="cutlass")
 def split_time(
     tiles: Pure, cores: Pure, inner: Pure, step: Second, most: Pure, reduction: Second, ends: Second
-) -> Any:
+) -> Quantity:
     """Time of tiles whose inner side is split up to s ways, so that all cores end together, and of
     summing: max(tiles / n, 1/s) k step + e + r.
     """
@@ -115,7 +115,7 @@ def array_time(
     moving: Pure,
     rate: FLOPPerSecond,
     flop_per_mac: FLOP = 2,
-) -> Any:
+) -> Quantity:
     """Time of g products on large arrays, weights padded to whole ones: 2 g w_p max(m, m_least) /
     P; fewer rows wait for the next weights.
     """
@@ -125,7 +125,7 @@ def array_time(
 @formula(unit="FLOP", source="scaling-book")
 def products_flops(
     rows: Pure, columns: Pure, inner: Pure, groups: Pure, flop_per_mac: FLOP = 2
-) -> Any:
+) -> Quantity:
     """Work of g equal products: F = 2 g m n k."""
     return flop_per_mac * groups * rows * columns * inner
 
@@ -139,7 +139,7 @@ def products_bytes(
     input_size: Byte,
     weight_size: Byte,
     output_size: Byte,
-) -> Any:
+) -> Quantity:
     """Traffic of g equal products, each operand and result once: Q = g (b_in m k + b_w k n + b_out
     m n).
     """
@@ -149,13 +149,13 @@ def products_bytes(
 
 
 @formula(unit="", source="scaling-book")
-def products_weights(columns: Pure, inner: Pure, groups: Pure) -> Any:
+def products_weights(columns: Pure, inner: Pure, groups: Pure) -> Quantity:
     """Weights of g equal products: g k n."""
     return groups * columns * inner
 
 
 @formula(unit="byte", source="tco-model")
-def quantising_size(reads: Pure, wide: Byte, stored: Byte) -> Any:
+def quantising_size(reads: Pure, wide: Byte, stored: Byte) -> Quantity:
     """Traffic of turning one activation into a narrow format, read once for its scale and once to
     cast unless one pass does both: r b + b_q.
     """
@@ -163,13 +163,13 @@ def quantising_size(reads: Pure, wide: Byte, stored: Byte) -> Any:
 
 
 @formula(unit="s", source="tco-calibration")
-def row_time(width: Pure, passes: Pure, element_size: Byte, load: BytePerSecond) -> Any:
+def row_time(width: Pure, passes: Pure, element_size: Byte, load: BytePerSecond) -> Quantity:
     """Time one core takes for a row, however few there are: t = p w b / L."""
     return passes * width * element_size / load
 
 
 @formula(unit="byte", source="tco-calibration")
-def uncached_bytes(bytes_moved: Byte, cache: Byte, kept: Pure) -> Any:
+def uncached_bytes(bytes_moved: Byte, cache: Byte, kept: Pure) -> Quantity:
     """Traffic that reaches memory when the cache still holds what the kernel before it wrote: Q - k
     min(Q, C).
     """
@@ -179,7 +179,7 @@ def uncached_bytes(bytes_moved: Byte, cache: Byte, kept: Pure) -> Any:
 @formula(unit="FLOP/s", source="neuron-measured")
 def partial_rate(
     rate: FLOPPerSecond, cores: Pure, every: Pure, device: Pure, dies: Pure, gain: Pure
-) -> Any:
+) -> Quantity:
     """Rate of c of a chip's C cores, faster by a gain g while the rest of their die is idle: P c/C
     (1 + (g-1) (1-s)).
 
@@ -191,7 +191,7 @@ def partial_rate(
 
 
 @formula(unit="byte/s", source="aws-nki-dma")
-def partial_bandwidth(bandwidth: BytePerSecond, cores: Pure, every: Pure) -> Any:
+def partial_bandwidth(bandwidth: BytePerSecond, cores: Pure, every: Pure) -> Quantity:
     """Memory bandwidth of some cores of a chip, each with transfer engines of its own: B c / C."""
     return bandwidth * cores / every
 
@@ -199,7 +199,7 @@ def partial_bandwidth(bandwidth: BytePerSecond, cores: Pure, every: Pure) -> Any
 @formula(unit="s", source="neuron-measured")
 def program_call_time(
     call: Second, rows: Pure, columns: Pure, size: Byte, result: SecondPerByte
-) -> Any:
+) -> Quantity:
     """What the host adds that calls a compiled program and takes its result: t + m n b r."""
     return call + rows * columns * size * result
 
@@ -207,7 +207,7 @@ def program_call_time(
 @formula(unit="", source="flashattention3")
 def flash_scores(
     sequences: Pure, heads: Pure, queries: Pure, keys: Pure, causal: Pure, tile: Pure
-) -> Any:
+) -> Quantity:
     """Scores computed: b h q (k (1 - c/2) + c tile/2); a causal mask (c = 1) halves them but for
     half of each tile on the diagonal.
     """
@@ -215,13 +215,13 @@ def flash_scores(
 
 
 @formula(unit="", source="scaling-book")
-def mean_keys(keys: Pure, causal: Pure) -> Any:
+def mean_keys(keys: Pure, causal: Pure) -> Quantity:
     """Keys a query sees on average, half of them under a causal mask: k (1 - c/2)."""
     return keys * (1 - causal / 2)
 
 
 @formula(unit="", source="scaling-book")
-def all_heads(sequences: Pure, heads: Pure) -> Any:
+def all_heads(sequences: Pure, heads: Pure) -> Quantity:
     """Query heads of all sequences: b h."""
     return sequences * heads
 
@@ -229,19 +229,19 @@ def all_heads(sequences: Pure, heads: Pure) -> Any:
 @formula(unit="s", source="flashattention3")
 def score_product_time(
     scores: Pure, score_width: Pure, value_width: Pure, rate: FLOPPerSecond, flop_per_mac: FLOP = 2
-) -> Any:
+) -> Quantity:
     """Time of both products of attention: 2 s (d_qk + d_v) / P."""
     return flop_per_mac * scores * (score_width + value_width) / rate
 
 
 @formula(unit="s", source="flashattention3")
-def softmax_time(scores: Pure, cost: Pure, exponentials: PerSecond) -> Any:
+def softmax_time(scores: Pure, cost: Pure, exponentials: PerSecond) -> Quantity:
     """Time of the softmax on the exponential units: s x slots per score / E."""
     return scores * cost / exponentials
 
 
 @formula(unit="s", source="flashattention3")
-def flash_core_time(products: Second, softmax: Second, asynchronous: Pure) -> Any:
+def flash_core_time(products: Second, softmax: Second, asynchronous: Pure) -> Quantity:
     """Time of the core: (a^4 + b^4)^(1/4) where matrix units work beside the others, else a + b."""
     return select(asynchronous > 0.5, (products**4 + softmax**4) ** 0.25, products + softmax)
 
@@ -249,7 +249,7 @@ def flash_core_time(products: Second, softmax: Second, asynchronous: Pure) -> An
 @formula(unit="s", source="tco-calibration")
 def tail_time(
     exposed: Pure, core: Second, scores: Pure, cores: Pure, tile: Pure, keys: Pure
-) -> Any:
+) -> Quantity:
     """Exposed part of the longest block, a tile of queries that sees all keys: x t / (s / n) x tile
     x k.
     """
@@ -266,7 +266,7 @@ def flash_bytes(
     score_width: Pure,
     value_width: Pure,
     element_size: Byte,
-) -> Any:
+) -> Quantity:
     """Traffic of queries, keys, values and results: b (q h + k h_kv) (d_qk + d_v) bytes."""
     return (
         sequences * (queries * heads + keys * kv_heads) * (score_width + value_width) * element_size
@@ -276,13 +276,13 @@ def flash_bytes(
 @formula(unit="s", source="tco-calibration")
 def preparation_time(
     preparation: Second, sequences: Pure, heads: Pure, queries: Pure, tile: Pure, cores: Pure
-) -> Any:
+) -> Quantity:
     """Rotary embedding, cache write and casts of all tiles of queries: p b h ceil(q / tile) / n."""
     return preparation * sequences * heads * ceil_ratio(queries, tile) / cores
 
 
 @formula(unit="", source="flashdecoding")
-def decode_blocks(sequences: Pure, kv_heads: Pure, keys: Pure, chunk: Pure, most: Pure) -> Any:
+def decode_blocks(sequences: Pure, kv_heads: Pure, keys: Pure, chunk: Pure, most: Pure) -> Quantity:
     """Blocks that share the cache, each head's keys split into chunks: b h_kv min(max(k / chunk,
     1), most).
     """
@@ -292,13 +292,13 @@ def decode_blocks(sequences: Pure, kv_heads: Pure, keys: Pure, chunk: Pure, most
 @formula(unit="s", source="tco-calibration")
 def decode_core_time(
     blocks: Pure, cores: Pure, block_time: Second, bytes_moved: Byte, load: BytePerSecond
-) -> Any:
+) -> Quantity:
     """Time the cores take for their blocks: max(n_b / n, 1) (t_b + Q / n_b / L)."""
     return maximum(blocks / cores, 1) * (block_time + bytes_moved / blocks / load)
 
 
 @formula(unit="s", source="tco-calibration")
-def vector_time(flops: FLOP, peak: FLOPPerSecond, efficiency: Pure) -> Any:
+def vector_time(flops: FLOP, peak: FLOPPerSecond, efficiency: Pure) -> Quantity:
     """Time on the vector units: F / (P e)."""
     return flops / (peak * efficiency)
 
@@ -306,7 +306,7 @@ def vector_time(flops: FLOP, peak: FLOPPerSecond, efficiency: Pure) -> Any:
 @formula(unit="s", source="tco-calibration")
 def decode_compute_time(
     vector: Second, matrix: Second, group: Pure, widest: Pure, single: Pure
-) -> Any:
+) -> Quantity:
     """Computing time of decode attention, on vector units where queries of a key head are more than
     matrix kernels take, or one alone and s = 1.
     """
@@ -316,13 +316,13 @@ def decode_compute_time(
 
 
 @formula(unit="", source="flashmla")
-def padded_heads(heads: Pure, tile: Pure) -> Any:
+def padded_heads(heads: Pure, tile: Pure) -> Quantity:
     """Rows of the matrix units that some heads take: ceil(h / t) t."""
     return ceil_ratio(heads, tile) * tile
 
 
 @formula(unit="", source="flashmla")
-def latent_blocks(sequences: Pure, keys: Pure, chunk: Pure, cores: Pure) -> Any:
+def latent_blocks(sequences: Pure, keys: Pure, chunk: Pure, cores: Pure) -> Quantity:
     """Blocks that share the caches, split only until all cores have one: b min(max(k / chunk, 1),
     max(n / b, 1)).
     """
@@ -330,7 +330,7 @@ def latent_blocks(sequences: Pure, keys: Pure, chunk: Pure, cores: Pure) -> Any:
 
 
 @formula(unit="", source="tco-calibration")
-def shared_by_cores(blocks: Pure, cores: Pure) -> Any:
+def shared_by_cores(blocks: Pure, cores: Pure) -> Quantity:
     """Blocks that the busiest core computes, one after the other: max(n_b / n, 1)."""
     return maximum(blocks / cores, 1)
 
@@ -344,25 +344,25 @@ def latent_product_time(
     value_width: Pure,
     rate: FLOPPerSecond,
     flop_per_mac: FLOP = 2,
-) -> Any:
+) -> Quantity:
     """Time of both products of all heads against one cache, on all cores: 2 b k r (d_qk + d_v) / P."""
     return flop_per_mac * sequences * keys * rows * (score_width + value_width) / rate
 
 
 @formula(unit="s", source="tco-calibration")
-def on_busiest(time: Second, blocks: Pure, each: Pure, cores: Pure) -> Any:
+def on_busiest(time: Second, blocks: Pure, each: Pure, cores: Pure) -> Quantity:
     """Time on the core with most blocks of what takes t on all cores: t n c / n_b."""
     return time * cores * each / blocks
 
 
 @formula(unit="s", source="tco-calibration")
-def block_load_time(bytes_moved: Byte, blocks: Pure, each: Pure, load: BytePerSecond) -> Any:
+def block_load_time(bytes_moved: Byte, blocks: Pure, each: Pure, load: BytePerSecond) -> Quantity:
     """Time the busiest core takes to load its blocks: c Q / n_b / L."""
     return each * bytes_moved / blocks / load
 
 
 @formula(unit="byte", source="tco-calibration")
-def widened_bytes(bytes_moved: Byte, stored: Byte, passes: Pure, wide: Byte) -> Any:
+def widened_bytes(bytes_moved: Byte, stored: Byte, passes: Pure, wide: Byte) -> Quantity:
     """Traffic of turning a cache into wide numbers, which no kernel reads otherwise: p Q (1 + w /
     b).
     """
@@ -370,13 +370,13 @@ def widened_bytes(bytes_moved: Byte, stored: Byte, passes: Pure, wide: Byte) -> 
 
 
 @formula(unit="s", source="flashdecoding")
-def joining_time(blocks: Pure, sequences: Pure, stage: Second) -> Any:
+def joining_time(blocks: Pure, sequences: Pure, stage: Second) -> Quantity:
     """Time of adding up the blocks of a sequence where it has several: t (1 - b / n_b)."""
     return stage * (1 - sequences / blocks)
 
 
 @formula(unit="", source="tco-model")
-def group_tokens(tokens: Pure, active: Pure, groups: Pure) -> Any:
+def group_tokens(tokens: Pure, active: Pure, groups: Pure) -> Quantity:
     """Expert tokens of a group on average: T k / G."""
     return tokens * active / groups
 
@@ -384,19 +384,19 @@ def group_tokens(tokens: Pure, active: Pure, groups: Pure) -> Any:
 @formula(unit="", source="raab-steger1998")
 def busiest_popular(
     load: Pure, groups: Pure, imbalance: Pure, local_experts: Pure, skew: Pure, even: Pure
-) -> Any:
+) -> Quantity:
     """Expert tokens of the busiest of some groups of experts: x + c sqrt(2 ln G (x + (s x)^2 /
     E_local)), x where they are dealt out in turn.
 
     Chance and popularity both scatter, whose standard deviation over its mean is s.
     """
-    return load + (1 - even) * imbalance * np.sqrt(
-        2 * np.log(groups) * (load + (skew * load) ** 2 / local_experts)
+    return load + (1 - even) * imbalance * sqrt(
+        2 * log(groups) * (load + (skew * load) ** 2 / local_experts)
     )
 
 
 @formula(unit="", source="tco-model")
-def popular_experts(load: Pure, local_experts: Pure, skew: Pure, even: Pure) -> Any:
+def popular_experts(load: Pure, local_experts: Pure, skew: Pure, even: Pure) -> Quantity:
     """Experts of a group that at least one of its expert tokens reaches: E_local (1 - exp(-x /
     sqrt(1 + s^2))), x tokens an expert on average.
 
@@ -404,13 +404,11 @@ def popular_experts(load: Pure, local_experts: Pure, skew: Pure, even: Pure) -> 
     they are min(x, 1).
     """
     each = load / local_experts
-    return local_experts * select(
-        even > 0.5, minimum(each, 1), -np.expm1(-each / np.sqrt(1 + skew**2))
-    )
+    return local_experts * select(even > 0.5, minimum(each, 1), -expm1(-each / sqrt(1 + skew**2)))
 
 
 @formula(unit="", source="tco-calibration")
-def expert_numbers(width: Pure, hidden: Pure, passes: Pure) -> Any:
+def expert_numbers(width: Pure, hidden: Pure, passes: Pure) -> Quantity:
     """Numbers an expert token moves beside its products: 3 w of the activation, and p h to its
     expert and back.
     """
@@ -418,7 +416,7 @@ def expert_numbers(width: Pure, hidden: Pure, passes: Pure) -> Any:
 
 
 @formula(unit="", source="clauset2009")
-def power_law_scatter(exponent: Pure, least: Pure, most: Pure) -> Any:
+def power_law_scatter(exponent: Pure, least: Pure, most: Pure) -> Quantity:
     """Standard deviation over mean of a power law p(x) ~ x^-a between two ends: sqrt(m_0 m_2 /
     m_1^2 - 1).
 
@@ -427,4 +425,4 @@ def power_law_scatter(exponent: Pure, least: Pure, most: Pure) -> Any:
     none = (most ** (1 - exponent) - least ** (1 - exponent)) / (1 - exponent)
     one = (most ** (2 - exponent) - least ** (2 - exponent)) / (2 - exponent)
     two = (most ** (3 - exponent) - least ** (3 - exponent)) / (3 - exponent)
-    return np.sqrt(maximum(none * two / one**2 - 1, 0))
+    return sqrt(maximum(none * two / one**2 - 1, 0))

@@ -6,9 +6,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
+from tco.core.elementwise import elementwise_minimum, expm1, log1p, log2, sqrt
 from tco.core.formula import ceil_ratio, formula, maximum, minimum, total
+from tco.core.types import Quantity
 from tco.core.units import (
     FLOP,
     Byte,
@@ -32,7 +32,7 @@ def attention_flops(
     score_width: Pure,
     value_width: Pure,
     flop_per_mac: FLOP = 2,
-) -> Any:
+) -> Quantity:
     """Work of scores and values: F = 2 q k H (d_qk + d_v); `keys` is the mean number of keys a
     query sees.
     """
@@ -42,19 +42,19 @@ def attention_flops(
 @formula(unit="byte", source="scaling-book")
 def attention_bytes(
     sequences: Pure, cached_tokens: Pure, cached_numbers: Pure, cache_size: Byte
-) -> Any:
+) -> Quantity:
     """Cache read by the attention core: Q = B L_kv x numbers per token x bytes per number."""
     return cached_numbers * cache_size * sequences * cached_tokens
 
 
 @formula(unit="byte/s", source="tco-model")
-def achieved_bandwidth(bandwidth: BytePerSecond, memory_efficiency: Pure) -> Any:
+def achieved_bandwidth(bandwidth: BytePerSecond, memory_efficiency: Pure) -> Quantity:
     """Bandwidth that long streams reach: BW = peak x efficiency."""
     return bandwidth * memory_efficiency
 
 
 @formula(unit="byte/s", source="aws-nki-dma")
-def fed_bandwidth(memory: BytePerSecond, engines: BytePerSecond) -> Any:
+def fed_bandwidth(memory: BytePerSecond, engines: BytePerSecond) -> Quantity:
     """Bandwidth of a memory that DMA engines read for the cores: min(B_HBM, B_DMA), large transfers
     on all engines.
     """
@@ -62,13 +62,13 @@ def fed_bandwidth(memory: BytePerSecond, engines: BytePerSecond) -> Any:
 
 
 @formula(unit="FLOP/s", source="tco-model")
-def achieved_rate(peak: FLOPPerSecond, gemm_efficiency: Pure) -> Any:
+def achieved_rate(peak: FLOPPerSecond, gemm_efficiency: Pure) -> Quantity:
     """Rate that large products reach: P = dense peak x efficiency."""
     return peak * gemm_efficiency
 
 
 @formula(unit="s", source="tco-model")
-def repeated(time: Second, number: Pure) -> Any:
+def repeated(time: Second, number: Pure) -> Quantity:
     """Time of what happens so often, one after the other, such as an operator in all layers or
     kernels in a row: t = n t_1.
     """
@@ -76,7 +76,7 @@ def repeated(time: Second, number: Pure) -> Any:
 
 
 @formula(unit="s", source="tco-model")
-def with_unexplained(time: Second, unexplained: Pure) -> Any:
+def with_unexplained(time: Second, unexplained: Pure) -> Quantity:
     """Time with what runs take beyond all that the model knows: t (1 + x). Most likely nothing;
     single runs lie off on either side.
     """
@@ -84,25 +84,25 @@ def with_unexplained(time: Second, unexplained: Pure) -> Any:
 
 
 @formula(unit="FLOP/byte", source="williams2009")
-def machine_balance(peak: FLOPPerSecond, bandwidth: BytePerSecond) -> Any:
+def machine_balance(peak: FLOPPerSecond, bandwidth: BytePerSecond) -> Quantity:
     """Intensity at which computing takes as long as moving: I = P / B."""
     return peak / bandwidth
 
 
 @formula(unit="byte", source="ocp-mx")
-def block_scaled_size(element_size: Byte, scale_size: Byte, block: Pure) -> Any:
+def block_scaled_size(element_size: Byte, scale_size: Byte, block: Pure) -> Quantity:
     """Size of a number whose block shares a scale: b = element + scale / block."""
     return element_size + scale_size / block
 
 
 @formula(unit="FLOP", source="scaling-book")
-def passing_flops(weights: Pure, tokens: Pure, flop_per_mac: FLOP = 2) -> Any:
+def passing_flops(weights: Pure, tokens: Pure, flop_per_mac: FLOP = 2) -> Quantity:
     """Work of passing tokens through some weights: F = 2 w m."""
     return flop_per_mac * weights * tokens
 
 
 @formula(unit="1/s", source="flashattention3")
-def exponential_rate(cores: Pure, per_clock: Pure, clock: PerSecond, sustained: Pure) -> Any:
+def exponential_rate(cores: Pure, per_clock: Pure, clock: PerSecond, sustained: Pure) -> Quantity:
     """Exponentials a chip computes per second: cores x per clock and core x clock x sustained
     share.
     """
@@ -110,13 +110,15 @@ def exponential_rate(cores: Pure, per_clock: Pure, clock: PerSecond, sustained: 
 
 
 @formula(unit="", source="flashattention3")
-def attention_scores(queries: Pure, keys: Pure, heads: Pure) -> Any:
+def attention_scores(queries: Pure, keys: Pure, heads: Pure) -> Quantity:
     """Scores of attention: q k H."""
     return queries * keys * heads
 
 
 @formula(unit="", source="aws-nki-trn2")
-def padded_weights(inner: Pure, outer: Pure, rows: Pure, joined_rows: Pure, columns: Pure) -> Any:
+def padded_weights(
+    inner: Pure, outer: Pure, rows: Pure, joined_rows: Pure, columns: Pure
+) -> Quantity:
     """Weights with the padding of arrays that work joined along the sum or side by side, whichever
     pads less.
 
@@ -129,7 +131,7 @@ def padded_weights(inner: Pure, outer: Pure, rows: Pure, joined_rows: Pure, colu
 
 
 @formula(unit="s", source="tco-model")
-def smooth_maximum(one: Second, other: Second, sharpness: Pure) -> Any:
+def smooth_maximum(one: Second, other: Second, sharpness: Pure) -> Quantity:
     """Time of two things that run beside each other: (a^p + b^p)^(1/p), the larger one if they
     differ much.
     """
@@ -137,7 +139,7 @@ def smooth_maximum(one: Second, other: Second, sharpness: Pure) -> Any:
 
 
 @formula(unit="s", source="tco-model")
-def added_beside(one: Second, other: Second, sharpness: Pure) -> Any:
+def added_beside(one: Second, other: Second, sharpness: Pure) -> Quantity:
     """Time that a second thing adds to a first it runs beside: (a^p + b^p)^(1/p) - a, exact where
     that is next to nothing.
     """
@@ -145,42 +147,42 @@ def added_beside(one: Second, other: Second, sharpness: Pure) -> Any:
     return (
         longer
         - one
-        + longer * np.expm1(np.log1p((minimum(one, other) / longer) ** sharpness) / sharpness)
+        + longer * expm1(log1p((minimum(one, other) / longer) ** sharpness) / sharpness)
     )
 
 
 @formula(unit="s", source="tco-model")
-def computing_time(flops: FLOP, rate: FLOPPerSecond) -> Any:
+def computing_time(flops: FLOP, rate: FLOPPerSecond) -> Quantity:
     """Time of some work on engines of a rate: t = F / P."""
     return flops / rate
 
 
 @formula(unit="", source="tco-model")
-def per_rank(tokens: Pure, ranks: Pure) -> Any:
+def per_rank(tokens: Pure, ranks: Pure) -> Quantity:
     """Tokens of one of some equal parts: T / N."""
     return tokens / ranks
 
 
 @formula(unit="", source="tco-model")
-def attended_keys(keys: Pure, reach: Pure) -> Any:
+def attended_keys(keys: Pure, reach: Pure) -> Quantity:
     """Keys a query attends to where it reaches r at most: min(k, r)."""
     return minimum(keys, reach)
 
 
 @formula(unit="byte", source="tco-model")
-def message_bytes(tokens: Pure, hidden: Pure, element_size: Byte) -> Any:
+def message_bytes(tokens: Pure, hidden: Pure, element_size: Byte) -> Quantity:
     """Hidden states of a pass: M = T h b."""
     return tokens * hidden * element_size
 
 
 @formula(unit="s", source="tco-model")
-def stream_time(bytes_moved: Byte, bandwidth: BytePerSecond) -> Any:
+def stream_time(bytes_moved: Byte, bandwidth: BytePerSecond) -> Quantity:
     """Time of moving data: t = Q / B."""
     return bytes_moved / bandwidth
 
 
 @formula(unit="", source="tco-model")
-def exposed_exchange(computing: Second, exchanging: Second, overlap: Pure) -> Any:
+def exposed_exchange(computing: Second, exchanging: Second, overlap: Pure) -> Quantity:
     """Share of some exchanges that compute does not hide, half of the tokens computing while the
     other half exchanges: 1 - h min(C / X, 1).
     """
@@ -188,31 +190,31 @@ def exposed_exchange(computing: Second, exchanging: Second, overlap: Pure) -> An
 
 
 @formula(unit="s", source="tco-model")
-def exposed_time(time: Second, count: Pure, share: Pure) -> Any:
+def exposed_time(time: Second, count: Pure, share: Pure) -> Quantity:
     """Time some equal collectives add to the step: n t x."""
     return time * count * share
 
 
 @formula(unit="", source="tco-calibration")
-def layer_kernels(kernels: Pure, layers: Pure) -> Any:
+def layer_kernels(kernels: Pure, layers: Pure) -> Quantity:
     """Dependent kernels of a part of all layers that have it: n l."""
     return kernels * layers
 
 
 @formula(unit="byte", source="tco-calibration")
-def elementwise_bytes(tokens: Pure, numbers: Pure, traffic: Pure, element_size: Byte) -> Any:
+def elementwise_bytes(tokens: Pure, numbers: Pure, traffic: Pure, element_size: Byte) -> Quantity:
     """Traffic of elementwise kernels that move n numbers a token at least: Q = T n f b."""
     return tokens * numbers * traffic * element_size
 
 
 @formula(unit="", source="tco-model")
-def passed_numbers(width: Pure, passes: Pure, layers: Pure) -> Any:
+def passed_numbers(width: Pure, passes: Pure, layers: Pure) -> Quantity:
     """Numbers a token that some passes of all layers over a width read or write: w p l."""
     return width * passes * layers
 
 
 @formula(unit="s", source="tco-calibration")
-def wait_beyond(time: Second, wait: Second, beyond: Pure) -> Any:
+def wait_beyond(time: Second, wait: Second, beyond: Pure) -> Quantity:
     """A collective whose ranks reach beyond their scale-up domain (1, else 0), where they also wait
     for the network: t + b w.
     """
@@ -220,11 +222,11 @@ def wait_beyond(time: Second, wait: Second, beyond: Pure) -> Any:
 
 
 @formula(unit="s", source="tco-calibration")
-def rank_wait(wait: Second, ranks: Pure) -> Any:
+def rank_wait(wait: Second, ranks: Pure) -> Quantity:
     """Time the ranks of a collective wait for the last of them, two of them w: w sqrt(log2(n)), as
     the largest of n normal delays grows.
     """
-    return wait * np.sqrt(np.log2(maximum(ranks, 1)))
+    return wait * sqrt(log2(maximum(ranks, 1)))
 
 
 @formula(unit="s", source="tco-model")
@@ -237,7 +239,7 @@ def power_limited_time(
     flop_energy: WattPerFLOPPerSecond,
     byte_flops: FLOPPerByte,
     power: Watt,
-) -> Any:
+) -> Quantity:
     """Time of work whose energy a chip's watts must bring, t at its boost clock: (t^4 + (e_f (b/b_w
     F + k Q) / W)^4)^(1/4).
 
@@ -258,7 +260,7 @@ def weight_bytes(
     chips: Pure,
     weight_size: Byte,
     expert_size: Byte,
-) -> Any:
+) -> Quantity:
     """Weights of one chip: W = P_shared / tp b_w + P_experts / N b_e."""
     return (
         shared_parameters / tensor_parallel * weight_size + expert_parameters / chips * expert_size
@@ -272,7 +274,7 @@ def cache_bytes(
     growing_numbers: Pure,
     kept_numbers: Pure,
     cache_size: Byte,
-) -> Any:
+) -> Quantity:
     """Cache of one chip over all layers: C = B (L g + k) b, g numbers a token and k numbers a
     sequence (windows, states).
     """
@@ -280,19 +282,19 @@ def cache_bytes(
 
 
 @formula(unit="byte", source="tco-model")
-def usable_memory(hbm_capacity: Byte, memory_reserve: Pure) -> Any:
+def usable_memory(hbm_capacity: Byte, memory_reserve: Pure) -> Quantity:
     """HBM left for weights and cache: usable = capacity (1 - reserve)."""
     return hbm_capacity * (1 - memory_reserve)
 
 
 @formula(unit="byte", source="tco-model")
-def memory_in_use(weights: Byte, cache: Byte) -> Any:
+def memory_in_use(weights: Byte, cache: Byte) -> Quantity:
     """HBM in use: weights + cache."""
     return weights + cache
 
 
 @formula(unit="byte", source="tensorrt-llm-caches")
-def room_for_caches(cache: Byte, share: Pure) -> Any:
+def room_for_caches(cache: Byte, share: Pure) -> Quantity:
     """HBM that weights must leave free so that an engine, which gives caches a share s of it, holds
     them: C / s.
     """
@@ -300,33 +302,35 @@ def room_for_caches(cache: Byte, share: Pure) -> Any:
 
 
 @formula(unit="", source="tco-model")
-def causal_keys(input_tokens: Pure) -> Any:
+def causal_keys(input_tokens: Pure) -> Quantity:
     """Keys a query of a prompt sees on average under the causal mask: L = input / 2."""
     return input_tokens / 2
 
 
 @formula(unit="", source="tco-model")
-def compressed_entries(tokens: Pure, compression: Pure) -> Any:
+def compressed_entries(tokens: Pure, compression: Pure) -> Quantity:
     """Entries of a cache that pools c tokens into one: n = L / c."""
     return tokens / compression
 
 
 @formula(unit="", source="tco-model")
-def reached_keys(entries: Pure, reach: Pure) -> Any:
+def reached_keys(entries: Pure, reach: Pure) -> Quantity:
     """Keys a query meets on average under the causal mask where it reaches r of n at most: k = m (1
     - m / 2n), m = min(n, r).
     """
-    return np.minimum(entries, reach) * (1 - np.minimum(entries, reach) / (2 * entries))
+    return elementwise_minimum(entries, reach) * (
+        1 - elementwise_minimum(entries, reach) / (2 * entries)
+    )
 
 
 @formula(unit="", source="tco-model")
-def chunk_keys(tokens: Pure, chunk: Pure) -> Any:
+def chunk_keys(tokens: Pure, chunk: Pure) -> Quantity:
     """Keys a query meets on average inside its own chunk of c tokens: k = min(L, c) / 2."""
-    return np.minimum(tokens, chunk) / 2
+    return elementwise_minimum(tokens, chunk) / 2
 
 
 @formula(unit="FLOP", source="mamba2")
-def state_flops(state_numbers: Pure, passes: Pure, flop_per_mac: FLOP = 2) -> Any:
+def state_flops(state_numbers: Pure, passes: Pure, flop_per_mac: FLOP = 2) -> Quantity:
     """Work of a token on a recurrent state of n numbers, each met p times (update, read-out,
     correction): F = 2 p n.
     """
@@ -334,7 +338,7 @@ def state_flops(state_numbers: Pure, passes: Pure, flop_per_mac: FLOP = 2) -> An
 
 
 @formula(unit="FLOP", source="scaling-book")
-def forward_and_backward(forward: FLOP) -> Any:
+def forward_and_backward(forward: FLOP) -> Quantity:
     """Work of forward and backward pass, the backward being twice the forward: F = 3 F_forward."""
     return 3 * forward
 

@@ -13,11 +13,11 @@ import operator
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-import numpy as np
-
+from tco.core.elementwise import elementwise_maximum, exp
 from tco.core.errors import unknown
 from tco.core.formula import Known, formula, in_use, select
 from tco.core.inputs import Readable
+from tco.core.types import Quantity
 from tco.core.units import Pure, Second
 from tco.fabric.links import Latencies, Links, known_of
 from tco.performance.chip.formats import (
@@ -47,7 +47,7 @@ LAYER, ENGINES = (
 
 
 @formula(unit="s", source="tco-calibration")
-def times_as_long(time: Second, factor: Pure) -> Any:
+def times_as_long(time: Second, factor: Pure) -> Quantity:
     """Time of what takes so many times as long under young software, in a slower engine or on the
     way back: t f.
     """
@@ -55,37 +55,39 @@ def times_as_long(time: Second, factor: Pure) -> Any:
 
 
 @formula(unit="", source="tco-calibration")
-def maturity(overhead: Pure, decline: Pure, months: Pure) -> Any:
+def maturity(overhead: Pure, decline: Pure, months: Pure) -> Quantity:
     """Gaps and waits of a port over those of one that has grown up, m months after the chip's
     release: 1 + y exp(-r m).
     """
-    return 1 + overhead * np.exp(-decline * np.maximum(months, 0))
+    return 1 + overhead * exp(-decline * elementwise_maximum(months, 0))
 
 
 @formula(unit="", source="tco-calibration")
-def port_age(months: Pure, released: Pure, began: Pure, months_of_a_year: Pure = 12) -> Any:
+def port_age(months: Pure, released: Pure, began: Pure, months_of_a_year: Pure = 12) -> Quantity:
     """Months a port is old m after its chip's release, where kernels of the family were written
     anew at a later date: m - max(12 (b - r), 0).
     """
-    return months - months_of_a_year * np.maximum(began - released, 0)
+    return months - months_of_a_year * elementwise_maximum(began - released, 0)
 
 
 @formula(unit="", source="tco-model")
-def age_left(age: Pure, gap: Pure) -> Any:
+def age_left(age: Pure, gap: Pure) -> Quantity:
     """The same where software has a share of its way to the best left: a^g."""
     return age**gap
 
 
 @formula(unit="", source="tco-calibration")
-def months_before(grown_up: Pure, released: Pure, months: Pure, months_of_a_year: Pure = 12) -> Any:
+def months_before(
+    grown_up: Pure, released: Pure, months: Pure, months_of_a_year: Pure = 12
+) -> Quantity:
     """Months from an engine's release, m after its chip's, to the date by which engines have grown
     up: a = max(12 (g - r) - m, 0).
     """
-    return np.maximum(months_of_a_year * (grown_up - released) - months, 0)
+    return elementwise_maximum(months_of_a_year * (grown_up - released) - months, 0)
 
 
 @formula(unit="", source="tco-calibration")
-def older_release(gain: Pure, months: Pure) -> Any:
+def older_release(gain: Pure, months: Pure) -> Quantity:
     """Time of a pass under an engine of some months before over that of one that has grown up: 1 +
     g a.
     """
@@ -101,7 +103,7 @@ def untuned_release(
     until: Pure,
     factor: Pure,
     months_of_a_year: Pure = 12,
-) -> Any:
+) -> Quantity:
     """Time of a pass over that of a tuned release, m after its chip's release: r f from one month
     of the calendar to another, r else.
     """
@@ -110,7 +112,7 @@ def untuned_release(
 
 
 @formula(unit="", source="semianalysis-trn3")
-def permute_passes(passes: Pure, dereferences: Pure) -> Any:
+def permute_passes(passes: Pure, dereferences: Pure) -> Quantity:
     """Passes that bring tokens into the order of their experts, none where engines read them
     through their indices: p (1 - d).
     """

@@ -12,8 +12,10 @@ from typing import Any
 
 import numpy as np
 
+from tco.core.elementwise import expm1, log, log1p, sqrt
 from tco.core.formula import formula, maximum, minimum, select, somewhere, total
 from tco.core.trace import scope
+from tco.core.types import Quantity
 from tco.core.units import Pure, Second
 from tco.fabric.collective_costs import only_if_shared, scattered_bytes, token_bytes
 from tco.fabric.expert_exchange import Tokens
@@ -67,29 +69,29 @@ OVERLAP = 4  # sharpness of the smooth maximum, as the kernel file has it
 
 
 @formula(unit="", source="tco-model")
-def instance_tokens(tokens: Pure, groups: Pure) -> Any:
+def instance_tokens(tokens: Pure, groups: Pure) -> Quantity:
     """Tokens of all attention groups of an instance: T x groups."""
     return tokens * groups
 
 
 @formula(unit="", source="tco-model")
-def distinct_experts(experts: Pure, active: Pure, tokens: Pure, local_experts: Pure) -> Any:
+def distinct_experts(experts: Pure, active: Pure, tokens: Pure, local_experts: Pure) -> Quantity:
     """Experts of a group that at least one token reaches, tokens choosing evenly: E_local (1 - (1 -
     k/E)^T).
     """
-    return -local_experts * np.expm1(tokens * np.log1p(-minimum(active / experts, 0.999)))
+    return -local_experts * expm1(tokens * log1p(-minimum(active / experts, 0.999)))
 
 
 @formula(unit="", source="raab-steger1998")
-def busiest_reached(reached: Pure, groups: Pure, imbalance: Pure, local_experts: Pure) -> Any:
+def busiest_reached(reached: Pure, groups: Pure, imbalance: Pure, local_experts: Pure) -> Quantity:
     """Experts reached in the busiest of some groups: min(x + c sqrt(2 x ln G), E_local)."""
-    return minimum(reached + imbalance * np.sqrt(2 * reached * np.log(groups)), local_experts)
+    return minimum(reached + imbalance * sqrt(2 * reached * log(groups)), local_experts)
 
 
 @formula(unit="", source="raab-steger1998")
-def busiest_load(load: Pure, groups: Pure, imbalance: Pure) -> Any:
+def busiest_load(load: Pure, groups: Pure, imbalance: Pure) -> Quantity:
     """Expert tokens of the busiest of some groups: x + c sqrt(2 x ln G)."""
-    return load + imbalance * np.sqrt(2 * load * np.log(groups))
+    return load + imbalance * sqrt(2 * load * log(groups))
 
 
 def attention(made: Pass, layers: int, a: Attention) -> None:
@@ -369,7 +371,9 @@ def experts(made: Pass, layers: int, f: FeedForward) -> None:
 
 
 @formula(unit="s", source="tensorrt-llm-exchange")
-def exchanged_time(sent: Second, gathered: Second, all_sent: Second, all_gathered: Second) -> Any:
+def exchanged_time(
+    sent: Second, gathered: Second, all_sent: Second, all_gathered: Second
+) -> Quantity:
     """Time of a dispatch or combine in the way that takes less for both: t_gathered where
     T_gathered < T_sent, else t_sent.
     """

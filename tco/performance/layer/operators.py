@@ -17,6 +17,7 @@ import numpy as np
 
 from tco.core.formula import formula, in_use, select, somewhere, total
 from tco.core.trace import scope, untraced_value
+from tco.core.types import Quantity
 from tco.core.units import FLOP, Byte, Pure, Second
 from tco.fabric.collective_costs import only_if_shared
 from tco.fabric.collective_rates import Paces, evenly, paces_of, shortest_collective_time
@@ -42,7 +43,7 @@ ATTENTION, DENSE, EXPERTS, HEAD = range(4)  # places of operands in a machine
 
 
 @formula(unit="s", source="tco-calibration")
-def engine_factor(time: Second, split: Pure, whole: Pure, expert_parallel: Pure) -> Any:
+def engine_factor(time: Second, split: Pure, whole: Pure, expert_parallel: Pure) -> Quantity:
     """Time of grouped products in an engine whose kernels are slower than the best, by other
     factors for whole and for split experts: t f.
     """
@@ -528,13 +529,13 @@ class Pass:
 
 
 @formula(unit="FLOP", source="scaling-book")
-def group_work(flops: FLOP, groups: Pure) -> Any:
+def group_work(flops: FLOP, groups: Pure) -> Quantity:
     """Work of equal products: g F."""
     return groups * flops
 
 
 @formula(unit="byte", source="scaling-book")
-def group_bytes(bytes_moved: Byte, groups: Pure) -> Any:
+def group_bytes(bytes_moved: Byte, groups: Pure) -> Quantity:
     """Traffic of equal products: g Q."""
     return groups * bytes_moved
 

@@ -4,11 +4,13 @@ scale-out network.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from tco.core.elementwise import as_array, elementwise_maximum, elementwise_minimum
 from tco.core.formula import formula
+from tco.core.types import Quantity
 from tco.core.units import (
     Byte,
     BytePerSecond,
@@ -30,11 +32,13 @@ def hand_over_time(
     decode_links: Pure,
     decode_rate: BytePerSecond,
     step: Second,
-) -> Any:
+) -> Quantity:
     """Time a prompt's cache takes to the decode pool, every chip of both groups sharing in it: t =
     alpha + C / min(n_p B_p, n_d B_d).
     """
-    return step + cache / np.minimum(prefill_links * prefill_rate, decode_links * decode_rate)
+    return step + cache / elementwise_minimum(
+        prefill_links * prefill_rate, decode_links * decode_rate
+    )
 
 
 @formula(unit="token/s/chip", source="scaling-book")
@@ -44,32 +48,32 @@ def fed_rate(
     cache: Byte,
     tokens: Pure,
     one_token: TokenPerChip = 1,
-) -> Any:
+) -> Quantity:
     """Tokens a second and chip that its network keeps up with, a cache moving for each so many
     tokens: min(R, n B / C).
     """
-    return np.minimum(rate, tokens * one_token * (bandwidth / cache))
+    return elementwise_minimum(rate, tokens * one_token * (bandwidth / cache))
 
 
 @formula(unit="s", source="splitwise2024")
-def exposed_hand_over(hand_over: Second, prefill_time: Second, streamed: Pure) -> Any:
+def exposed_hand_over(hand_over: Second, prefill_time: Second, streamed: Pure) -> Quantity:
     """Time a prompt's cache keeps the first token waiting when a share s of it leaves layer by
     layer behind the prompt.
 
     t = max(t_h - s t_prefill, (1 - s) t_h): the network falls behind the prompt, or the last layers
     are all that is left.
     """
-    return np.maximum(hand_over - streamed * prefill_time, (1 - streamed) * hand_over)
+    return elementwise_maximum(hand_over - streamed * prefill_time, (1 - streamed) * hand_over)
 
 
 @formula(unit="s", source="tco-model")
-def time_to_first_token_apart(prefill_time: Second, exposed: Second, step_time: Second) -> Any:
+def time_to_first_token_apart(prefill_time: Second, exposed: Second, step_time: Second) -> Quantity:
     """Time to the first token without queueing: t_prefill + what is left of the hand-over + t_step."""
     return prefill_time + exposed + step_time
 
 
 @formula(unit="", source="tco-model")
-def chips_per_chip(prefill_share: Pure) -> Any:
+def chips_per_chip(prefill_share: Pure) -> Quantity:
     """Prefilling chips for each decoding chip: s / (1 - s)."""
     return prefill_share / (1 - prefill_share)
 
@@ -84,14 +88,14 @@ def rate_of_split(
     input_tokens: Pure,
     output_tokens: Pure,
     sharpness: Pure,
-) -> Any:
+) -> Quantity:
     """Output tokens per second and chip where shares x and y of the chips decode and read prompts:
     R = ((x D)^-p + (y P O/I)^-p)^(-1/p).
     """
     made = decoding * decode
     fed = reading * prefill * output_tokens / input_tokens
-    least = np.minimum(made, fed)
-    return least * (1 + (least / np.maximum(made, fed)) ** sharpness) ** (-1 / sharpness)
+    least = elementwise_minimum(made, fed)
+    return least * (1 + (least / elementwise_maximum(made, fed)) ** sharpness) ** (-1 / sharpness)
 
 
 class WholeEngines(NamedTuple):
@@ -124,14 +128,16 @@ def whole_engines(
             readers = (chips - engines * size) // part
             rates = np.where(
                 readers > 0,
-                rate_of_split(
-                    made,
-                    read,
-                    engines * size / chips,
-                    np.maximum(readers, 1) * part / chips,
-                    prompt,
-                    answer,
-                    sharpness,
+                as_array(
+                    rate_of_split(
+                        made,
+                        read,
+                        engines * size / chips,
+                        np.maximum(readers, 1) * part / chips,
+                        prompt,
+                        answer,
+                        sharpness,
+                    )
                 ),
                 0,
             )

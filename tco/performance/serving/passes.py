@@ -14,6 +14,7 @@ import numpy as np
 
 from tco.core.formula import formula, greatest, maximum, minimum, select, somewhere, total
 from tco.core.trace import scope
+from tco.core.types import Quantity
 from tco.core.units import (
     Byte,
     BytePerSecond,
@@ -60,13 +61,13 @@ STAGE_TRANSFER = "stage transfer"
 
 
 @formula(unit="", source="tco-model")
-def mean_context(input_tokens: Pure, output_tokens: Pure) -> Any:
+def mean_context(input_tokens: Pure, output_tokens: Pure) -> Quantity:
     """Cached tokens a decode step meets on average: L = input + output / 2."""
     return input_tokens + output_tokens / 2
 
 
 @formula(unit="", source="tensorrt-llm-scheduling")
-def reserved_context(input_tokens: Pure, output_tokens: Pure, reserved: Pure) -> Any:
+def reserved_context(input_tokens: Pure, output_tokens: Pure, reserved: Pure) -> Quantity:
     """Tokens whose cache an engine holds room for, an answer under way: L = input + r output; r is
     a half where caches grow as needed.
     """
@@ -74,7 +75,7 @@ def reserved_context(input_tokens: Pure, output_tokens: Pure, reserved: Pure) ->
 
 
 @formula(unit="", source="tco-model")
-def full_context(input_tokens: Pure, output_tokens: Pure) -> Any:
+def full_context(input_tokens: Pure, output_tokens: Pure) -> Quantity:
     """Cached tokens of a sequence at its end: L = input + output."""
     return input_tokens + output_tokens
 
@@ -82,7 +83,7 @@ def full_context(input_tokens: Pure, output_tokens: Pure) -> Any:
 @formula(unit="token/s/chip", source="scaling-book")
 def decode_rate(
     sequences: Pure, chips: Pure, step_time: Second, one_token: TokenPerChip = 1
-) -> Any:
+) -> Quantity:
     """Output tokens per second and decoding chip, the chips of an attention group sharing B
     sequences: D = B / (n t_step).
     """
@@ -92,7 +93,7 @@ def decode_rate(
 @formula(unit="token/s/chip", source="scaling-book")
 def prefill_rate(
     input_tokens: Pure, chips: Pure, prefill_time: Second, one_token: TokenPerChip = 1
-) -> Any:
+) -> Quantity:
     """Input tokens per second and prefilling chip, the chips of an attention group sharing a
     prompt: P = L / (n t_prefill).
     """
@@ -100,7 +101,7 @@ def prefill_rate(
 
 
 @formula(unit="token/s", source="scaling-book")
-def tokens_per_user(step_time: Second, one_token: Token = 1) -> Any:
+def tokens_per_user(step_time: Second, one_token: Token = 1) -> Quantity:
     """Tokens per second one user gets: 1 / t_step."""
     return one_token / step_time
 
@@ -112,7 +113,7 @@ def output_rate(
     input_tokens: Pure,
     output_tokens: Pure,
     sharpness: Pure = 1e300,
-) -> Any:
+) -> Quantity:
     """Output tokens per second and chip of both pools in the best proportion: R = (D^-q + (P
     O/I)^-q)^(-1/q), q = 1 / (1 + 1/p).
 
@@ -126,7 +127,7 @@ def output_rate(
 
 
 @formula(unit="token/s/chip", source="scaling-book")
-def input_rate(output: TokenPerSecondPerChip, input_tokens: Pure, output_tokens: Pure) -> Any:
+def input_rate(output: TokenPerSecondPerChip, input_tokens: Pure, output_tokens: Pure) -> Quantity:
     """Input tokens per second and chip of both pools: R I/O."""
     return output * input_tokens / output_tokens
 
@@ -138,7 +139,7 @@ def prefill_share(
     input_tokens: Pure,
     output_tokens: Pure,
     sharpness: Pure = 1e300,
-) -> Any:
+) -> Quantity:
     """Share of the chips that prefill in that proportion: s = x / (1 + x), x = ((I/O) D/P)^q, q = 1
     / (1 + 1/p).
     """
@@ -147,19 +148,19 @@ def prefill_share(
 
 
 @formula(unit="s", source="tco-model")
-def time_to_first_token(prefill_time: Second, step_time: Second) -> Any:
+def time_to_first_token(prefill_time: Second, step_time: Second) -> Quantity:
     """Time to the first token without queueing, of a prompt that comes alone: t_prefill + t_step."""
     return prefill_time + step_time
 
 
 @formula(unit="s", source="tco-model")
-def reading_time(time: Second, per_prompt: Second) -> Any:
+def reading_time(time: Second, per_prompt: Second) -> Quantity:
     """Time until a prompt is read: its pass, or all passes over its parts: max(t, t / n)."""
     return maximum(time, per_prompt)
 
 
 @formula(unit="", source="tco-model")
-def prompts_of_a_pass(budget: Pure, tokens: Pure) -> Any:
+def prompts_of_a_pass(budget: Pure, tokens: Pure) -> Quantity:
     """Prompts of an attention group that a pass of some tokens holds, below one where it holds a
     part of one: n = b / T.
     """
@@ -167,7 +168,7 @@ def prompts_of_a_pass(budget: Pure, tokens: Pure) -> Any:
 
 
 @formula(unit="", source="tco-model")
-def alone_in_a_pass(bundle: Pure) -> Any:
+def alone_in_a_pass(bundle: Pure) -> Quantity:
     """Prompts of a group in a pass that no other waits for: one, or the part of it that the pass
     holds: min(n, 1).
     """
@@ -300,7 +301,7 @@ def held_in_memory(
 
 
 @formula(unit="byte", source="narayanan2021")
-def caches_of_longest(cache: Byte, excess: Pure) -> Any:
+def caches_of_longest(cache: Byte, excess: Pure) -> Quantity:
     """Caches of a chip of the longest pipeline stage, for the sequences of all stages: C e."""
     return cache * excess
 
@@ -426,7 +427,7 @@ def decode_step(
 
 
 @formula(unit="s", source="tensorrt-llm-min-latency")
-def exposed_beside(time: Second, work: Second, routed: Second, busy: Second) -> Any:
+def exposed_beside(time: Second, work: Second, routed: Second, busy: Second) -> Quantity:
     """Time of a shared expert that is left where it runs while the routed ones leave the memory
     idle: max(t - max(T - Q / B, 0), t_work).
     """
@@ -665,7 +666,7 @@ def with_uneven_stages(
 
 
 @formula(unit="s", source="narayanan2021")
-def waiting_for_longest(work: Second, excess: Pure) -> Any:
+def waiting_for_longest(work: Second, excess: Pure) -> Quantity:
     """Time of a pass in which shorter pipeline stages wait for the longest: t (e - 1)."""
     return work * (excess - 1)
 
@@ -678,7 +679,7 @@ def stage_rate(
     inside: BytePerSecond,
     crossing: BytePerSecond,
     network: BytePerSecond,
-) -> Any:
+) -> Quantity:
     """Rate between pipeline stages: that inside a domain where its chips fit one, across domains of
     a world, else of the network.
     """
@@ -688,7 +689,7 @@ def stage_rate(
 @formula(unit="s", source="tco-model")
 def stage_step(
     chips: Pure, domain: Pure, world: Pure, inside: Second, crossing: Second, network: Second
-) -> Any:
+) -> Quantity:
     """Latency between pipeline stages: that inside a domain where its chips fit one, across domains
     of a world, else of the network.
     """

@@ -12,6 +12,7 @@ from tco.compile.inverse import largest_within
 from tco.core.formula import somewhere
 from tco.core.inputs import Readable
 from tco.core.trace import untraced_value
+from tco.core.types import Quantity
 from tco.models.architecture import Architecture
 from tco.performance.layer.chip_model import Machine
 from tco.performance.layer.operators import Operator
@@ -123,7 +124,7 @@ def decode_axes(machine: Machine, model: Architecture, request: ServingRequest) 
     return offered_axes(machine, model, full_context(request.prompt, request.answer))
 
 
-def offered_axes(machine: Machine, model: Architecture, context: float) -> PrefillPlan:
+def offered_axes(machine: Machine, model: Architecture, context: Quantity) -> PrefillPlan:
     """Return every way in which the machine's engine lets its chips divide for sequences of some
     tokens, each axis a column.
     """

@@ -13,9 +13,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from tco.core.elementwise import expm1, log1p
 from tco.core.formula import ceil_ratio, formula, maximum, minimum, select
 from tco.core.inputs import Readable
 from tco.core.trace import untraced_value
+from tco.core.types import Quantity
 from tco.core.units import Byte, BytePerSecond, Pure, Second
 from tco.fabric.links import Links
 from tco.models.architecture import Architecture
@@ -86,19 +88,19 @@ def notes_on_request(request: ServingRequest) -> list[str]:
 
 
 @formula(unit="", source="tco-model")
-def fresh_tokens(input_tokens: Pure, cache_hit: Pure) -> Any:
+def fresh_tokens(input_tokens: Pure, cache_hit: Pure) -> Quantity:
     """Prompt tokens that no prefix cache holds: I (1 - h), at least the last one."""
     return maximum(input_tokens * (1 - cache_hit), 1)
 
 
 @formula(unit="", source="aws-neuron-buckets")
-def padded_prompt(tokens: Pure, bucket: Pure) -> Any:
+def padded_prompt(tokens: Pure, bucket: Pure) -> Quantity:
     """Tokens that a program compiled for buckets of lengths computes: ceil(T / b) b."""
     return ceil_ratio(tokens, bucket) * bucket
 
 
 @formula(unit="", source="tco-model")
-def keys_behind_prefix(input_tokens: Pure, fresh: Pure) -> Any:
+def keys_behind_prefix(input_tokens: Pure, fresh: Pure) -> Quantity:
     """Keys a fresh token sees on average under the causal mask, the prefix before it: L = I - fresh
     / 2.
     """
@@ -106,25 +108,25 @@ def keys_behind_prefix(input_tokens: Pure, fresh: Pure) -> Any:
 
 
 @formula(unit="", source="tco-model")
-def tokens_of_a_pass(fresh: Pure, prompts: Pure) -> Any:
+def tokens_of_a_pass(fresh: Pure, prompts: Pure) -> Quantity:
     """Tokens of an attention group in a pass over n prompts, or a part of one: T n."""
     return fresh * prompts
 
 
 @formula(unit="", source="tco-model")
-def prompts_held(prompts: Pure) -> Any:
+def prompts_held(prompts: Pure) -> Quantity:
     """Prompts whose caches a group holds while it reads n of them, or a part of one: max(n, 1)."""
     return maximum(prompts, 1)
 
 
 @formula(unit="s", source="tco-model")
-def prompt_time(time: Second, prompts: Pure) -> Any:
+def prompt_time(time: Second, prompts: Pure) -> Quantity:
     """Time for one prompt where a pass takes n of them: t / n."""
     return time / prompts
 
 
 @formula(unit="", source="leviathan2023")
-def accepted_tokens(draft_tokens: Pure, acceptance: Pure, decline: Pure = 1) -> Any:
+def accepted_tokens(draft_tokens: Pure, acceptance: Pure, decline: Pure = 1) -> Quantity:
     """Tokens a step of speculative decoding yields: 1 + a (1 - b^k) / (1 - b), its first draft
     accepted with a chance a, further ones with b = a d.
 
@@ -132,7 +134,7 @@ def accepted_tokens(draft_tokens: Pure, acceptance: Pure, decline: Pure = 1) -> 
     it is (1 - a^(k + 1)) / (1 - a).
     """
     refused = minimum(maximum(1 - acceptance * decline, 1e-300), 1 - 1e-16)
-    return 1 - acceptance * np.expm1(draft_tokens * np.log1p(-refused)) / refused
+    return 1 - acceptance * expm1(draft_tokens * log1p(-refused)) / refused
 
 
 def tokens_of_drafts(values: Readable, drafts: Any) -> Any:
@@ -143,37 +145,37 @@ def tokens_of_drafts(values: Readable, drafts: Any) -> Any:
 
 
 @formula(unit="", source="leviathan2023")
-def verified_tokens(sequences: Pure, draft_tokens: Pure) -> Any:
+def verified_tokens(sequences: Pure, draft_tokens: Pure) -> Quantity:
     """Tokens a step computes: the drafts of every sequence and one more, B (k + 1)."""
     return sequences * (draft_tokens + 1)
 
 
 @formula(unit="s", source="leviathan2023")
-def drafting_time(step: Second, draft_tokens: Pure, draft_cost: Pure) -> Any:
+def drafting_time(step: Second, draft_tokens: Pure, draft_cost: Pure) -> Quantity:
     """Time to draft before each step, one token after another: k c t_step."""
     return draft_tokens * draft_cost * step
 
 
 @formula(unit="s", source="leviathan2023")
-def time_per_token(step: Second, accepted: Pure) -> Any:
+def time_per_token(step: Second, accepted: Pure) -> Quantity:
     """Time per token where a step yields several: t_step / accepted."""
     return step / accepted
 
 
 @formula(unit="byte", source="tco-model")
-def cache_with_host(cache: Byte, offload: Pure) -> Any:
+def cache_with_host(cache: Byte, offload: Pure) -> Quantity:
     """Cache of one chip that host memory holds, and that every step brings in: C f."""
     return cache * offload
 
 
 @formula(unit="byte", source="tco-model")
-def cache_in_hbm(cache: Byte, offload: Pure) -> Any:
+def cache_in_hbm(cache: Byte, offload: Pure) -> Quantity:
     """Cache of one chip that stays in its HBM: C (1 - f)."""
     return cache * (1 - offload)
 
 
 @formula(unit="s", source="tco-model")
-def exposed_host_transfer(moved: Byte, host_link: BytePerSecond, step: Second) -> Any:
+def exposed_host_transfer(moved: Byte, host_link: BytePerSecond, step: Second) -> Quantity:
     """Time by which a step waits for the cache from host memory, all of it but the step itself
     hidden: max(Q / B - t_step, 0).
     """
@@ -407,7 +409,7 @@ def parallelism_table(
     return np.array(rows, dtype=float)
 
 
-def plan_axes(model: Architecture, links: Links, context: float) -> PrefillPlan:
+def plan_axes(model: Architecture, links: Links, context: Quantity) -> PrefillPlan:
     """Return every plan of an engine for sequences of `context` tokens, each axis a column; zero
     leaves sequences whole.
     """

@@ -10,16 +10,16 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
+from tco.core.elementwise import elementwise_minimum, log2
 from tco.core.formula import formula
+from tco.core.types import Quantity
 from tco.core.units import Pure, Second
 from tco.performance.training.job import TrainingJob
 from tco.performance.training.plans import TrainingPlan
 
 
 @formula(unit="", source="tco-calibration")
-def long_run_efficiency(rate: Pure, decline: Pure, chips: Pure, reference: Pure = 1024) -> Any:
+def long_run_efficiency(rate: Pure, decline: Pure, chips: Pure, reference: Pure = 1024) -> Quantity:
     """Rate of plans as operators run them over that of the best plan: e = min(x (1 - d)^log2(n /
     1024), 1).
 
@@ -34,11 +34,11 @@ def long_run_efficiency(rate: Pure, decline: Pure, chips: Pure, reference: Pure 
         (`tco.validation.long_runs`); beyond them it is extrapolated.
 
     """
-    return np.minimum(rate * (1 - decline) ** np.log2(chips / reference), 1.0)
+    return elementwise_minimum(rate * (1 - decline) ** log2(chips / reference), 1.0)
 
 
 @formula(unit="s", source="tco-model")
-def deployed_step(step: Second, efficiency: Pure) -> Any:
+def deployed_step(step: Second, efficiency: Pure) -> Quantity:
     """Time of a step on a plan that operators run in place of the best one: t = t_best / e."""
     return step / efficiency
 

@@ -23,6 +23,7 @@ from tco.core.files import read_csv
 from tco.core.formula import formula
 from tco.core.inputs import Readable, Values
 from tco.core.trace import untraced_value
+from tco.core.types import Quantity
 from tco.core.units import Pure
 from tco.models.architecture import Architecture
 from tco.performance.chip.formats import element_size
@@ -387,13 +388,13 @@ CRITICAL = "workload.critical_batch"
 
 
 @formula(unit="", source="mccandlish2018")
-def steps_over_least(sequences: Pure, sequence: Pure, critical_batch: Pure) -> Any:
+def steps_over_least(sequences: Pure, sequence: Pure, critical_batch: Pure) -> Quantity:
     """Steps to a loss over the fewest any batch takes: S / S_min = 1 + B_n / (B s)."""
     return 1 + critical_batch / (sequences * sequence)
 
 
 @formula(unit="", source="mccandlish2018")
-def tokens_over_least(sequences: Pure, sequence: Pure, critical_batch: Pure) -> Any:
+def tokens_over_least(sequences: Pure, sequence: Pure, critical_batch: Pure) -> Quantity:
     """Tokens to a loss over the fewest any batch takes: E / E_min = 1 + B s / B_n."""
     return 1 + sequences * sequence / critical_batch
 

@@ -16,8 +16,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tco.core.elementwise import elementwise_maximum, elementwise_minimum
 from tco.core.formula import formula, total
 from tco.core.trace import scope
+from tco.core.types import Quantity
 from tco.core.units import FLOP, Byte, FLOPPerSecond, Pure, Second
 from tco.fabric.collective_costs import only_if_shared, outer_share, ring_bytes
 from tco.fabric.collectives import fastest_algorithm_time, reach
@@ -61,13 +63,13 @@ DOWN = ("feed-forward", "shared expert", "experts")  # parts whose result no gra
 
 
 @formula(unit="", source="tco-model")
-def rank_tokens(micro_batch: Pure, sequence: Pure, context_parallel: Pure) -> Any:
+def rank_tokens(micro_batch: Pure, sequence: Pure, context_parallel: Pure) -> Quantity:
     """Tokens of a micro-batch on one chip of a context-parallel group: T = b s / cp."""
     return micro_batch * sequence / context_parallel
 
 
 @formula(unit="", source="tco-model")
-def exposed_share(overlapped: Pure, exposed: Pure) -> Any:
+def exposed_share(overlapped: Pure, exposed: Pure) -> Quantity:
     """Share of a collective's time the step grows by: all of it, or x where it runs in pieces
     beside compute: 1 - o (1 - x).
     """
@@ -77,7 +79,7 @@ def exposed_share(overlapped: Pure, exposed: Pure) -> Any:
 @formula(unit="byte", source="scaling-book")
 def weight_gradient_bytes(
     tokens: Pure, inner: Pure, outer: Pure, groups: Pure, input_size: Byte, accumulator_size: Byte
-) -> Any:
+) -> Quantity:
     """Traffic of g products that make weight gradients, sums read and written: Q = g (b_in m (k +
     n) + 2 b_acc k n).
     """
@@ -85,7 +87,7 @@ def weight_gradient_bytes(
 
 
 @formula(unit="byte", source="narayanan2021")
-def gradient_sum_bytes(weights: Pure, gradient_size: Byte, accumulator_size: Byte) -> Any:
+def gradient_sum_bytes(weights: Pure, gradient_size: Byte, accumulator_size: Byte) -> Quantity:
     """Traffic of adding a product's gradients to the sums in a kernel of its own: Q = W (b_g + 2
     b_acc).
     """
@@ -93,35 +95,37 @@ def gradient_sum_bytes(weights: Pure, gradient_size: Byte, accumulator_size: Byt
 
 
 @formula(unit="", source="tco-model")
-def attention_span(keys: Pure, sequence: Pure, context_parallel: Pure) -> Any:
+def attention_span(keys: Pure, sequence: Pure, context_parallel: Pure) -> Quantity:
     """Tokens of a causal sequence whose queries meet so many keys, within one kernel: s = min(2 k,
     s_job / cp).
     """
-    return np.minimum(2 * keys, sequence / context_parallel)
+    return elementwise_minimum(2 * keys, sequence / context_parallel)
 
 
 @formula(unit="FLOP/s", source="cudnn-sdpa-training")
-def attention_rate(peak: FLOPPerSecond, share: Pure, span: Pure, half_span: Pure) -> Any:
+def attention_rate(peak: FLOPPerSecond, share: Pure, span: Pure, half_span: Pure) -> Quantity:
     """Rate of a fused attention kernel, half of it where sequences are short: x P s / (s + s_half)."""
     return share * peak * span / (span + half_span)
 
 
 @formula(unit="FLOP", source="flashattention3")
-def attention_backward_flops(flops: FLOP, products: Pure) -> Any:
+def attention_backward_flops(flops: FLOP, products: Pure) -> Quantity:
     """Work of attention backward, n the products over the two forward: F = n F_forward."""
     return products * flops
 
 
 @formula(unit="s", source="flashattention3")
-def attention_pass_time(core: Second, products: Pure, share: Pure) -> Any:
+def attention_pass_time(core: Second, products: Pure, share: Pure) -> Quantity:
     """Time of n times the forward products at a share x of their rate: t = n t_core / x."""
     return products * core / share
 
 
 @formula(unit="s", source="tco-model")
-def attention_kernel_time(least: Second, flops: FLOP, rate: FLOPPerSecond, layers: Pure) -> Any:
+def attention_kernel_time(
+    least: Second, flops: FLOP, rate: FLOPPerSecond, layers: Pure
+) -> Quantity:
     """Time of a kernel that no kernel of the chip beats: t = max(t_least, L F / P)."""
-    return np.maximum(least, layers * flops / rate)
+    return elementwise_maximum(least, layers * flops / rate)
 
 
 class MicroBatchShape(NamedTuple):

@@ -9,7 +9,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tco.core.elementwise import elementwise_maximum, log2
 from tco.core.formula import formula, total
+from tco.core.types import Quantity
 from tco.core.units import (
     FLOP,
     Byte,
@@ -53,7 +55,7 @@ def layer_activations(
     wide_inputs: Pure = 0,
     narrow_inputs: Pure = 0,
     input_size: Byte = 2,
-) -> Any:
+) -> Quantity:
     """Activations layers keep of a micro-batch: T ((wide b + inputs b_in + masked b_mask) / sp +
     (narrow b + inputs b_in) / tp).
 
@@ -74,7 +76,7 @@ def score_activations(
     masks: Pure,
     element_size: Byte,
     mask_size: Byte = 1,
-) -> Any:
+) -> Quantity:
     """Scores that unfused attention keeps: T s H / tp (copies b + masks b_mask); with dropout 5 a
     s^2 b / t bytes.
     """
@@ -82,7 +84,9 @@ def score_activations(
 
 
 @formula(unit="byte", source="korthikanti2022")
-def held_activations(model_activations: Byte, slots: Pure, layers: Pure, in_flight: Pure) -> Any:
+def held_activations(
+    model_activations: Byte, slots: Pure, layers: Pure, in_flight: Pure
+) -> Quantity:
     """Activations the first stage holds: A slots / L x micro-batches in flight."""
     return model_activations * slots / layers * in_flight
 
@@ -97,7 +101,7 @@ def host_time(
     expert_time: Second,
     again: Pure,
     factor: Pure,
-) -> Any:
+) -> Quantity:
     """Time the host needs to launch a micro-batch through all layers: t = f (n t_b + n_e t_e + m
     t_1) (1 + r/3).
 
@@ -297,53 +301,55 @@ def host_times(job: TrainingJob, machine: Machine, shape: MicroBatchShape) -> di
 
 
 @formula(unit="", source="tco-model")
-def micro_batches(global_batch: Pure, data_parallel: Pure, micro_batch: Pure) -> Any:
+def micro_batches(global_batch: Pure, data_parallel: Pure, micro_batch: Pure) -> Quantity:
     """Micro-batches of a step: m = B / (dp b)."""
     return global_batch / (data_parallel * micro_batch)
 
 
 @formula(unit="s", source="narayanan2021")
-def stage_time(model_time: Second, slots: Pure, layers: Pure) -> Any:
+def stage_time(model_time: Second, slots: Pure, layers: Pure) -> Quantity:
     """Part of a micro-batch's time that one stage with some of the layers takes: t slots / L."""
     return model_time * slots / layers
 
 
 @formula(unit="s", source="narayanan2021")
-def longest_stage(stage: Second, head: Second, layer: Second, spared: Pure) -> Any:
+def longest_stage(stage: Second, head: Second, layer: Second, spared: Pure) -> Quantity:
     """Time of the stage with the output head, which may hold a layer less: t + max(t_head - n
     t_layer, 0).
     """
-    return stage + np.maximum(head - spared * layer, 0)
+    return stage + elementwise_maximum(head - spared * layer, 0)
 
 
 @formula(unit="s", source="narayanan2021")
-def pipeline_bubble(stages: Pure, interleave: Pure, micro_batch_time: Second) -> Any:
+def pipeline_bubble(stages: Pure, interleave: Pure, micro_batch_time: Second) -> Quantity:
     """Idle time of one-forward-one-backward with v model parts a stage: (p - 1) t / v."""
     return (stages - 1) * micro_batch_time / interleave
 
 
 @formula(unit="s", source="qi2023")
-def zero_bubble(stages: Pure, micro_batch_time: Second, weight_gradients: Second) -> Any:
+def zero_bubble(stages: Pure, micro_batch_time: Second, weight_gradients: Second) -> Quantity:
     """Idle time when weight gradients fill the bubble at the memory of 1F1B: (p - 1) (F + B - 2 W)."""
-    return (stages - 1) * np.maximum(micro_batch_time - 2 * weight_gradients, 0)
+    return (stages - 1) * elementwise_maximum(micro_batch_time - 2 * weight_gradients, 0)
 
 
 @formula(unit="s", source="deepseek-v3")
 def dual_pipe_bubble(
     stages: Pure, forward_and_backward: Second, backward: Second, weight_gradients: Second
-) -> Any:
+) -> Quantity:
     """Idle time of a pipeline fed from both ends: (p/2 - 1) (FB + B - 3 W)."""
-    return (stages / 2 - 1) * np.maximum(forward_and_backward + backward - 3 * weight_gradients, 0)
+    return (stages / 2 - 1) * elementwise_maximum(
+        forward_and_backward + backward - 3 * weight_gradients, 0
+    )
 
 
 @formula(unit="s", source="narayanan2021")
-def pipeline_time(micro_batches: Pure, stage: Second, transfer: Second, bubble: Second) -> Any:
+def pipeline_time(micro_batches: Pure, stage: Second, transfer: Second, bubble: Second) -> Quantity:
     """Time of all micro-batches through the pipeline: m (t + t_transfer) + bubble."""
     return micro_batches * (stage + transfer) + bubble
 
 
 @formula(unit="s", source="rajbhandari2020")
-def hidden_traffic(time: Second, micro_batches: Pure, times: Pure) -> Any:
+def hidden_traffic(time: Second, micro_batches: Pure, times: Pure) -> Quantity:
     """Time of collectives that run beside the compute of a step, some times for each micro-batch: t
     m n.
     """
@@ -353,7 +359,7 @@ def hidden_traffic(time: Second, micro_batches: Pure, times: Pure) -> Any:
 @formula(unit="s", source="rajbhandari2020")
 def optimizer_time(
     parameters: Pure, shards: Pure, bandwidth: BytePerSecond, offload: Pure, traffic: Byte = 28
-) -> Any:
+) -> Quantity:
     """Time of the optimizer's step on the chip: P/N x 28 bytes / B: gradient read, FP32 master and
     both moments read and written.
     """
@@ -368,7 +374,7 @@ def host_update_time(
     update_rate: PerSecond,
     host_link: BytePerSecond,
     traffic: Byte = 4,
-) -> Any:
+) -> Quantity:
     """Time of the optimizer's step on the host: P/N (1/U + 4 bytes / B_host), gradients down and
     weights up.
     """
@@ -376,13 +382,13 @@ def host_update_time(
 
 
 @formula(unit="s", source="tco-model")
-def scaled_step(step: Second, domains: Pure, loss: Pure) -> Any:
+def scaled_step(step: Second, domains: Pure, loss: Pure) -> Quantity:
     """Step with what synchronising many domains costs: t (1 + x log2 n)."""
-    return step * (1 + loss * np.log2(domains))
+    return step * (1 + loss * log2(domains))
 
 
 @formula(unit="FLOP", source="scaling-book")
-def step_flops(flops_per_token: FLOP, sequences: Pure, sequence: Pure) -> Any:
+def step_flops(flops_per_token: FLOP, sequences: Pure, sequence: Pure) -> Quantity:
     """Model FLOPs of a step: F B s, F being those of a token forward and backward, attention
     causal.
     """
@@ -390,7 +396,7 @@ def step_flops(flops_per_token: FLOP, sequences: Pure, sequence: Pure) -> Any:
 
 
 @formula(unit="s", source="tco-model")
-def step_at_peak(flops: FLOP, chips: Pure, peak: FLOPPerSecond) -> Any:
+def step_at_peak(flops: FLOP, chips: Pure, peak: FLOPPerSecond) -> Quantity:
     """Least time of a step, its model FLOPs at the dense peak of every chip, whatever runs leave
     unexplained: t = F / (n P).
     """
@@ -398,7 +404,7 @@ def step_at_peak(flops: FLOP, chips: Pure, peak: FLOPPerSecond) -> Any:
 
 
 @formula(unit="", source="chowdhery2022")
-def model_flops_utilisation(at_peak: Second, step: Second) -> Any:
+def model_flops_utilisation(at_peak: Second, step: Second) -> Quantity:
     """Model FLOPs a second over the dense peak of the compute format: MFU = F / (n P) / t.
     Recomputed work does not count.
     """
@@ -408,7 +414,7 @@ def model_flops_utilisation(at_peak: Second, step: Second) -> Any:
 @formula(unit="token/s", source="tco-contract")
 def training_rate(
     sequences: Pure, sequence: Pure, step: Second, evaluated: Pure, one_token: Token = 1
-) -> Any:
+) -> Quantity:
     """Tokens a second of the whole job, e sequences being evaluated by a forward pass for each one
     trained: B s / (t (1 + e/3)).
     """
@@ -416,13 +422,13 @@ def training_rate(
 
 
 @formula(unit="", source="tco-model")
-def share_of_step(part: Second, step: Second) -> Any:
+def share_of_step(part: Second, step: Second) -> Quantity:
     """Share of the step: t_part / t."""
     return part / step
 
 
 @formula(unit="s", source="korthikanti2022")
-def partly_recomputed(kept: Second, recomputed: Second, share: Pure) -> Any:
+def partly_recomputed(kept: Second, recomputed: Second, share: Pure) -> Quantity:
     """Step in which a share of the layers is computed again: t = (1 - x) t_0 + x t_1."""
     return (1 - share) * kept + share * recomputed
 

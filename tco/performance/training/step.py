@@ -10,8 +10,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tco.core.elementwise import elementwise_maximum, elementwise_minimum, floor
 from tco.core.formula import ceil_ratio, formula, greatest, select, total
 from tco.core.trace import scope, untraced_value
+from tco.core.types import Quantity
 from tco.core.units import Byte, BytePerSecond, Pure, Second
 from tco.fabric.links import Links, RankGroup, among, group_product, strided
 from tco.performance.chip.roofline import (
@@ -45,91 +47,94 @@ WHOLE, PARTIAL = "full", "partial"  # recomputation of all layers, and of as man
 
 
 @formula(unit="byte", source="rajbhandari2020")
-def sharded_bytes(parameters: Pure, size: Byte, shards: Pure, copies: Pure) -> Any:
+def sharded_bytes(parameters: Pure, size: Byte, shards: Pure, copies: Pure) -> Quantity:
     """One of weights, gradients or optimizer state, split over shards: c P b / N."""
     return copies * parameters * size / shards
 
 
 @formula(unit="byte", source="ren2021")
-def resident_bytes(state: Byte, offload: Pure) -> Any:
+def resident_bytes(state: Byte, offload: Pure) -> Quantity:
     """State that stays in HBM: M (1 - offload)."""
     return state * (1 - offload)
 
 
 @formula(unit="", source="korthikanti2022")
-def in_flight(stages: Pure, extra: Pure, micro_batches: Pure) -> Any:
+def in_flight(stages: Pure, extra: Pure, micro_batches: Pure) -> Quantity:
     """Micro-batches the first stage holds: min(p + extra, m); extra is one for a pipeline fed from
     both ends, else none.
     """
-    return np.minimum(stages + extra, micro_batches)
+    return elementwise_minimum(stages + extra, micro_batches)
 
 
 @formula(unit="", source="llama3")
-def interleaved_in_flight(stages: Pure, interleave: Pure, micro_batches: Pure) -> Any:
+def interleaved_in_flight(stages: Pure, interleave: Pure, micro_batches: Pure) -> Quantity:
     """Micro-batches the first of interleaved stages holds: min(g + (2p - 1 - g) / v, m), model
     parts taking turns over g = ceil(m / floor(m / p)).
 
     g is p where the micro-batches are a multiple of the stages: p (1 + (p - 1) / (p v)), as
     Korthikanti 2022 has it.
     """
-    group = ceil_ratio(micro_batches, np.maximum(np.floor(micro_batches / stages + 1e-9), 1))
-    return np.minimum(group + (2 * stages - 1 - group) / interleave, micro_batches)
+    group = ceil_ratio(micro_batches, elementwise_maximum(floor(micro_batches / stages + 1e-9), 1))
+    return elementwise_minimum(group + (2 * stages - 1 - group) / interleave, micro_batches)
 
 
 @formula(unit="", source="korthikanti2022")
-def recomputed_share(kept: Byte, recomputed: Byte, usable: Byte) -> Any:
+def recomputed_share(kept: Byte, recomputed: Byte, usable: Byte) -> Quantity:
     """Least share of the layers to compute again so that a plan fits: x = min(max((M_0 - M) / (M_0
     - M_1), 0), 1).
     """
-    return np.minimum(
-        np.maximum((kept - usable) / np.maximum(kept - recomputed, 1e-9 * kept), 0), 1
+    return elementwise_minimum(
+        elementwise_maximum(
+            (kept - usable) / elementwise_maximum(kept - recomputed, 1e-9 * kept), 0
+        ),
+        1,
     )
 
 
 @formula(unit="", source="narayanan2021")
-def whole_layers(share: Pure, layers: Pure) -> Any:
+def whole_layers(share: Pure, layers: Pure) -> Quantity:
     """Share of the layers of a stage that is whole layers: ceil(x n) / n."""
     return ceil_ratio(share * layers, 1) / layers
 
 
 @formula(unit="byte", source="korthikanti2022")
-def partly_kept(kept: Byte, recomputed: Byte, share: Pure) -> Any:
+def partly_kept(kept: Byte, recomputed: Byte, share: Pure) -> Quantity:
     """Activations where a share of the layers is computed again: M = M_0 + x (M_1 - M_0)."""
     return kept + share * (recomputed - kept)
 
 
 @formula(unit="byte", source="tco-model")
-def overlap_buffers(hidden_states: Byte, overlapped: Pure, tensor_parallel: Pure) -> Any:
+def overlap_buffers(hidden_states: Byte, overlapped: Pure, tensor_parallel: Pure) -> Quantity:
     """Buffers that let a collective run in pieces beside a product, one for each direction: 2 M o,
     none for a chip alone.
     """
-    return 2 * hidden_states * overlapped * np.minimum(tensor_parallel - 1, 1)
+    return 2 * hidden_states * overlapped * elementwise_minimum(tensor_parallel - 1, 1)
 
 
 @formula(unit="byte", source="rajbhandari2020")
-def gathered_bytes(size: Byte, micro_batches: Pure, times: Pure) -> Any:
+def gathered_bytes(size: Byte, micro_batches: Pure, times: Pure) -> Quantity:
     """Bytes of the collectives that run beside the compute of a step: M m n."""
     return size * micro_batches * times
 
 
 @formula(unit="s", source="tco-model")
-def waiting_time(exposed: Second, background: Second, step: Second, classes: Pure) -> Any:
+def waiting_time(exposed: Second, background: Second, step: Second, classes: Pure) -> Quantity:
     """Time exposed collectives grow by while others use their links too, each at half the rate: x
     min(G/t, 1) (1 - c).
 
     c is one where the links know classes of traffic and let those the chip waits for go first.
     """
-    return exposed * np.minimum(background / step, 1) * (1 - classes)
+    return exposed * elementwise_minimum(background / step, 1) * (1 - classes)
 
 
 @formula(unit="s", source="tco-model")
 def crowding(
     step: Second, background: Second, cores: Pure, moved: Byte, bandwidth: BytePerSecond
-) -> Any:
+) -> Quantity:
     """What collectives take from compute beside them: x min(G, t) + 2 M / B: a share of the cores,
     and each byte in and out of memory.
     """
-    return cores * np.minimum(background, step) + 2 * moved / bandwidth
+    return cores * elementwise_minimum(background, step) + 2 * moved / bandwidth
 
 
 class TrainingStep(NamedTuple):
