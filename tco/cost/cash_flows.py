@@ -11,7 +11,7 @@ from tco.core.elementwise import elementwise_maximum, expm1, log1p
 from tco.core.formula import formula
 from tco.core.inputs import Values, following
 from tco.core.trace import scope, untraced_value
-from tco.core.types import Quantity
+from tco.core.types import JsonObject, Quantity
 from tco.core.units import (
     USD,
     Chip,
@@ -149,7 +149,7 @@ class Flow(NamedTuple):
     first_month: int  # of operation, which begins with month 1; what is bought is paid by month 0
     life: Any  # years it serves, or recurs
     recurrence: int  # months from one payment to the next; 0: once
-    residual: Any  # share of a purchase that comes back at the end of its life
+    residual: Quantity  # share of a purchase that comes back at the end of its life
     kind: str
     sources: tuple[str, ...]
     inputs: tuple[str, ...]  # paths of the inputs its amount is priced by
@@ -190,7 +190,7 @@ class Terms:
         self.resold: dict[
             tuple[str, str], Any
         ] = {}  # charges on what leaves a residual, by the same
-        self.charges: dict[str, Any] = {}  # by class
+        self.charges: JsonObject = {}  # by class
         self.known: dict[str, tuple[Any, Any]] = {}  # life and residual of a class
 
     def life(self, asset: str) -> Any:
@@ -199,7 +199,7 @@ class Terms:
         """
         return self.values[LIVES.get(asset, OPERATION)]
 
-    def residual(self, asset: str) -> Any:
+    def residual(self, asset: str) -> Quantity:
         """Return the share of its price a class of assets is worth at the end of its life."""
         return self.values[RESIDUAL] if asset in SOLD else 0.0
 
@@ -209,7 +209,7 @@ class Terms:
         """
         return RATES[asset] if asset in self.own_rates else RATE, LIVES.get(asset, OPERATION)
 
-    def monthly(self, rate: str) -> tuple[Any, Any]:
+    def monthly(self, rate: str) -> tuple[Quantity, Quantity]:
         """Return the interest of a month at a yearly rate, as loans quote it, and the length of a
         month in years.
         """
@@ -254,7 +254,7 @@ class Terms:
         self,
         path: str,
         asset: str,
-        price: Any,
+        price: Quantity,
         kind: str,
         sources: tuple[str, ...],
         inputs: tuple[str, ...],
@@ -297,12 +297,12 @@ def last_path_name(path: str) -> str:
 
 
 # ---------------------------------------------------------------- folds
-def yearly_charge(flow: Flow, terms: Terms) -> Any:
+def yearly_charge(flow: Flow, terms: Terms) -> Quantity:
     """Return what a flow costs a year: the annuity of a purchase, or what recurs as it is."""
     return flow.amount if flow.recurs else yearly_capital(flow.amount, terms.charge(flow.asset))
 
 
-def chip_hour(flow: Flow, terms: Terms, chips: float) -> Any:
+def chip_hour(flow: Flow, terms: Terms, chips: float) -> Quantity:
     """Return what a flow of a world of `chips` costs an installed chip and calendar hour."""
     return per_chip_hour(yearly_charge(flow, terms), chips)
 

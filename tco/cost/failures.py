@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from tco.catalog.system_tree import Leaf, System
 from tco.core.formula import formula, total
@@ -137,7 +137,7 @@ class Failing(NamedTuple):
 
     leaf: Leaf
     path: str  # of the rate
-    failures: Any
+    failures: Quantity
     share: str | None  # path of what the tray around makes of the usual time to repair
 
 
@@ -164,7 +164,7 @@ def failing(values: Values, system: System, states: Callable[[str, str], bool]) 
     return found
 
 
-def repair_of(values: Values, one: Failing) -> Any:
+def repair_of(values: Values, one: Failing) -> Quantity:
     """Return the time until a part that failed works again: the usual one, as the tray around it
     changes it.
     """
@@ -220,7 +220,9 @@ def switches_of_a_chip(system: System, leaf: Leaf) -> tuple[int, int, float]:
 
 
 # ---------------------------------------------------------------- what is lost
-def excess_failure_chances(down: Any, parts: int, spared: int) -> Iterator[tuple[int, Any]]:
+def excess_failure_chances(
+    down: Quantity, parts: int, spared: int
+) -> Iterator[tuple[int, Quantity]]:
     """Yield how many more of some parts are down than can be spared, and the chance of it."""
     for failed in range(spared + 1, parts + 1):
         with scope(f"down-{failed}"):
@@ -243,7 +245,7 @@ def redundancy(system: System, one: Failing) -> tuple[int, int]:
     )
 
 
-def interrupting(values: Values, system: System, one: Failing) -> Any:
+def interrupting(values: Values, system: System, one: Failing) -> Quantity:
     """Return the failures of a year that find nothing to stand in for what fails."""
     parts, spared = redundancy(system, one)
     if not spared:
@@ -254,7 +256,7 @@ def interrupting(values: Values, system: System, one: Failing) -> Any:
         return interrupting_failures(one.failures, total("all_spares_down", chances))
 
 
-def hours_lost(values: Values, system: System, one: Failing) -> Any:
+def hours_lost(values: Values, system: System, one: Failing) -> Quantity:
     """Return the hours of chips that a part's failures take for each that works, until it is
     repaired.
     """
@@ -270,7 +272,7 @@ def hours_lost(values: Values, system: System, one: Failing) -> Any:
     return stopped_chips(chance, holders, stopped, system.chips)
 
 
-def bandwidth_lost(values: Values, system: System, one: Failing) -> Any:
+def bandwidth_lost(values: Values, system: System, one: Failing) -> Quantity:
     """Return the share of a world's scale-up bandwidth that is missing, in the mean, while switches
     beyond the spare ones wait for repair.
     """
@@ -285,7 +287,7 @@ def bandwidth_lost(values: Values, system: System, one: Failing) -> Any:
     return total("missing", missing)
 
 
-def availability(values: Values, system: System, found: list[Failing], trains: bool) -> Any:
+def availability(values: Values, system: System, found: list[Failing], trains: bool) -> Quantity:
     """Return the share of the hours in which chips are up: without repairs, swaps that drain a
     world, loading anew, and planned stops.
     """
@@ -313,7 +315,7 @@ def availability(values: Values, system: System, found: list[Failing], trains: b
     )
 
 
-def interruptions(values: Values, system: System, found: list[Failing]) -> Any:
+def interruptions(values: Values, system: System, found: list[Failing]) -> Quantity:
     """Return the failures of a world in a year that stop what runs on it."""
     return total(
         "interruptions",

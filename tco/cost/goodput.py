@@ -176,7 +176,7 @@ def job(values: Values, system: System, found: list[Failing], up: Any) -> Any:
     return progress(up, reduce(share_of_progress, kept), values["failures.straggling"])
 
 
-def interruptions_of_job(values: Values, system: System, found: list[Failing]) -> Any:
+def interruptions_of_job(values: Values, system: System, found: list[Failing]) -> Quantity:
     """Return what stops a job in a year for each of its worlds: parts that fail, and what is no
     part.
     """
@@ -189,7 +189,9 @@ def interruptions_of_job(values: Values, system: System, found: list[Failing]) -
     )
 
 
-def between_restarts(values: Values, system: System, failures: Any) -> tuple[Any, Any]:
+def between_restarts(
+    values: Values, system: System, failures: Quantity
+) -> tuple[Quantity, Quantity]:
     """Return the mean times between the failures after which a job starts again, from a near copy
     and from storage.
     """

@@ -99,21 +99,21 @@ class Cost(NamedTuple):
     """All lines and the sums the metrics are made of."""
 
     lines: list[Flow]
-    capex: Any
-    capex_per_chip: Any
-    network_per_chip: Any
-    rebate_per_chip: Any
-    it_power: Any
-    it_power_per_chip: Any
-    energy: Any  # per chip-hour
-    per_chip_hour: Any
-    gross_per_chip_hour: Any
-    goodput: Any  # share of the hours that failures leave
-    utilisation: Any
+    capex: Quantity
+    capex_per_chip: Quantity
+    network_per_chip: Quantity
+    rebate_per_chip: Quantity
+    it_power: Quantity
+    it_power_per_chip: Quantity
+    energy: Quantity  # per chip-hour
+    per_chip_hour: Quantity
+    gross_per_chip_hour: Quantity
+    goodput: Quantity  # share of the hours that failures leave
+    utilisation: Quantity
     draw: Any  # on average, over the provisioned power
     waiting_per_chip: Any = None  # USD, where waiting is one of the lines
 
-    def used(self, per_chip_hour: Any) -> Any:
+    def used(self, per_chip_hour: Quantity) -> Quantity:
         """Return the cost of a utilised chip-hour for a cost per calendar hour; none of many values
         where nothing makes progress.
         """
@@ -137,7 +137,7 @@ class Ledger:
         self,
         path: str,
         asset: str,
-        price: Any,
+        price: Quantity,
         kind: str,
         sources: tuple[str, ...],
         inputs: tuple[str, ...],
@@ -157,7 +157,7 @@ class Ledger:
             self.add(self.terms.purchase(path, asset, price, kind, sources, inputs, overlay))
 
     def priced(
-        self, path: str, asset: str, price: Any, *inputs: str, kinds: Iterable[str] = ()
+        self, path: str, asset: str, price: Quantity, *inputs: str, kinds: Iterable[str] = ()
     ) -> None:
         """Add something bought at a price that rests on some inputs, and on what else is of some
         kinds.
@@ -187,7 +187,7 @@ def cost_of_world(
     rebates: list[Rebate],
     chips: float,
     tenure: str,
-    goodput: Any,
+    goodput: Quantity,
     sidecar: str | None = None,
     holding: Holding = Holding(),  # noqa: B008 - a constant
     broken: Sequence[Failing] = (),
@@ -279,7 +279,7 @@ def cost_of_world(
 def with_waiting(
     values: Values,
     cost: Cost,
-    per_chip: Any,
+    per_chip: Quantity,
     chips: float,
     inputs: Sequence[str],
     own_rates: Container[str] = (),
@@ -307,7 +307,7 @@ def with_waiting(
     )
 
 
-def average_power_share(values: Values, bill: Bill, chip: str, it_power: Any) -> Any:
+def average_power_share(values: Values, bill: Bill, chip: str, it_power: Quantity) -> Quantity:
     """Return what racks draw on average over their provisioned power: chips that wait for work draw
     less, and most of the rest as much as ever.
     """
@@ -329,8 +329,8 @@ def average_power_share(values: Values, bill: Bill, chip: str, it_power: Any) ->
 
 
 def add_storage(
-    ledger: Ledger, values: Values, bill: Bill, share: Any, tiers: tuple[bool, bool]
-) -> Any:
+    ledger: Ledger, values: Values, bill: Bill, share: Quantity, tiers: tuple[bool, bool]
+) -> Quantity:
     """Add storage as a share of the servers, or the tiers a cluster states instead: flash it buys,
     objects it rents; return what is bought.
     """
@@ -340,7 +340,7 @@ def add_storage(
         storage = share_of_price(bill.price, values["cluster.storage_share"])
         ledger.priced("storage", "storage", storage, "cluster.storage_share", kinds=kinds)
         return storage
-    bought: Any = 0.0
+    bought: Quantity = 0.0
     if flash:
         with scope("storage", "flash"):
             bought = stored_price(joint_capacity(share, values[FLASH_CAPACITY]), values[FLASH])
@@ -352,7 +352,9 @@ def add_storage(
     return bought
 
 
-def add_servers(ledger: Ledger, values: Values, bill: Bill, network: frozenset[str]) -> list[Any]:
+def add_servers(
+    ledger: Ledger, values: Values, bill: Bill, network: frozenset[str]
+) -> list[Quantity]:
     """Add what is bought of the system's tree, part by part; return the prices of what belongs to
     the scale-out network.
 
@@ -381,8 +383,8 @@ def add_servers(ledger: Ledger, values: Values, bill: Bill, network: frozenset[s
 
 
 def add_surcharges(
-    ledger: Ledger, values: Values, bill: Bill, network: Any, storage: Any
-) -> list[Any]:
+    ledger: Ledger, values: Values, bill: Bill, network: Quantity, storage: Quantity
+) -> list[Quantity]:
     """Add what is paid on top of the bill, where the terms have it: the margin of who sells the
     servers, and tax on purchases.
     """
@@ -546,7 +548,7 @@ def shares_of_total(sums: Mapping[str, float]) -> dict[str, float]:
     return {name: value / whole for name, value in sums.items()} if whole else {}
 
 
-def shares_of_amounts(amounts: list[tuple[str, Any]]) -> dict[str, float]:
+def shares_of_amounts(amounts: list[tuple[str, Quantity]]) -> dict[str, float]:
     """Return the shares of some amounts (numbers) that are sourced, estimated and assumed; nothing
     where there is none.
     """
@@ -581,7 +583,13 @@ CIRCULAR = "tco-circular"
 
 
 def cost_of_rent(
-    values: Values, bill: Bill, network: Network, rent: str, chips: float, goodput: Any, chip: str
+    values: Values,
+    bill: Bill,
+    network: Network,
+    rent: str,
+    chips: float,
+    goodput: Quantity,
+    chip: str,
 ) -> Cost:
     """Return the cost of a world to a renter at a chip's rent; racks and network draw their power
     all the same, and the rent pays for it.

@@ -8,6 +8,7 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
+from tco.core.types import Quantity
 from tco.fabric import collective_costs as cost
 from tco.fabric.links import Links, RankGroup
 
@@ -19,10 +20,10 @@ class AlgorithmTiming(NamedTuple):
 
     time: Any
     start: Any  # with the trips to memory at both ends
-    stepping: Any  # start and steps
+    stepping: Quantity  # start and steps
     latency: Any  # start, steps and what steps that add up take longer
-    wire: Any
-    call: Any = 0.0  # what the caller adds
+    wire: Quantity
+    call: Quantity = 0.0  # what the caller adds
     kernels: Any = 1  # each with its own trips to memory
     chunk: Any = 0.0  # of a transfer in chunks; zero where it is in one piece
 
@@ -42,10 +43,10 @@ class GroupLinks(NamedTuple):
     rate: Any  # between domains: the lanes of the world, or the network beyond it
     step: Any  # between domains, to the paired place
     # to any place of another domain: forwarded on the way inside the world, else as between pairs
-    straight: Any
+    straight: Quantity
 
 
-def straight_latency(at: GroupLinks, start: Any, phases: int, step: Any) -> Any:
+def straight_latency(at: GroupLinks, start: Quantity, phases: int, step: Quantity) -> Quantity:
     """Return the latency of exchanges straight to every place: one step a phase inside the world,
     beyond it one inside and one across.
     """
@@ -59,7 +60,7 @@ def straight_latency(at: GroupLinks, start: Any, phases: int, step: Any) -> Any:
     return cost.scope_latency(at.group.worlds, 1, within, across)
 
 
-def wire(at: GroupLinks, inner: Any, outer: Any, inner_rate: Any) -> Any:
+def wire(at: GroupLinks, inner: Quantity, outer: Quantity, inner_rate: Quantity) -> Quantity:
     """Return the time on the wire of bytes that stay and bytes that leave the domain, which may
     pass the same ports.
     """
@@ -90,6 +91,6 @@ def at_once(
     return AlgorithmTiming(cost.direct_time(whole, wire), start, latency, whole, wire)
 
 
-def timing_where_possible(timing: AlgorithmTiming, possible: Any) -> AlgorithmTiming:
+def timing_where_possible(timing: AlgorithmTiming, possible: Quantity) -> AlgorithmTiming:
     """Return the timing of an algorithm that only some of many groups have."""
     return timing._replace(time=cost.where_offered(timing.time, possible, NEVER))

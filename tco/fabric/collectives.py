@@ -18,6 +18,7 @@ import numpy as np
 from tco.core.errors import unknown
 from tco.core.formula import everywhere, least, minimum, somewhere, total
 from tco.core.trace import scope
+from tco.core.types import Quantity
 from tco.fabric import collective_costs as cost
 from tco.fabric.collective_times import (
     AlgorithmTiming,
@@ -144,7 +145,7 @@ def cheapest(links: Links, operation: str, ranks: Any, size: Any) -> Any:
     return fastest_algorithm_time(reach(links, rank_group(links, ranks)), operation, size)
 
 
-def half_rate(links: Links, operation: str, group: RankGroup, name: str) -> Any:
+def half_rate(links: Links, operation: str, group: RankGroup, name: str) -> Quantity:
     """Return the buffer with which an algorithm reaches half of its rate on a vast one, from its
     time on three sizes.
     """
@@ -161,7 +162,7 @@ def half_rate(links: Links, operation: str, group: RankGroup, name: str) -> Any:
     return cost.half_rate_size(empty, cost.algorithm_bandwidth(VAST, vast), SOME, some)
 
 
-def doubling_size(links: Links, operation: str, ranks: Any) -> float:
+def doubling_size(links: Links, operation: str, ranks: Quantity) -> float:
     """Return the buffer of a rank with which a collective takes twice as long as an empty one:
     beyond it most of the time grows with it.
     """
@@ -203,7 +204,7 @@ class Shares(NamedTuple):
     outer: Any
 
 
-def bytes_per_tier(at: GroupLinks, size: Any, passes: int, reduces: bool) -> Shares:
+def bytes_per_tier(at: GroupLinks, size: Quantity, passes: int, reduces: bool) -> Shares:
     """Return what each rank of a group sends."""
     inner, outer = (
         cost.ring_bytes(size, at.group.ranks, passes),
@@ -212,7 +213,7 @@ def bytes_per_tier(at: GroupLinks, size: Any, passes: int, reduces: bool) -> Sha
     return Shares(passes, reduces, inner, outer)
 
 
-def ring_wire(at: GroupLinks, share: Shares) -> Any:
+def ring_wire(at: GroupLinks, share: Shares) -> Quantity:
     """Return the time on the wire of rings and trees."""
     return cost.wire_time(share.inner, at.links.inside, share.outer, at.rate)
 
@@ -312,7 +313,7 @@ def adding_steps(at: GroupLinks) -> Any:
     return at.links.steps + at.group.domains - 1
 
 
-def tree(at: GroupLinks, share: Shares, wire: Any) -> AlgorithmTiming:
+def tree(at: GroupLinks, share: Shares, wire: Quantity) -> AlgorithmTiming:
     """Return the timing of a tree up and down: chains inside boards, binary above them."""
     t, group, board = at.links.latencies, at.group, at.links.board
     latency = cost.tree_latency(
@@ -321,7 +322,7 @@ def tree(at: GroupLinks, share: Shares, wire: Any) -> AlgorithmTiming:
     return pipelined(at, latency, wire, cost.tree_depth(group.per_domain, board, group.domains))
 
 
-def one_pass(at: GroupLinks, size: Any, reduces: bool) -> Ways:
+def one_pass(at: GroupLinks, size: Quantity, reduces: bool) -> Ways:
     """All-gather and reduce-scatter."""
     share = bytes_per_tier(at, size, 1, reduces)
     if at.links.rings:
@@ -340,7 +341,7 @@ def one_pass(at: GroupLinks, size: Any, reduces: bool) -> Ways:
     return found
 
 
-def all_reduce(at: GroupLinks, size: Any) -> Ways:
+def all_reduce(at: GroupLinks, size: Quantity) -> Ways:
     """All-reduce."""
     share = bytes_per_tier(at, size, 2, True)
     if at.links.rings:
@@ -365,7 +366,7 @@ def all_reduce(at: GroupLinks, size: Any) -> Ways:
     return found
 
 
-def one_shot(at: GroupLinks, size: Any) -> AlgorithmTiming:
+def one_shot(at: GroupLinks, size: Quantity) -> AlgorithmTiming:
     """Return the timing of every rank reading the whole buffer of every other."""
     t = at.links.latencies
     everything, across = (
@@ -379,7 +380,7 @@ def one_shot(at: GroupLinks, size: Any) -> AlgorithmTiming:
     return at_once(at, t.direct_start, latency, wire, minimum(at.group.ranks - 1, 1))
 
 
-def in_network(at: GroupLinks, size: Any) -> AlgorithmTiming:
+def in_network(at: GroupLinks, size: Quantity) -> AlgorithmTiming:
     """Return the timing of a reduction in the switches."""
     t = at.links.latencies
     inner, outer = (
@@ -395,7 +396,7 @@ def in_network(at: GroupLinks, size: Any) -> AlgorithmTiming:
     )
 
 
-def all_to_all_algorithms(at: GroupLinks, size: Any) -> Ways:
+def all_to_all_algorithms(at: GroupLinks, size: Quantity) -> Ways:
     """All-to-all. Its latency as measured grows with log2 N, as that of Bruck's algorithm, which
     moves log2(N)/2 buffers: that is not offered.
     """
@@ -406,11 +407,11 @@ def all_to_all_algorithms(at: GroupLinks, size: Any) -> Ways:
     return {"pairwise": lambda: pipelined(at, latency, wire(at, inner, outer, at.links.pairwise))}
 
 
-def broadcast(at: GroupLinks, size: Any) -> Ways:
+def broadcast(at: GroupLinks, size: Quantity) -> Ways:
     """Broadcast: the whole buffer passes every rank once, pipelined, along a ring or down a tree."""
     t, group = at.links.latencies, at.group
 
-    def wire() -> Any:
+    def wire() -> Quantity:
         return cost.wire_time(
             size,
             at.links.inside,
@@ -430,7 +431,7 @@ def broadcast(at: GroupLinks, size: Any) -> Ways:
     }
 
 
-def send_receive(at: GroupLinks, size: Any) -> Ways:
+def send_receive(at: GroupLinks, size: Quantity) -> Ways:
     """Point to point, within a domain or to the next one."""
     t = at.links.latencies
 

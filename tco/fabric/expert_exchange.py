@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tco.core.formula import greatest
+from tco.core.types import Quantity
 from tco.fabric import collective_costs as cost
 from tco.fabric.collective_times import AlgorithmTiming, GroupLinks, Ways, wire
 from tco.fabric.libraries import COPIED
@@ -22,19 +23,19 @@ class Tokens(NamedTuple):
 
     count: Any
     bytes: Any  # of one token
-    active: Any
+    active: Quantity
     groups: int = 0  # of experts; none where routing is not limited
     drawn: int = 0  # groups a token may reach
     cores: Any = None  # that copy tokens; none: as many as the library takes
 
 
-def units_reached_per_token(tokens: Tokens, units: Any) -> Any:
+def units_reached_per_token(tokens: Tokens, units: Quantity) -> Quantity:
     """Return the distinct units, of equal shares of the experts, that the experts of a token fall
     on.
     """
     if not tokens.groups:
         return cost.distinct_places(units, tokens.active)
-    missed: Any = 1.0
+    missed: Quantity = 1.0
     for drawn in range(tokens.drawn):
         missed = cost.missed_share(missed, units, tokens.groups, drawn)
     return cost.limited_places(units, missed, tokens.groups, tokens.drawn, tokens.active)
@@ -67,7 +68,7 @@ def expert_ways(operation: str, at: GroupLinks, tokens: Tokens) -> Ways:
                 (units_reached_per_token(tokens, group.domains), outside),
             )
         )
-        copying: Any = 0.0
+        copying: Quantity = 0.0
         if copied:
             cores = at.links.library.cores if tokens.cores is None else tokens.cores
             copying = cost.copy_time(tokens.count, tokens.bytes, ranks, cores, at.links.copy_rate)
@@ -101,7 +102,9 @@ def reported_bytes(at: GroupLinks, size: Any) -> Any:
     )
 
 
-def exchanged(at: GroupLinks, kernels: Any, step: Any, wire: Any, copying: Any) -> AlgorithmTiming:
+def exchanged(
+    at: GroupLinks, kernels: Quantity, step: Quantity, wire: Quantity, copying: Quantity
+) -> AlgorithmTiming:
     """Return the timing of an expert exchange in some kernels."""
     kernel, network = at.links.latencies.expert_kernel, cost.only_if_shared(step, at.group.domains)
     latency, moving = (

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from tco.catalog import Catalogue
 from tco.core.errors import DataError, unknown
+from tco.core.types import Quantity
 from tco.fabric.collective_costs import token_bytes
 
 FOLDER = "libraries"
@@ -181,7 +182,7 @@ def library_with_parameters(
     return library
 
 
-def token_size(library: CollectiveLibrary, form: str, hidden: Any) -> Any:
+def token_size(library: CollectiveLibrary, form: str, hidden: Quantity) -> Quantity:
     """Return the bytes of a token of so many elements as a library sends it, block scales included;
     an unknown format raises `DataError`.
     """

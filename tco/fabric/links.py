@@ -71,8 +71,12 @@ class Route(NamedTuple):
 
 
 def network_of(
-    values: Mapping[str, Any], route: Route, bandwidth: Any, efficiency: Any, step: Any
-) -> tuple[Any, Any]:
+    values: Mapping[str, Any],
+    route: Route,
+    bandwidth: Quantity,
+    efficiency: Quantity,
+    step: Quantity,
+) -> tuple[Quantity, Quantity]:
     """Return rate and step latency of the scale-out network for a chip, from what its links and a
     single switch reach.
     """
@@ -89,15 +93,17 @@ class Latencies(NamedTuple):
 
     start: Any  # with the trips to memory at both ends
     step: Any  # inside the domain
-    far_step: Any  # to its farthest chip
+    far_step: Quantity  # to its farthest chip
     chunk: Any
-    network_step: Any
-    crossing_step: Any  # to the chip or switch paired with one's own in another domain of the world
-    in_network: Any
-    direct_start: Any
-    expert_kernel: Any
+    network_step: Quantity
+    crossing_step: (
+        Quantity  # to the chip or switch paired with one's own in another domain of the world
+    )
+    in_network: Quantity
+    direct_start: Quantity
+    expert_kernel: Quantity
     ends: Any = 0.0  # trips to memory, as the starts and the kernel hold them
-    reduction: Any = 0.0  # added to a step that adds up
+    reduction: Quantity = 0.0  # added to a step that adds up
     forwarded_step: Any = None  # to the farthest chip of the world, forwarded on the way
     near_step: Any = None  # a step to a neighbour
     hop: Any = None  # what a device on the way adds
@@ -118,9 +124,9 @@ class Links(NamedTuple):
     domain: int  # chips of the inside tier
     world: int  # chips that the outside tier joins without the network
     inside: Any  # rate of rings and trees
-    direct: Any  # rate of kernels that reach peer memory directly
+    direct: Quantity  # rate of kernels that reach peer memory directly
     # rate a chip reaches when all talk to all inside a domain through the library's channels
-    pairwise: Any
+    pairwise: Quantity
     spread: Any  # the same by kernels that reach peer memory directly
     crossing: Any  # rate to other domains of the world
     network: Any  # rate to other worlds
@@ -137,11 +143,11 @@ class Links(NamedTuple):
     ] = ()  # a slice: size, link rate and whether it is closed, of each dimension
     steps: Any = 0  # of bucket rings over all dimensions
     hops: Any = 0  # mean devices between two chips of a domain
-    world_hops: Any = 0  # of a world
-    pair_hops: Any = 0  # between the two chips that the lanes across the border join
+    world_hops: Quantity = 0  # of a world
+    pair_hops: Quantity = 0  # between the two chips that the lanes across the border join
     tray: tuple[int, float] = (0, 0.0)  # chips of a tray, and devices between them
     mesh: Any = None  # one where a group that does not fill its domain leaves links idle
-    board: Any = 1  # chips of a board
+    board: Quantity = 1  # chips of a board
     copy_rate: Any = None  # of one core that copies tokens
     doubling: Doubling | None = (
         None  # where the steps of collectives are transfers that signal each other
@@ -166,17 +172,17 @@ class RankGroup(NamedTuple):
 
     ranks: Any
     domains: Any
-    per_domain: Any
+    per_domain: Quantity
     worlds: Any = None  # that the domains belong to; none: as few as hold them
 
 
-def rank_group(links: Links, ranks: Any) -> RankGroup:
+def rank_group(links: Links, ranks: Quantity) -> RankGroup:
     """Return how a group of consecutive ranks falls on the domains of the inside tier."""
     domains = ceil_ratio(ranks, links.domain)
     return RankGroup(ranks, domains, ranks / domains)
 
 
-def group_across_domains(ranks: Any, per_domain: Any) -> RankGroup:
+def group_across_domains(ranks: Quantity, per_domain: Quantity) -> RankGroup:
     """Return a group of which so many ranks, at most, stand in each domain."""
     domains = ceil_ratio(ranks, per_domain)
     return RankGroup(ranks, domains, ranks / domains)
@@ -201,7 +207,7 @@ def among(domains: RankGroup) -> RankGroup:
     return RankGroup(domains.domains, domains.domains, 1, domains.worlds)
 
 
-def worlds_of(links: Links, group: RankGroup) -> Any:
+def worlds_of(links: Links, group: RankGroup) -> Quantity:
     """Return the worlds a group stands in."""
     return (
         ceil_ratio(group.domains * links.domain, links.world)
@@ -307,7 +313,7 @@ def latencies_of(
         1.0 if age is None else age,
     )
 
-    def scaled(name: str, ratio: Any = 1.0) -> Any:
+    def scaled(name: str, ratio: Quantity = 1.0) -> Quantity:
         return scaled_latency(values[f"{prior}.{name}"], scale, ratio)
 
     near = scaled(
@@ -377,7 +383,7 @@ def chip_links(
         values[f"{prior}.{route.step}"],
     )
 
-    def balanced(rate: Any) -> Any:
+    def balanced(rate: Quantity) -> Quantity:
         return rate if inner.balanced else link_rate(rate, values[f"{prior}.load_balance"])
 
     everyone = balanced(inner.all_to_all)

@@ -53,10 +53,10 @@ class FabricScope(NamedTuple):
 
     scope: str
     chips: int
-    injection: Any
-    all_to_all: Any
-    hops_mean: Any
-    hops_worst: Any
+    injection: Quantity
+    all_to_all: Quantity
+    hops_mean: Quantity
+    hops_worst: Quantity
     balanced: bool  # one path between any two chips: no load balancing needed
     bisection: Any = None
     lanes: Mapping[str, float] = {}
@@ -371,11 +371,11 @@ def two_level_rates(
     inside: int,
     tray_chips: int,
     planes: int,
-    plane: Any,
-    tray: Any,
+    plane: Quantity,
+    tray: Quantity,
     tray_switched: bool,
     racks: int,
-) -> list[Any]:
+) -> list[Quantity]:
     """Return the all-to-all rate each group of lanes allows; the least of them is what balanced
     routing reaches.
 

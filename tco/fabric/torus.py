@@ -154,12 +154,14 @@ class Slices(NamedTuple):
     """
 
     chips: Any
-    injection: Any
+    injection: Quantity
     hops: Any
-    farthest: Any
+    farthest: Quantity
     steps: Any
     rings: tuple[tuple[Any, Any], ...]  # size of each dimension, and whether it is closed
-    narrow: tuple[Any, Any, Any]  # size, links a chip and lanes a link of the narrowest dimension
+    narrow: tuple[
+        Quantity, Quantity, Quantity
+    ]  # size, links a chip and lanes a link of the narrowest dimension
 
 
 def slices_of(torus: Torus, chips: Any) -> Slices:

@@ -13,7 +13,7 @@ none of it: the model answers what such a run reaches as it is configured.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from tco.core.formula import formula
 from tco.core.inputs import Readable
@@ -71,8 +71,8 @@ def system_path(system: str) -> str:
 
 
 def efficiency_of(
-    values: Readable, operator: str, engine: str, family: str, chip: str, system: str, gap: Any
-) -> Any:
+    values: Readable, operator: str, engine: str, family: str, chip: str, system: str, gap: Quantity
+) -> Quantity:
     """Return the deployment efficiency of plans that were chosen for an operator.
 
     Args:

@@ -11,6 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+from tco.core.types import JsonObject
+
 if TYPE_CHECKING:
     from tco.performance.layer.operators import Operator
 
@@ -126,8 +128,8 @@ class Report(NamedTuple):
     """
 
     plan: dict[str, Any]
-    search: dict[str, Any]
-    runner_up: dict[str, Any] | None
+    search: JsonObject
+    runner_up: JsonObject | None
     margin: float | None  # how far the runner-up lies behind
     memory: dict[str, float]
     phases: dict[str, Any]  # with the `lines` and the `shares` of each

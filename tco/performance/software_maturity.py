@@ -38,7 +38,7 @@ from tco.core.formula import formula
 from tco.core.inputs import Readable
 from tco.core.provenance import Input, days_of, period
 from tco.core.trace import scope
-from tco.core.types import Quantity
+from tco.core.types import JsonObject, Quantity
 from tco.core.units import Pure, Second, parse_quantity
 from tco.fabric.libraries import CollectiveLibrary, combined_library
 from tco.performance.chip.formats import FORMATS, family_of, plain_weight_format
@@ -121,7 +121,7 @@ def untuned_on(
     )
 
 
-def served_by(catalogue: Catalogue, family: str) -> dict[str, Any]:
+def served_by(catalogue: Catalogue, family: str) -> JsonObject:
     """Return what serves on a family of chips; one nobody knows raises `DataError`."""
     known = serving_families(catalogue)
     if family not in known:

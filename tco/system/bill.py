@@ -138,7 +138,7 @@ YIELDS: dict[
 USUAL_YIELD = "negative-binomial"
 
 
-def built_up_price(values: Values, part: str, model: str = USUAL_YIELD) -> Any:
+def built_up_price(values: Values, part: str, model: str = USUAL_YIELD) -> Quantity:
     """Return what chip `part` costs without its HBM, from its wafer up, with one model of its
     yield.
     """
@@ -235,7 +235,7 @@ class BillLine:
     path: str
     part: str
     quantity: float
-    unit_price: Any
+    unit_price: Quantity
     extended: Any
     power: Any
     kind: str
@@ -269,7 +269,7 @@ class Pricing:
             self.found[part] = self._price(part)
         return self.found[part]
 
-    def _price(self, part: str) -> tuple[Any, bool, tuple[str, ...]]:
+    def _price(self, part: str) -> tuple[Quantity, bool, tuple[str, ...]]:
         values, whole, own = self.values, f"parts.{part}.price", f"parts.{part}.own_price"
         if values.has(whole) or self.catalogue.has_part_value(part, "price"):
             return values[whole], True, (whole,)

@@ -231,7 +231,7 @@ class NetworkLine(NamedTuple):
 
     name: str
     part: str
-    quantity: Any
+    quantity: Quantity
     price: Any
     power: Any
     kind: str
@@ -251,7 +251,7 @@ class NetworkDesign(NamedTuple):
     """What is to be built. Bandwidths come from values; the rest is structure."""
 
     chips: Any
-    nic: Any  # bandwidth of a chip
+    nic: Quantity  # bandwidth of a chip
     switch: str  # part id
     optic: str  # part id of the module at both ends of a link
     tiers: int
@@ -420,7 +420,7 @@ class OpticalLinks:
         self.values = values
         self.plan = plan
         self.links: dict[str, list[Any]] = {}  # by module
-        self.metres: list[Any] = []
+        self.metres: list[Quantity] = []
 
     def add(self, optic: str, bandwidth: Any, length: float | None = None) -> None:
         """Add the links of one module that carry a bandwidth.
@@ -437,7 +437,7 @@ class OpticalLinks:
         metres = self.values[CABLE_LENGTH] if length is None else length
         self.metres.append(fibre_metres(links, self.values[f"{part}.strands"], metres))
 
-    def add_tier(self, bandwidth: Any, between_sites: bool) -> None:
+    def add_tier(self, bandwidth: Quantity, between_sites: bool) -> None:
         """Add the links between two tiers, a share of them between sites."""
         long_links = self.plan.long_links if between_sites else None
         if long_links is None:
@@ -487,7 +487,7 @@ def network_totals(tiers: int, lines: list[NetworkLine]) -> Network:
 
 
 def network_line(
-    values: Values, plan: NetworkDesign, name: str, part: str, quantity: Any
+    values: Values, plan: NetworkDesign, name: str, part: str, quantity: Quantity
 ) -> NetworkLine:
     """Return one line of the network's bill."""
     price, power = f"parts.{part}.price", f"parts.{part}.power"

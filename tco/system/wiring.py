@@ -16,6 +16,7 @@ from tco.catalog.system_tree import System
 from tco.core.errors import DataError, unknown
 from tco.core.formula import somewhere
 from tco.core.inputs import Values
+from tco.core.types import JsonObject
 from tco.fabric.topology import AXES, count, fabric_number, lanes, torus_dimensions, whole_racks
 from tco.system.scale_out_network import nic_faults
 
@@ -195,7 +196,7 @@ def stated_part_value(
     )
 
 
-def fabric_section_table(system: System, name: str) -> dict[str, Any]:
+def fabric_section_table(system: System, name: str) -> JsonObject:
     """Return a table of the fabric section; none is an empty one."""
     found = system.fabric.get(name, {})
     if not isinstance(found, dict):

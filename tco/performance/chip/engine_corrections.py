@@ -27,7 +27,7 @@ from tco.core.elementwise import as_array, exp, log
 from tco.core.errors import DataError, unknown
 from tco.core.files import read_csv
 from tco.core.formula import formula, maximum, minimum
-from tco.core.types import Quantity
+from tco.core.types import FloatArray, Quantity
 from tco.core.units import Pure, Second
 
 Shape = Mapping[str, Any]
@@ -117,8 +117,8 @@ def corrected_time(
 class Correction(NamedTuple):
     """What a table says of a kernel on one chip; fields may be arrays over rows of several chips."""
 
-    level: Any
-    slopes: tuple[Any, ...]  # by time, first and second side: three each
+    level: Quantity
+    slopes: tuple[Quantity, ...]  # by time, first and second side: three each
     spread: float = 0.0  # of the logarithm of single shapes about it
     kernel: str = ""
     chip: str = ""
@@ -241,8 +241,8 @@ def correction_of_rows(
 
 
 def correction_design_matrix(
-    operation: str, time: Any, shape: Shape, count: int
-) -> np.ndarray[Any, Any]:
+    operation: str, time: Quantity, shape: Shape, count: int
+) -> FloatArray:
     """Return what the coefficients of a correction stand before, a row for each of some kernels:
     one, and the pieces of time and sides.
     """

@@ -78,14 +78,14 @@ class Chip(NamedTuple):
         return rate if self.share is None else achieved_rate(rate, self.share)
 
     @property
-    def held_rate(self) -> Any:
+    def held_rate(self) -> Quantity:
         """Share of what a family's products hold of their peak that those of this chip hold;
         software that gets better lifts it to all of it.
         """
         held = self.part("held_rate")
         return held if self.reach.gap is None else reached_share(held, 1.0, self.reach.gap)
 
-    def bandwidth(self, efficiency: str) -> Any:
+    def bandwidth(self, efficiency: str) -> Quantity:
         """Return the memory bandwidth that a kind of kernel reaches."""
         memory = self.part("hbm_bandwidth")
         if self.fed:
@@ -150,9 +150,9 @@ class Operands(NamedTuple):
     """
 
     rate: Any  # of all cores busy
-    input_size: Any
-    weight_size: Any
-    stream: Any  # memory bandwidth
+    input_size: Quantity
+    weight_size: Quantity
+    stream: Quantity  # memory bandwidth
     splits: bool  # whether kernels split the inner side between cores
     # of tiled chips: their number, rate, load and stage, and the least time of a step along the
     # inner side
@@ -168,7 +168,7 @@ class Operands(NamedTuple):
     array: tuple[Any, Any, Any, Any] | None = (
         None  # of others: rows, rows as joined in the format, columns, and least moving rows
     )
-    unpacking: tuple[Any, Any] | None = (
+    unpacking: tuple[Quantity, Quantity] | None = (
         None  # vector operations a stored number and their rate, where software unpacks
     )
     extent: tuple[int, int] = PLAIN  # most axes and most numbers of any of these
@@ -356,8 +356,14 @@ def stack_operands(made: tuple[Operands, ...], axes: int) -> Operands:
 
 
 def matrix_unit_time(
-    made: Operands, rows: Any, columns: Any, inner: Any, groups: Any, split: bool, hidden: bool
-) -> Any:
+    made: Operands,
+    rows: Quantity,
+    columns: Quantity,
+    inner: Quantity,
+    groups: Quantity,
+    split: bool,
+    hidden: bool,
+) -> Quantity:
     """Return the time the matrix units take: that of the best tiles and splits, or of padded
     weights passing large arrays.
     """

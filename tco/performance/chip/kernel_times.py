@@ -16,6 +16,7 @@ import numpy as np
 from tco.catalog import Catalogue
 from tco.core.errors import DataError
 from tco.core.formula import total
+from tco.core.types import Quantity
 from tco.performance.chip import kernels as cost
 from tco.performance.chip.engine_corrections import Correction
 from tco.performance.chip.formats import FORMATS, WIDE, Computed, element_size, family_of
@@ -100,7 +101,7 @@ def kernel_timing(
 
 
 def by_physics(
-    chip: Chip, operation: str, form: Computed, shape: Shape, library: str, cores: Any
+    chip: Chip, operation: str, form: Computed, shape: Shape, library: str, cores: Quantity
 ) -> KernelTime:
     """Return the time of a kernel by physics and the practice of its library."""
     missing = [name for name in SHAPES[operation] if name not in shape]
@@ -123,7 +124,7 @@ def by_physics(
     return elementwise(chip, *sides)
 
 
-def on_cores(chip: Chip, made: Operands, cores: Any) -> Operands:
+def on_cores(chip: Chip, made: Operands, cores: Quantity) -> Operands:
     """Return what products rest on that have some of the cores of a chip: their part of its rates,
     more where neighbours on the die are idle.
     """
@@ -206,14 +207,14 @@ def expert_layer(
     chip: Chip,
     form: Computed,
     library: KernelLibrary,
-    tokens: Any,
-    topk: Any,
-    experts: Any,
-    ranks: Any,
-    hidden: Any,
-    width: Any,
-    skew: Any,
-    even: Any,
+    tokens: Quantity,
+    topk: Quantity,
+    experts: Quantity,
+    ranks: Quantity,
+    hidden: Quantity,
+    width: Quantity,
+    skew: Quantity,
+    even: Quantity,
 ) -> KernelTime:
     """Return the time of an expert layer on the busiest of some ranks: gate and up, activation,
     down, and bringing tokens to and fro.
@@ -252,7 +253,9 @@ def expert_layer(
     return KernelTime(total("experts", (up.time, down.time, passing, latency)), parts, flops, moved)
 
 
-def casting_time(chip: Chip, made: Operands, form: Computed, rows: Any, inner: Any) -> Any:
+def casting_time(
+    chip: Chip, made: Operands, form: Computed, rows: Quantity, inner: Quantity
+) -> Quantity:
     """Return the time of casting the wide activations of a product to its format before it."""
     cast = FORMATS[form.activations]
     size = cost.quantising_size(cast.reads, element_size(WIDE), made.input_size)
@@ -263,7 +266,7 @@ def casting_time(chip: Chip, made: Operands, form: Computed, rows: Any, inner: A
     )
 
 
-def over_rows(chip: Chip, width: Any, passes: Any, moving: Any) -> Any:
+def over_rows(chip: Chip, width: Quantity, passes: Quantity, moving: Quantity) -> Quantity:
     """Return the time of a pass over rows: the memory, or the one core that a row has to itself."""
     if not chip.tiled:
         return moving
@@ -272,7 +275,9 @@ def over_rows(chip: Chip, width: Any, passes: Any, moving: Any) -> Any:
     )
 
 
-def elementwise(chip: Chip, rows: Any, width: Any, passes: Any, by_row: bool) -> KernelTime:
+def elementwise(
+    chip: Chip, rows: Quantity, width: Quantity, passes: Quantity, by_row: bool
+) -> KernelTime:
     """Return the time of an elementwise kernel: norms, gates and rotary embeddings go row by row,
     sums are flat.
     """
@@ -290,14 +295,14 @@ def prefill_attention_kernel(
     chip: Chip,
     form: Computed,
     library: KernelLibrary,
-    batch: Any,
-    queries: Any,
-    keys: Any,
-    heads: Any,
-    kv_heads: Any,
-    width: Any,
-    values: Any,
-    causal: Any,
+    batch: Quantity,
+    queries: Quantity,
+    keys: Quantity,
+    heads: Quantity,
+    kv_heads: Quantity,
+    width: Quantity,
+    values: Quantity,
+    causal: Quantity,
 ) -> KernelTime:
     """Return the time of fused attention over whole prompts, with the kernels its library runs
     around it.
@@ -348,11 +353,11 @@ def decode_attention_kernel(
     chip: Chip,
     form: Computed,
     library: KernelLibrary,
-    batch: Any,
-    keys: Any,
-    heads: Any,
-    kv_heads: Any,
-    width: Any,
+    batch: Quantity,
+    keys: Quantity,
+    heads: Quantity,
+    kv_heads: Quantity,
+    width: Quantity,
 ) -> KernelTime:
     """Return the time of attention with one query a sequence against its cache, with the reductions
     its library runs after it.
@@ -405,11 +410,11 @@ def latent_decode(
     chip: Chip,
     form: Computed,
     library: KernelLibrary,
-    batch: Any,
-    keys: Any,
-    heads: Any,
-    latent: Any,
-    rotary: Any,
+    batch: Quantity,
+    keys: Quantity,
+    heads: Quantity,
+    latent: Quantity,
+    rotary: Quantity,
 ) -> KernelTime:
     """Return the time of latent attention with one query a sequence: all heads read one cache, each
     key once as key and as value.

@@ -4,8 +4,6 @@ the sustained clock, memory in use.
 
 from __future__ import annotations
 
-from typing import Any
-
 from tco.core.elementwise import elementwise_minimum, expm1, log1p, log2, sqrt
 from tco.core.formula import ceil_ratio, formula, maximum, minimum, total
 from tco.core.types import Quantity
@@ -343,7 +341,7 @@ def forward_and_backward(forward: FLOP) -> Quantity:
     return 3 * forward
 
 
-def keys_met(a: Attention, context: Any) -> list[Any]:
+def keys_met(a: Attention, context: Quantity) -> list[Quantity]:
     """Return the keys a query meets on average in each place it looks: its chunk, the entries of
     its cache, its window.
     """
@@ -358,12 +356,12 @@ def keys_met(a: Attention, context: Any) -> list[Any]:
     return found
 
 
-def entries_of(a: Attention, context: Any) -> Any:
+def entries_of(a: Attention, context: Quantity) -> Quantity:
     """Return the entries of a cache: its tokens, or what pools some of them."""
     return compressed_entries(context, a.compression) if a.compression else context
 
 
-def attention_terms(a: Attention, layers: int, context: Any) -> list[Any]:
+def attention_terms(a: Attention, layers: int, context: Quantity) -> list[Quantity]:
     """Return the work of scores and values of all layers with one kind of attention, and of their
     indexer.
     """
@@ -381,7 +379,7 @@ def attention_terms(a: Attention, layers: int, context: Any) -> list[Any]:
     return terms
 
 
-def flops_per_token(model: Architecture, context: Any, training: bool = True) -> Any:
+def flops_per_token(model: Architecture, context: Quantity, training: bool = True) -> Quantity:
     """Return the work for each token of sequences of `context` tokens: one forward pass, in
     training the backward pass too.
     """

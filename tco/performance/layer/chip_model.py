@@ -311,8 +311,9 @@ def machine(
         waits = [times_as_long(wait, age) for wait in waits]
         expert = None if expert is None else times_as_long(expert, age)
         links = links._replace(
-            latencies=Latencies(
-                *(None if one is None else times_as_long(one, age) for one in links.latencies)
+            latencies=Latencies._make(
+                None if latency is None else times_as_long(latency, age)
+                for latency in links.latencies
             )
         )
         if (gain := values.unless_zero(f"{own}.release_gain")) is not None:

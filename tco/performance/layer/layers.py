@@ -120,7 +120,7 @@ def attention(made: Pass, layers: int, a: Attention) -> None:
         join_context(made, layers, a)
 
 
-def keys_attended(a: Attention, keys: Any) -> Any:
+def keys_attended(a: Attention, keys: Quantity) -> Quantity:
     """Return the keys a query attends to among some: those in its window, the best of an indexer,
     or entries that stand for several each.
     """
@@ -137,14 +137,14 @@ def keys_attended(a: Attention, keys: Any) -> Any:
     return attended_keys(keys, reach) if reach else keys
 
 
-def keys_held(a: Attention, prompt: Any) -> Any:
+def keys_held(a: Attention, prompt: Quantity) -> Quantity:
     """Return the keys of a prompt that its queries read: of its tokens, and of the entries that
     stand for several.
     """
     return total("read", [entries_of(a, prompt), prompt]) if a.compression else prompt
 
 
-def index_keys(made: Pass, shape: PassShape, layers: int, a: Attention, read: Any) -> None:
+def index_keys(made: Pass, shape: PassShape, layers: int, a: Attention, read: Quantity) -> None:
     """Add the indexer of sparse attention, which scores every key to choose those attended to."""
     machine = made.machine
     with scope("indexer"):
@@ -246,7 +246,7 @@ def context_group(made: Pass, ranks: Any, crossing: Any) -> RankGroup:
     return RankGroup(ranks, domains, ranks / domains)
 
 
-def gather_keys(made: Pass, ranks: Any, crossing: Any, prompt: Any) -> None:
+def gather_keys(made: Pass, ranks: Quantity, crossing: Quantity, prompt: Quantity) -> None:
     """Add the gathering of a prompt's keys and values on the chips that split it."""
     group = context_group(made, ranks, crossing)
     for a, layers in made.model.attentions.items():
@@ -262,7 +262,7 @@ def gather_keys(made: Pass, ranks: Any, crossing: Any, prompt: Any) -> None:
             )
 
 
-def core_widths(shape: PassShape, a: Attention) -> tuple[int, Any]:
+def core_widths(shape: PassShape, a: Attention) -> tuple[int, Quantity]:
     """Return numbers per query-key pair and head, and cached numbers per token of one chip: the
     latent is whole on every rank.
     """
@@ -485,7 +485,7 @@ def layers_of(made: Pass) -> None:
         feed_forward(made, layers, part)
 
 
-def forward_pass(made: Pass, logits_tokens: Any) -> list[Operator]:
+def forward_pass(made: Pass, logits_tokens: Quantity) -> list[Operator]:
     """Return all operators of a pass of an engine, the output head computed for `logits_tokens`."""
     layers_of(made)
     reduce(made, made.model.layers)
@@ -494,7 +494,7 @@ def forward_pass(made: Pass, logits_tokens: Any) -> list[Operator]:
     return made.operators
 
 
-def head(made: Pass, tokens: Any, times: int = 1) -> None:
+def head(made: Pass, tokens: Quantity, times: int = 1) -> None:
     """Add the output head."""
     made.products(
         "output head",

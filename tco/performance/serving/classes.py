@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tco.core.inputs import Readable
+from tco.core.types import Quantity
 from tco.models.architecture import Architecture
 from tco.performance.deployment import APART, BENCHMARK, SERVER, Deployer, PoolShape
 from tco.performance.layer.chip_model import Machine
@@ -57,7 +58,7 @@ def require_deployer(machine: Machine) -> Deployer:
     return machine.deployer
 
 
-def broadcast_column(values: Any, rows: int) -> FloatArray:
+def broadcast_column(values: Quantity, rows: int) -> FloatArray:
     """Return values as a column of some rows."""
     return np.broadcast_to(np.asarray(values, dtype=float), (rows, 1)).copy()
 

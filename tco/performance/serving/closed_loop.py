@@ -200,7 +200,7 @@ class Loaded(NamedTuple):
     decode: PassResult
     prefill: PassResult
     prefill_share: Any
-    running: Any  # sequences of an engine
+    running: Quantity  # sequences of an engine
     needed: Any  # HBM of a chip with one sequence a group
     fits: Any  # whether weights and one sequence a group fit
 
@@ -241,7 +241,7 @@ def loaded_engine_rates(
     prompt_time = engine_prompt_time(prefill.per_prompt, filled)
     first = first_prompt_time(prefill.until_read, groups_in_use(reading, arriving), reading, start)
 
-    def step_of(size: Any) -> PassResult:
+    def step_of(size: Quantity) -> PassResult:
         return passes.decode_pass(
             machine, model, plan._replace(sequences=group_sequences(size, groups)), request
         )

@@ -17,7 +17,7 @@ from tco.core.elementwise import expm1, log1p
 from tco.core.formula import ceil_ratio, formula, maximum, minimum, select
 from tco.core.inputs import Readable
 from tco.core.trace import untraced_value
-from tco.core.types import Quantity
+from tco.core.types import FloatArray, Quantity
 from tco.core.units import Byte, BytePerSecond, Pure, Second
 from tco.fabric.links import Links
 from tco.models.architecture import Architecture
@@ -363,7 +363,7 @@ def pipeline_limit(stage: int, world: int) -> int:
     return LARGEST if stage == world else world
 
 
-def stage_excess(layers: float, stages: Any) -> Any:
+def stage_excess(layers: float, stages: Quantity) -> Quantity:
     """Return the layers of the longest pipeline stage over the mean, e = p ceil(L / p) / L:
     structure, as plans are.
     """
@@ -373,7 +373,7 @@ def stage_excess(layers: float, stages: Any) -> Any:
 @lru_cache(maxsize=256)
 def parallelism_table(
     world: int, domain: int, heads: int, sparse: bool, parts: tuple[int, ...]
-) -> np.ndarray[Any, Any]:
+) -> FloatArray:
     """Return chips, tensor, context and pipeline parallel, cut and expert parallel of every plan, a
     row each; `parts` may share a sequence.
 
@@ -433,7 +433,7 @@ def borders_crossed(plan: DecodePlan, links: Links) -> np.ndarray[Any, Any]:
     return np.select([stage <= links.domain, stage <= links.world], ["nothing", cut], "network")
 
 
-def whole_or_mean(number: Any) -> float | int:
+def whole_or_mean(number: Quantity) -> float | int:
     """Return a number of an axis: whole, but for a batch that is a mean over time."""
     value = float(number)
     return int(value) if value.is_integer() else value

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from tco.core.trace import untraced_value
+from tco.core.types import JsonObject
 from tco.performance.deployment import deployed_rate
 from tco.performance.profile import Report
 from tco.performance.serving.plans import CUTS, ServingPlan, borders_crossed, decode_plan_document
@@ -55,7 +56,7 @@ class ServingResult:
         return "the closed loop of requests in flight"
 
     @property
-    def described(self) -> dict[str, Any]:
+    def described(self) -> JsonObject:
         """The decode plan in the names reports use."""
         return (
             {}

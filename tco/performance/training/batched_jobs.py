@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tco.core.types import Quantity
 from tco.performance.layer.chip_model import Machine
 from tco.performance.training.job import TrainingJob
 from tco.performance.training.plans import PlanBlock, TrainingPlan
@@ -102,7 +103,9 @@ class Timed(NamedTuple):
     fits: Array
 
 
-def token_rate(batch: Any, sequence: Any, seconds: Any, evaluated: Any) -> Any:
+def token_rate(
+    batch: Quantity, sequence: Quantity, seconds: Quantity, evaluated: Quantity
+) -> Quantity:
     """Return the tokens a second of jobs whose steps take some seconds, as a job's result gives
     them.
     """

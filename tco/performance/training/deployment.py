@@ -8,8 +8,6 @@ part of it: goodput counts them. Stragglers that measured steps hold are part of
 
 from __future__ import annotations
 
-from typing import Any
-
 from tco.core.elementwise import elementwise_minimum, log2
 from tco.core.formula import formula
 from tco.core.types import Quantity
@@ -43,7 +41,7 @@ def deployed_step(step: Second, efficiency: Pure) -> Quantity:
     return step / efficiency
 
 
-def deployed_time(job: TrainingJob, plan: TrainingPlan, step: Any) -> Any:
+def deployed_time(job: TrainingJob, plan: TrainingPlan, step: Quantity) -> Quantity:
     """Return the time of a step: longer than the plan's own where the program chose the plan and
     the job is taken as deployed.
     """

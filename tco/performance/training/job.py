@@ -360,7 +360,7 @@ class TrainingJob:
         return self.values["workload.sequence_length"]
 
     @property
-    def wide_size(self) -> Any:
+    def wide_size(self) -> Quantity:
         """Bytes of a number in BF16."""
         return element_size(16)
 

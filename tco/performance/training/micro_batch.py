@@ -135,7 +135,7 @@ class MicroBatchShape(NamedTuple):
     context: Any
     expert: Any
     micro_batch: Any
-    data_stride: Any  # chips between neighbours of a data-parallel group
+    data_stride: Quantity  # chips between neighbours of a data-parallel group
     sequence_parallel: Any
     overlap: Any
 
@@ -150,7 +150,7 @@ class OperatorWork(NamedTuple):
 
     flops: Any
     moved: Any
-    peak: Any
+    peak: Quantity
 
 
 class Item(NamedTuple):
@@ -189,7 +189,7 @@ class Exchange(NamedTuple):
     holds: dict[str, Any]
 
 
-def all_gather(links: Links, size: Any, group: RankGroup) -> Exchange:
+def all_gather(links: Links, size: Quantity, group: RankGroup) -> Exchange:
     """Return an all-gather or a reduce-scatter of `size` bytes, the gathered size."""
     at = reach(links, group)
     inner, outer = (
@@ -239,11 +239,11 @@ class Work:
         terms = [item.weight for item in self.items if item.weight is not None]
         return total("weight_gradients", terms) if terms else 0.0
 
-    def again(self, level: int) -> list[Any]:
+    def again(self, level: int) -> list[Quantity]:
         """Return the forward times that recomputation of a level repeats."""
         return [item.redone for item in self.items if NEVER < item.again <= level]
 
-    def crossing(self, level: int) -> Any:
+    def crossing(self, level: int) -> Quantity:
         """Return the time of exchanges between domains, recomputation included."""
         return total(
             "crossing",
@@ -269,7 +269,7 @@ class Work:
         waited = [exposed_time(item.holds[tier], runs, item.share) for item, runs in found]
         return total(f"links_{tier}", held), total(f"waits_{tier}", waited)
 
-    def output(self) -> Any:
+    def output(self) -> Quantity:
         """Return the time of the output head, both ways."""
         return total(
             "output_head", [time for item in self.head for time in (item.forward, item.backward)]
@@ -361,7 +361,7 @@ def both_ways(
     machine: Machine,
     operators: list[Operator],
     again: int,
-    spans: Sequence[Any] = (),
+    spans: Sequence[Quantity] = (),
 ) -> list[Item]:
     """Return operators with what they are backward; `spans` are those of the attention cores, in
     order.
@@ -456,7 +456,7 @@ def halves(count: int, every: int) -> list[slice]:
 
 
 def with_sums(
-    job: TrainingJob, made: Operands, forward: Sequence[Sides], groups: Any, found: Gradient
+    job: TrainingJob, made: Operands, forward: Sequence[Sides], groups: Quantity, found: Gradient
 ) -> Gradient:
     """Return the products that make weight gradients, which add to the sums themselves, or leave
     that to a kernel of its own.
@@ -615,7 +615,7 @@ def scores_in_memory(
     job: TrainingJob,
     machine: Machine,
     shape: MicroBatchShape,
-    tokens: Any,
+    tokens: Quantity,
     a: Attention,
     layers: int,
 ) -> Item:
@@ -641,7 +641,7 @@ def scan_in_memory(
     job: TrainingJob,
     machine: Machine,
     shape: MicroBatchShape,
-    tokens: Any,
+    tokens: Quantity,
     m: StateMixer,
     layers: int,
 ) -> Item:
@@ -673,7 +673,9 @@ def passes(name: str, machine: Machine, moved: Any, layers: int, backward: Any, 
 
 # ---------------------------------------------------------------- what chips and software add to
 # the layer
-def linked(name: str, size: Any, found: Exchange, counts: tuple[int, int], share: Any) -> Item:
+def linked(
+    name: str, size: Quantity, found: Exchange, counts: tuple[int, int], share: Quantity
+) -> Item:
     """Return a collective that takes `size` bytes, runs some times forward and backward and is
     exposed by a share.
     """

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tco.core.errors import DataError, unknown
+from tco.core.types import FloatArray, Quantity
 from tco.fabric.links import Links
 from tco.performance.serving.plans import divisors
 from tco.performance.training.job import TrainingJob
@@ -146,7 +147,7 @@ class PlanBlock:
     recompute: tuple[str, ...]
     hybrid: tuple[int, ...]
 
-    def base(self, rows: np.ndarray[Any, Any]) -> TrainingPlan:
+    def base(self, rows: FloatArray) -> TrainingPlan:
         """Return rows as an array of plans along the first of four axes, its choices not yet made."""
         return whole_plan([column.reshape(-1, 1, 1, 1) for column in rows.T], self.schedule)
 
@@ -169,7 +170,7 @@ class PlanBlock:
         return len(self.rows) * math.prod(len(one) for one in choices)
 
 
-def whole_plan(row: Sequence[Any], schedule: str) -> TrainingPlan:
+def whole_plan(row: Sequence[Quantity], schedule: str) -> TrainingPlan:
     """Return the plan of a row before any choice is made."""
     return TrainingPlan._make((*row, schedule, *TrainingPlan._field_defaults.values()))
 

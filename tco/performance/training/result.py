@@ -12,6 +12,7 @@ import numpy as np
 
 from tco.core.formula import total
 from tco.core.trace import untraced_value
+from tco.core.types import JsonObject, Quantity
 from tco.fabric.links import Links, RankGroup, strided
 from tco.models.architecture import Architecture
 from tco.performance.chip.roofline import message_bytes, per_rank, repeated
@@ -90,8 +91,8 @@ class TrainingResult:
         default_factory=dict
     )  # only engines are compared by what lies across domains
     memory: dict[str, float] = field(default_factory=dict)
-    described: dict[str, Any] = field(default_factory=dict)
-    runner_up: dict[str, Any] | None = None
+    described: JsonObject = field(default_factory=dict)
+    runner_up: JsonObject | None = None
     found: TrainingSearchResult | None = None
     reason: str = ""
     notes: list[str] = field(default_factory=list)
@@ -292,7 +293,7 @@ def repeated_items(items: list[Item], plan: TrainingPlan, less: str) -> list[tup
     return [(item, 1 + recomputation_share(item, level, plan)) for item in items]
 
 
-def recomputation_share(item: Item, level: int, plan: TrainingPlan) -> Any:
+def recomputation_share(item: Item, level: int, plan: TrainingPlan) -> Quantity:
     """Return how often the forward part of an item is done again: in all layers up to its level,
     beyond it in those partly recomputed.
     """
@@ -301,7 +302,9 @@ def recomputation_share(item: Item, level: int, plan: TrainingPlan) -> Any:
     return plan.share if plan.recompute == PARTIAL and item.again > 0 else 0
 
 
-def of_stage(job: TrainingJob, plan: TrainingPlan, pipe: Pipe, micro_batch_time: Any) -> Any:
+def of_stage(
+    job: TrainingJob, plan: TrainingPlan, pipe: Pipe, micro_batch_time: Quantity
+) -> Quantity:
     """Return what a time of all layers comes to over all micro-batches of a stage."""
     one = schedule.stage_time(micro_batch_time, slots(plan, job.model), job.model.layers)
     return schedule.pipeline_time(pipe.micro_batches, one, 0.0, 0.0)
@@ -329,7 +332,7 @@ def exposed(
     return total("exposed_communication", terms)
 
 
-def floor(job: TrainingJob, plan: TrainingPlan, pipe: Pipe, micro: MicroBatch) -> Any:
+def floor(job: TrainingJob, plan: TrainingPlan, pipe: Pipe, micro: MicroBatch) -> Quantity:
     """Return the time of a step in which the chip waits for the host's launches."""
     return of_stage(job, plan, pipe, micro_batch_times(plan, micro).launches)
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from tco.core.elementwise import elementwise_maximum, log2
 from tco.core.formula import formula, total
-from tco.core.types import Quantity
+from tco.core.types import JsonObject, Quantity
 from tco.core.units import (
     FLOP,
     Byte,
@@ -119,8 +119,8 @@ class ScheduleVariant(NamedTuple):
     another micro-batch.
     """
 
-    exchange: Any  # what those exchanges add to the rest
-    launches: Any  # what the host's floor adds to both
+    exchange: Quantity  # what those exchanges add to the rest
+    launches: Quantity  # what the host's floor adds to both
     time: Any  # with both
 
 
@@ -143,8 +143,8 @@ class MicroBatch(NamedTuple):
     forward: Any
     backward: Any
     weights: Any
-    head: Any
-    logits: Any
+    head: Quantity
+    logits: Quantity
     levels: dict[str, RecomputationLevel]  # by recomputation
 
 
@@ -215,8 +215,8 @@ def micro_batch_with_exchange(
 
 
 def kept_activations(
-    job: TrainingJob, machine: Machine, shape: MicroBatchShape, tokens: Any, recompute: str
-) -> Any:
+    job: TrainingJob, machine: Machine, shape: MicroBatchShape, tokens: Quantity, recompute: str
+) -> Quantity:
     """Return the activations all layers keep of a micro-batch; what is computed again is held for
     one layer at a time.
     """
@@ -271,7 +271,7 @@ def kept_activations(
     return total("kept_activations", [*terms, *layer[:1]])
 
 
-def host_times(job: TrainingJob, machine: Machine, shape: MicroBatchShape) -> dict[str, Any]:
+def host_times(job: TrainingJob, machine: Machine, shape: MicroBatchShape) -> JsonObject:
     """Return the time the host needs for a micro-batch through all layers, by recomputation."""
     if job.software.compiled:
         return dict.fromkeys(AGAIN, 0.0)
@@ -452,8 +452,8 @@ class Pipe(NamedTuple):
     micro_batches: Any
     stage: Any  # one micro-batch on an inner stage
     longest: Any  # on the stage with the output head
-    transfer: Any
-    bubble: Any
+    transfer: Quantity
+    bubble: Quantity
     links: dict[str, Any]  # by tier, over all micro-batches
     waits: dict[str, Any]
 

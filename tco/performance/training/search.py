@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tco.core.types import Quantity
 from tco.performance.layer.chip_model import Machine
 from tco.performance.training.job import TrainingJob
 from tco.performance.training.micro_batch import MicroBatchShape
@@ -146,7 +147,7 @@ def recompute_sharding_plans(
     micro: MicroBatch,
     recompute: Sequence[str],
     sharding: Sequence[tuple[int, int]],
-) -> Iterator[tuple[TrainingPlan, TrainingStep, Any]]:
+) -> Iterator[tuple[TrainingPlan, TrainingStep, Quantity]]:
     """Yield plans with each choice of recomputation and sharding, their steps, and whether they
     fit.
     """

@@ -13,7 +13,7 @@ import numpy as np
 from tco.core.elementwise import elementwise_maximum, elementwise_minimum, floor
 from tco.core.formula import ceil_ratio, formula, greatest, select, total
 from tco.core.trace import scope, untraced_value
-from tco.core.types import Quantity
+from tco.core.types import JsonObject, Quantity
 from tco.core.units import Byte, BytePerSecond, Pure, Second
 from tco.fabric.links import Links, RankGroup, among, group_product, strided
 from tco.performance.chip.roofline import (
@@ -234,7 +234,7 @@ def beside_pipeline(
         return {}
     sizes, made = find()
 
-    def gather_traffic(each: list[Any]) -> Any:
+    def gather_traffic(each: list[Quantity]) -> Quantity:
         return hidden_traffic(total("gathers", each), pipe.micro_batches, times)
 
     gathers, shared = (
@@ -331,7 +331,7 @@ def step(
     return TrainingStep(time, parts, used, total("memory_in_use", list(used.values())), known)
 
 
-def model_flops(job: TrainingJob) -> Any:
+def model_flops(job: TrainingJob) -> Quantity:
     """Return the model FLOPs of a step of the whole job."""
     return schedule.step_flops(
         flops_per_token(job.model, job.sequence), job.sequences, job.sequence
@@ -385,16 +385,16 @@ def fullest_chip_memory(
     }
 
 
-def in_flight_of(plan: TrainingPlan, pipe: Pipe) -> Any:
+def in_flight_of(plan: TrainingPlan, pipe: Pipe) -> Quantity:
     """Return the micro-batches whose activations the fullest chip holds."""
     if plan.schedule == "interleaved":
         return interleaved_in_flight(plan.pipeline, plan.interleave, pipe.micro_batches)
     return in_flight(plan.pipeline, int(plan.schedule == "dual-pipe"), pipe.micro_batches)
 
 
-def buffers_of(job: TrainingJob, plan: TrainingPlan, micro: MicroBatch) -> dict[str, Any]:
+def buffers_of(job: TrainingJob, plan: TrainingPlan, micro: MicroBatch) -> JsonObject:
     """Return the memory of the output head's logits, and of what is sent beside computing."""
-    used: dict[str, Any] = {}
+    used: JsonObject = {}
     if not job.software.chunks_loss:
         used["logits"] = held_activations(micro.logits, select(plan.pipeline == 1, 1, 0), 1, 1)
     states = message_bytes(micro.tokens, job.model.hidden, job.wide_size)
@@ -402,7 +402,7 @@ def buffers_of(job: TrainingJob, plan: TrainingPlan, micro: MicroBatch) -> dict[
     return used
 
 
-def memory_of_model(job: TrainingJob, plan: TrainingPlan, groups: list[Shard]) -> dict[str, Any]:
+def memory_of_model(job: TrainingJob, plan: TrainingPlan, groups: list[Shard]) -> JsonObject:
     """Return the memory of weights, gradients and the optimizer's state on the fullest chip."""
     zero, copies = (
         plan.zero,
@@ -416,7 +416,7 @@ def memory_of_model(job: TrainingJob, plan: TrainingPlan, groups: list[Shard]) -
         "gradients": summed,
         "optimizer": job.values["workload.optimizer_size"],
     }
-    used: dict[str, Any] = {}
+    used: JsonObject = {}
     for (name, size), level in zip(sizes.items(), (3, 2, 1), strict=True):
         if job.software.adapters and name != "weights":
             continue
@@ -446,7 +446,7 @@ def layers_again(
     plan: TrainingPlan,
     kept: TrainingStep,
     recomputed: TrainingStep,
-) -> Any:
+) -> Quantity:
     """Return the share of the layers of a stage, whole ones, that must be computed again so that a
     plan fits.
     """
