@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from functools import cached_property, reduce
 from operator import or_
 from pathlib import Path
@@ -34,6 +34,7 @@ from tco.core.files import (
 )
 from tco.core.provenance import Input, anchoring, making, period, refuse_own
 from tco.core.redaction_values import WITHHELD
+from tco.core.types import JsonMapping, JsonObject
 
 CONFIGURATION, RUN = (
     "configuration",
@@ -78,7 +79,7 @@ class Catalogue:
             for shelf in self.shelves:  # there may be anything beside them
                 refuse_odd_files(folder / shelf)
         self._inputs: dict[tuple[str, str], Input] = {}
-        self._documents: dict[Path, dict[str, Any]] = {}
+        self._documents: dict[Path, JsonObject] = {}
         self.cache: dict[
             Any, Any
         ] = {}  # what other rooms have read from this catalogue: systems, models
@@ -377,7 +378,7 @@ class Catalogue:
                 return path
         raise unknown(what, name, self.ids(folder_name))
 
-    def document(self, folder_name: str, name: str, what: str) -> tuple[Path, dict[str, Any]]:
+    def document(self, folder_name: str, name: str, what: str) -> tuple[Path, JsonObject]:
         """Return path and content of a TOML document."""
         path: Path = self.once((folder_name, name), lambda: self.find(folder_name, name, what))
         if folder_name == "systems" and self.is_overlay(path):
@@ -398,7 +399,7 @@ class Catalogue:
             raise DataError(f"{where}: base {base!r} has a base itself; name that one")
         return [str(base), name]
 
-    def toml(self, path: Path) -> dict[str, Any]:
+    def toml(self, path: Path) -> JsonObject:
         """Return the content of a TOML file of the catalogue, read once."""
         if path not in self._documents:
             self._documents[path] = read_toml(path)
@@ -547,7 +548,7 @@ def is_name(text: str) -> bool:
 
 
 def values_of(
-    document: Mapping[str, Any],
+    document: JsonMapping,
     prefix: str,
     where: Path,
     overlay: bool,

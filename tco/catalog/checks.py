@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterator
 from pathlib import Path
-from typing import Any
 
 from pydantic import ValidationError
 
@@ -17,6 +16,7 @@ from tco.catalog.schema import ScenarioSchema, SystemSchema, problems
 from tco.catalog.system_tree import load_system
 from tco.core.errors import DataError, TcoError
 from tco.core.provenance import DIRECTNESS
+from tco.core.types import JsonObject
 
 
 def check_row(
@@ -121,7 +121,7 @@ def check_systems(catalogue: Catalogue) -> list[str]:
     return found
 
 
-def check_scenario(path: Path, document: dict[str, Any], sources: Container[str] = ()) -> list[str]:
+def check_scenario(path: Path, document: JsonObject, sources: Container[str] = ()) -> list[str]:
     """Return everything wrong with a scenario's file by itself."""
     try:
         schema = ScenarioSchema.model_validate(document)

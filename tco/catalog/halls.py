@@ -4,18 +4,18 @@ way of cooling.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 from tco.core.errors import DataError, unknown
+from tco.core.types import JsonMapping, JsonObject
 
 COOLING = (
     "cooling"  # the key by which a site, or a document on top of one, picks a hall for all racks
 )
 COOLINGS = ("air", "liquid")
 
-Document = Mapping[str, Any]
+Document = JsonMapping
 
 
 def halls_of(document: Document, where: str | Path) -> dict[str, Document]:
@@ -58,7 +58,7 @@ def hall_cooling(
     return rack_cooling if rack_cooling in halls else halls[0]
 
 
-def in_hall(document: Document, cooling: str | None) -> dict[str, Any]:
+def in_hall(document: Document, cooling: str | None) -> JsonObject:
     """Return a site's document as it reads inside one of its halls."""
     halls: dict[str, Document] = document.get("halls", {})
     in_common = {key: cells for key, cells in document.items() if key != "halls"}

@@ -14,6 +14,7 @@ from tco.core.errors import DataError, nearest, unknown
 from tco.core.files import data_directory, read_csv
 from tco.core.provenance import DIRECTNESS, GUESSED, KINDS, UNTOLD, Input, bounded, period
 from tco.core.redaction_values import placeholder_value
+from tco.core.types import JsonObject
 from tco.core.units import convert
 
 COLUMNS = ("value", "unit", "low", "high", "as_of", "kind", "source", "note")
@@ -89,7 +90,7 @@ def attribute(group: str, name: str, where: str) -> Attribute:
 class CatalogueRow(NamedTuple):
     """One row as written, with where it stands."""
 
-    cells: dict[str, Any]
+    cells: JsonObject
     where: str
     overlay: bool
 

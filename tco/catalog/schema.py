@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from tco.core.errors import DataError, unknown
+from tco.core.types import JsonObject
 
 
 class Strict(BaseModel):
@@ -22,8 +23,8 @@ class BranchSchema(Strict):
 
     assemblies: dict[str, dict[str, float]] = {}
     alternatives: dict[str, dict[str, float]] = {}
-    fabric: dict[str, Any] = {}
-    network: dict[str, Any] = {}
+    fabric: JsonObject = {}
+    network: JsonObject = {}
     set: dict[str, str] = {}
     spares: dict[str, float] = {}
     racks: float | None = Field(default=None, gt=0)
@@ -54,8 +55,8 @@ class SystemSchema(Strict):
     alternatives: dict[str, dict[str, float]] = {}
     spares: dict[str, float] = {}
     variants: dict[str, VariantSchema] = {}
-    fabric: dict[str, Any]
-    network: dict[str, Any] = {}
+    fabric: JsonObject
+    network: JsonObject = {}
 
     @model_validator(mode="after")
     def built(self) -> SystemSchema:
@@ -151,7 +152,7 @@ def problems(where: str, error: ValidationError) -> Iterator[str]:
         yield f"{where}: {key + ': ' if key else ''}{found['msg']}, found {found['input']!r}"[:400]
 
 
-def expect_system(path: Path, document: dict[str, Any]) -> None:
+def expect_system(path: Path, document: JsonObject) -> None:
     """Raise `DataError` with the first thing wrong with a system's file by itself; its alternatives
     and spares are judged where they are placed.
     """
@@ -162,7 +163,7 @@ def expect_system(path: Path, document: dict[str, Any]) -> None:
     )
 
 
-def expect(schema: type[BaseModel], path: Path, document: dict[str, Any]) -> None:
+def expect(schema: type[BaseModel], path: Path, document: JsonObject) -> None:
     """Raise `DataError` with the first thing wrong with a file by its schema: a key nobody reads,
     one it lacks, or what a key holds.
     """

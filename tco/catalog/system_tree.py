@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from tco.catalog.catalogue import Catalogue
 from tco.core.errors import DataError, unknown
 from tco.core.provenance import refuse_own
+from tco.core.types import JsonMapping, JsonObject
 
 
 class Leaf(NamedTuple):
@@ -35,8 +36,8 @@ class System:
     racks: float
     variant: dict[str, str]
     contains: dict[str, dict[str, float]]
-    fabric: dict[str, Any]
-    network: dict[str, Any]
+    fabric: JsonObject
+    network: JsonObject
     rebates: tuple[str, ...]  # agreements the usual owner holds
     settings: dict[str, str]  # inputs a variant replaces, by path
     where: str
@@ -88,7 +89,7 @@ def bare_system(catalogue: Catalogue, chip: str, domain: float, point_to_point: 
     """Return the scale-up domain of a chip without a system around it: chips and links, and nothing
     that has a price.
     """
-    fabric: dict[str, Any] = {"kind": "mesh" if point_to_point else "star", "lanes": {}}
+    fabric: JsonObject = {"kind": "mesh" if point_to_point else "star", "lanes": {}}
     contains = {"world": {chip: domain}}
     where = catalogue.part_rows[chip, DOMAIN][0].where
     made = System(
@@ -276,7 +277,7 @@ def shared_assemblies(catalogue: Catalogue) -> dict[str, dict[str, float]]:
 
 
 def choose_variants(
-    variants: Mapping[str, Any], wanted: Mapping[str, str], name: str, where: str
+    variants: JsonMapping, wanted: Mapping[str, str], name: str, where: str
 ) -> dict[str, str]:
     """Return the variant in force of each kind: the wanted one, else the default."""
     for key in wanted:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -10,6 +10,7 @@ from tco.cli import app
 from tco.cli.help import Listing
 from tco.cli.options import CommandRequest, Metrics, Scenarios, command, name_argument
 from tco.core.errors import UsageError
+from tco.core.types import JsonObject
 
 group = typer.Typer(
     cls=Listing,
@@ -52,7 +53,7 @@ def save(given: CommandRequest, name: Name, scenarios: Scenarios = None) -> None
     given.emit(saved_answer(catalogue, name, str(path), names, stayed))
 
 
-def baseline_choice_statistics(given: CommandRequest, names: list[str]) -> dict[str, Any]:
+def baseline_choice_statistics(given: CommandRequest, names: list[str]) -> JsonObject:
     """Return what the draws of a comparison of some scenarios say; nothing of one alone."""
     if len(names) < 2:
         return {}
@@ -66,8 +67,8 @@ def baseline_choice_statistics(given: CommandRequest, names: list[str]) -> dict[
 
 
 def redact_baseline_states(
-    given: CommandRequest, states: dict[str, dict[str, Any]]
-) -> dict[str, dict[str, Any]]:
+    given: CommandRequest, states: dict[str, JsonObject]
+) -> dict[str, JsonObject]:
     """Return what a baseline is to keep: all of some states, or with `--redact` what does not tell
     of own values.
     """
@@ -76,7 +77,7 @@ def redact_baseline_states(
     from tco.cli.redaction import alike_states, release_answer
 
     given.redact = False  # what is left to say are names
-    kept: dict[str, dict[str, Any]] = release_answer(
+    kept: dict[str, JsonObject] = release_answer(
         {name: state | {"withheld": []} for name, state in states.items()}, alike_states
     )
     return kept

@@ -10,7 +10,7 @@ from __future__ import annotations
 import inspect
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -21,6 +21,7 @@ from tco.cli.output import FORMS, emit, format_choices, render_answer, width_for
 from tco.core.errors import DataError, UsageError
 from tco.core.provenance import anchoring, making
 from tco.core.streams import tell
+from tco.core.types import JsonMapping, JsonObject
 
 if TYPE_CHECKING:
     from tco.catalog import Catalogue
@@ -234,9 +235,7 @@ class CommandRequest:
 
     """
 
-    def __init__(
-        self, texts: Mapping[str, Any], command_line: tuple[str, Mapping[str, Any]]
-    ) -> None:
+    def __init__(self, texts: JsonMapping, command_line: tuple[str, JsonMapping]) -> None:
         self.texts = {name: default for name, (_, default) in SHARED.items()} | dict(texts)
         self.command_line = command_line
         self.data: Path | None = self.texts["data"]
@@ -346,7 +345,7 @@ class CommandRequest:
 
         width = width_for(self.texts["output"])
 
-        def print_answer() -> dict[str, Any]:
+        def print_answer() -> JsonObject:
             answer = make_answer()
             return {"text": render_answer(answer, self.form, width), "notes": [*answer.notes]}
 

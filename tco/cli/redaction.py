@@ -19,6 +19,7 @@ import typer
 from tco.core.errors import KeptBackError, TcoError
 from tco.core.provenance import UNTOLD, making
 from tco.core.redaction_values import WAYS, WITHHELD, Making, made_with
+from tco.core.types import JsonObject
 from tco.report.record import Answer
 from tco.report.redaction import NOTE, alike_text, redact_differences
 from tco.report.table import Table
@@ -195,9 +196,7 @@ def figure_without_own_values(figure: str, notes: list[str]) -> tuple[str, list[
     return figure, [note for note in notes if note != WITHHELD]
 
 
-def alike_states(
-    one: dict[str, dict[str, Any]], other: dict[str, dict[str, Any]]
-) -> dict[str, dict[str, Any]]:
+def alike_states(one: dict[str, JsonObject], other: dict[str, JsonObject]) -> dict[str, JsonObject]:
     """Return the states of a baseline without what differs; each names the metrics it withholds,
     which no check looks at.
     """

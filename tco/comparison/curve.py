@@ -32,6 +32,7 @@ from tco.comparison.records import (
 from tco.comparison.regimes import Costs, regimes_of
 from tco.comparison.regret import Stake, choices_in, least_regret, rated, stakes
 from tco.comparison.turning_points import Priced, price_turns
+from tco.core.types import AnyArray, JsonObject
 from tco.evaluation.evaluated_scenario import Evaluation
 from tco.performance.serving.record import ServingResult
 from tco.performance.software_maturity import REACH
@@ -54,7 +55,7 @@ from tco.sampling.uncertainty import (
     share,
     why_endless,
 )
-from tco.scenario.beliefs import Array, Dice
+from tco.scenario.beliefs import Dice
 from tco.scenario.evaluate_samples import Draws
 from tco.scenario.metrics import TOKENS, perf_per_tco
 from tco.scenario.result import Result, why_incomparable
@@ -88,9 +89,9 @@ class CurveSamples(NamedTuple):
         """The speed its workload asks for."""
         return speed_of(self.result)
 
-    def metric_at_speed(self, draws: Draws, speed: float | None, metric: str) -> Array:
+    def metric_at_speed(self, draws: Draws, speed: float | None, metric: str) -> AnyArray:
         """Return a metric of some draws at a speed; none is that of the workload."""
-        found: Array = self.on_racks(
+        found: AnyArray = self.on_racks(
             valued(self.draws_at_speed(draws, speed), metric), speed, metric
         )
         return found
@@ -223,7 +224,7 @@ def priced_alone(side: CurveSamples, speed: float | None, metric: str) -> Priced
     return Priced(side.result.scenario, ranges, float(alone[0]), ends)
 
 
-def stake_of(one: Stake | None) -> dict[str, Any]:
+def stake_of(one: Stake | None) -> JsonObject:
     """Return how a choice stands, as fields of what is said of a scenario."""
     return (
         {}
@@ -255,7 +256,7 @@ def staked(
 
 def choices_of(
     text: str, names: Sequence[str], speeds: Sequence[float], costs: Sequence[Costs]
-) -> list[dict[str, Any]]:
+) -> list[JsonObject]:
     """Return what each of some choices keeps at every speed."""
     asked = choices_in(text, names)
     return [
@@ -397,7 +398,9 @@ def at_ends(
     return found
 
 
-def software_share(own: CurveSamples, base: CurveSamples, many: Array, dice: Dice) -> float | None:
+def software_share(
+    own: CurveSamples, base: CurveSamples, many: AnyArray, dice: Dice
+) -> float | None:
     """Return the share of the ratio's variance that goes away once it is known how far software
     reaches.
     """
@@ -523,7 +526,7 @@ def sureness(
 
 
 def metric_percentiles(
-    metric: str, many: Array, shown: Sequence[str] = SHOWN
+    metric: str, many: AnyArray, shown: Sequence[str] = SHOWN
 ) -> dict[str, float | str | None] | None:
     """Return percentiles of the draws of a metric, with the reason where one has no value; none
     where there are none.

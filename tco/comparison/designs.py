@@ -22,9 +22,10 @@ import numpy as np
 
 from tco.comparison.curve import DRAWS, SEED, metric_percentiles
 from tco.comparison.frontier_records import BANDED, Band
+from tco.core.types import AnyArray
 from tco.performance.serving.plans import DecodePlan, PrefillPlan, ServingPlan
 from tco.sampling.response import Response, response_of, valued
-from tco.scenario.beliefs import Array, Dice
+from tco.scenario.beliefs import Dice
 from tco.scenario.evaluate_samples import Draws, Many
 from tco.scenario.metrics import MORE_IS_BETTER
 
@@ -79,7 +80,7 @@ def plan_of_point(plans: ServingPlan, place: int) -> ServingPlan:
     return ServingPlan(DecodePlan(*decode), PrefillPlan(*prefill))
 
 
-def at_speeds(response: Response, draws: Many, speeds: Array) -> Draws:
+def at_speeds(response: Response, draws: Many, speeds: AnyArray) -> Draws:
     """Evaluate the draws at some interactivities, one after the other."""
     every = {path: (np.tile(many, len(speeds)), unit) for path, (many, unit) in draws.items()}
     return response.evaluate_at(every | {ASKED: (np.repeat(speeds, DRAWS), "token/s")})
@@ -187,12 +188,12 @@ def designs_of(frontiers: Sequence[Frontier]) -> list[Design]:
     return found
 
 
-def merits(figures: Sequence[Sequence[float]]) -> Array:
+def merits(figures: Sequence[Sequence[float]]) -> AnyArray:
     """Return figures at the digits that count, as logarithms of which more is better; a row for
     each design.
     """
     rounded = np.array([[float(f"{figure:.{DIGITS - 1}e}") for figure in row] for row in figures])
-    found: Array = np.array([sign_of(axis) for axis in AXES]) * np.log(rounded)
+    found: AnyArray = np.array([sign_of(axis) for axis in AXES]) * np.log(rounded)
     return found
 
 
@@ -201,7 +202,7 @@ def sign_of(axis: str) -> float:
     return 1.0 if axis in MORE_IS_BETTER else -1.0
 
 
-def beaten_by(merits: Array) -> Array:
+def beaten_by(merits: AnyArray) -> AnyArray:
     """Return for each row the place of the one that beats it by most where it beats it by least, -1
     for a row that none beats.
 

@@ -25,10 +25,11 @@ from tco.core.errors import DataError
 from tco.core.files import data_directory, read_csv
 from tco.core.inputs import as_number
 from tco.core.provenance import Input
+from tco.core.types import FloatArray
 from tco.performance.deployment import EFFICIENCY
 from tco.sampling.drivers import leading_drivers, narrowing, rank_share
 from tco.sampling.response import Quantity
-from tco.scenario.beliefs import Array, Range
+from tco.scenario.beliefs import Range
 from tco.scenario.resolve import plain_inputs
 from tco.validation.fit import COLUMNS
 from tco.validation.measured import read_measured, texts
@@ -57,7 +58,7 @@ def kind_of_rows() -> Mapping[str, str]:
 
 
 def regime_with_evidence(
-    regime: Regime, ratio: Quantity, costs: Array, catalogue: Catalogue
+    regime: Regime, ratio: Quantity, costs: FloatArray, catalogue: Catalogue
 ) -> Regime:
     """Return a regime with the inputs that move the ratio of its leader to its rival, and the
     measurements that would narrow it.
@@ -75,10 +76,10 @@ def regime_with_evidence(
 
 
 def measurements_of(
-    many: Array,
+    many: FloatArray,
     ranges: Mapping[str, Range],
-    places: Mapping[str, Array],
-    costs: Array,
+    places: Mapping[str, FloatArray],
+    costs: FloatArray,
     catalogue: Catalogue,
 ) -> list[Measurement]:
     """Return the measurements that narrow some draws of a ratio most, each with the share by which
@@ -130,7 +131,7 @@ def evidence_of(catalogue: Catalogue, inputs: Mapping[str, Input]) -> list[Notic
         for one in inputs.values()
         if one.path.startswith("performance.") and one.low is not None and one.high is not None
     ]
-    found: dict[tuple[str, str], list[Array]] = {}
+    found: dict[tuple[str, str], list[FloatArray]] = {}
     for file in sorted((data_directory() / "measured").glob("*.csv.gz")) if asked else ():
         for kind, logs in errors_in(catalogue, file, asked):
             for at, one in enumerate(asked):
@@ -149,7 +150,7 @@ def evidence_of(catalogue: Catalogue, inputs: Mapping[str, Input]) -> list[Notic
 
 def errors_in(
     catalogue: Catalogue, file: Path, asked: Sequence[Input]
-) -> Iterator[tuple[str, Array]]:
+) -> Iterator[tuple[str, FloatArray]]:
     """Yield the kind of a file, and the logarithms of the errors of each chip's rows: all inputs at
     their values first, then each at both ends.
     """

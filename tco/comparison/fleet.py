@@ -11,9 +11,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from tco.core.errors import DataError, UsageError, located
+from tco.core.types import JsonObject
 from tco.core.units import parse_quantity
 from tco.cost.cash_flows import chips_cost
 from tco.cost.price_dates import MONTHS, year_of
@@ -141,7 +142,7 @@ def of_wave(one: Evaluation) -> dict[str, float | None]:
 
 
 # ---------------------------------------------------------------- a site filled with one system
-def filled_hall(one: Evaluation) -> dict[str, Any]:
+def filled_hall(one: Evaluation) -> JsonObject:
     """Return what a system makes of its site's power; too little for any of its racks raises
     `DataError` with what they take.
     """

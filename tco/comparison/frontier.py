@@ -21,6 +21,7 @@ from tco.comparison.frontier_records import Frontier, Frontiers, Point, PoolScen
 from tco.core.elementwise import as_array
 from tco.core.errors import DataError, UsageError, unknown
 from tco.core.formula import finite
+from tco.core.types import AnyArray
 from tco.evaluation.evaluated_scenario import Evaluation
 from tco.evaluation.evaluation import catalogue_for
 from tco.performance.chip.roofline import cache_bytes
@@ -98,9 +99,6 @@ def pool_of(
     return PoolScenario(
         Evaluation(name, settings, catalogue, result), scenario, *server_of(inputs, values), values
     )
-
-
-Array = np.ndarray[Any, Any]
 
 
 @dataclass(slots=True)
@@ -188,7 +186,7 @@ def evaluate_plan_grid(decode: PoolScenario, prefill: PoolScenario, separate: bo
     return Grid(plan, before, step, rate, share, first, handed, cache, cost, hour, reason)
 
 
-def undominated(speed: Array, cost: Array) -> Array:
+def undominated(speed: AnyArray, cost: AnyArray) -> AnyArray:
     """Return the positions of the points that no other beats in both, the quickest first; of equals
     the first stays.
     """
@@ -227,12 +225,12 @@ def frontier_of(decode: PoolScenario, prefill: PoolScenario, separate: bool) -> 
 
 
 def frontier_points(
-    frontier: Frontier, grid: Grid, places: tuple[Array, Array, Array]
+    frontier: Frontier, grid: Grid, places: tuple[AnyArray, AnyArray, AnyArray]
 ) -> list[Point]:
     """Return the points at some places of the grid."""
     values, separate = frontier.decode.values, frontier.separate
 
-    def at_grid_points(quantity: Any) -> Array:
+    def at_grid_points(quantity: Any) -> AnyArray:
         return np.broadcast_to(quantity, grid.cost.shape)[places]
 
     plan, rate, share = grid.decode, at_grid_points(grid.rate), at_grid_points(grid.share)

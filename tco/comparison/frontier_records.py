@@ -10,13 +10,13 @@ import numpy as np
 from tco.core.inputs import Values
 from tco.core.notebook_display import Shown
 from tco.core.provenance import period
+from tco.core.types import BoolArray, FloatArray, JsonObject
 from tco.evaluation.evaluated_scenario import Evaluation
 from tco.models.architecture import Architecture
 from tco.performance.layer.chip_model import Machine
 from tco.performance.serving.plans import (
     ServingPlan,
 )
-from tco.scenario.beliefs import Array
 from tco.scenario.document import Scenario
 from tco.scenario.result import Result
 
@@ -32,14 +32,14 @@ class Band(NamedTuple):
     """What the draws say of one point."""
 
     ranges: dict[
-        str, dict[str, Any] | None
+        str, JsonObject | None
     ]  # P10, P50 and P90 of each metric, with the reason where one is none
     draws: dict[
-        str, Array
+        str, FloatArray
     ]  # every draw of each metric; nan where one does not reach the interactivity
 
     @property
-    def meets(self) -> Array:
+    def meets(self) -> BoolArray:
         """Whether a draw reaches the interactivity."""
         return np.isfinite(self.draws[BANDED[0]])
 

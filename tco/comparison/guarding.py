@@ -11,12 +11,13 @@ import csv
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from tco.catalog import Catalogue, load_catalogue
 from tco.core.errors import DataError
 from tco.core.files import data_directory
 from tco.core.provenance import Input, period
+from tco.core.types import JsonObject
 from tco.cost.guards import COLUMNS, GUARDS
 from tco.cost.price_dates import BILL, is_dated_price
 from tco.evidence.published import (
@@ -89,7 +90,7 @@ def measure_guards(catalogue: Catalogue) -> list[Guard]:
 def failing_changes(
     catalogue: Catalogue,
     scenario: Scenario,
-    row: dict[str, Any],
+    row: JsonObject,
     where: str,
     prices: dict[str, Input],
 ) -> Iterator[tuple[str, float]]:
@@ -120,7 +121,7 @@ def failing_changes(
 
 
 def _holds(
-    row: dict[str, Any], where: str, ask: Callable[[dict[str, Any]], Result], catalogue: Catalogue
+    row: JsonObject, where: str, ask: Callable[[JsonObject], Result], catalogue: Catalogue
 ) -> bool:
     """Say whether a figure holds; one whose line is gone, since another part is the cheaper now,
     does not.
@@ -131,7 +132,7 @@ def _holds(
         return False
 
 
-def _is_new_enough(catalogue: Catalogue, row: dict[str, Any], given: Input) -> bool:
+def _is_new_enough(catalogue: Catalogue, row: JsonObject, given: Input) -> bool:
     """Say whether a figure is of the date of a price's evidence or later."""
     source = catalogue.sources.get(row["source"])
     date = str(row.get("as_of") or (source.date if source else ""))

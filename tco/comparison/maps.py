@@ -18,6 +18,7 @@ import numpy as np
 from tco.catalog.labels import axis_label
 from tco.core.errors import DataError, UsageError, refuse_unknown
 from tco.core.notebook_display import Shown
+from tco.core.types import FloatArray
 from tco.evaluation.evaluated_scenario import Evaluation
 from tco.evaluation.evaluation import evaluate_each
 from tco.evaluation.varied_input import (
@@ -28,7 +29,6 @@ from tco.evaluation.varied_input import (
     told_in,
 )
 from tco.sampling.response import response_of, valued
-from tco.scenario.beliefs import Array
 from tco.scenario.metrics import METRICS, MORE_IS_BETTER, NEITHER, RATIOS
 
 if TYPE_CHECKING:
@@ -66,11 +66,11 @@ class Map(Shown):
     x: MapAxis
     y: MapAxis
     # scenarios by rows by columns; nan where a scenario has none: no plan meets the target
-    values: Array
+    values: FloatArray
     results: Sequence[Result]  # of today
 
     @property
-    def best(self) -> Array:
+    def best(self) -> FloatArray:
         """Place of the scenario with the best value at every point; NOBODY where none has one."""
         return leading(self.values, self.metric)
 
@@ -154,7 +154,7 @@ def map_axis_around(sides: Sequence[Evaluation], path: str, ends: Ends, steps: i
     )
 
 
-def on_grid(side: Evaluation, metric: str, x: MapAxis, y: MapAxis) -> Array:
+def on_grid(side: Evaluation, metric: str, x: MapAxis, y: MapAxis) -> FloatArray:
     """Return a metric of a scenario in every cell, row by row of the second input."""
     grid = np.array(list(product(y.values, x.values)))
     moved = {
@@ -196,7 +196,7 @@ def map_of(
     return field
 
 
-def leading(values: Array, metric: str) -> Array:
+def leading(values: FloatArray, metric: str) -> FloatArray:
     """Return the place of the best value at every point; NOBODY where there is none."""
     known, more = np.isfinite(values), metric in MORE_IS_BETTER
     ranked = np.where(known, values, -np.inf if more else np.inf)

@@ -8,13 +8,13 @@ a fabric over a range of sizes, with times, their parts, and rates as nccl-tests
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from tco.catalog import Catalogue
 from tco.core.errors import DataError, UsageError, refuse_unknown, unknown
 from tco.core.inputs import Values
+from tco.core.types import JsonMapping, JsonObject
 from tco.fabric.collective_costs import algorithm_bandwidth, bus_factor
 from tco.fabric.collective_times import AlgorithmTiming
 from tco.fabric.collectives import (
@@ -206,7 +206,7 @@ class KernelAnswer:
     operation: str  # of the shapes of kernels
     form: Computed
     library: str
-    shape: dict[str, Any]
+    shape: JsonObject
     made: KernelTime
     cut: Tiling | None
     peak: float
@@ -237,7 +237,7 @@ def answer_kernel_query(
     chip: str,
     operation: str,
     precision: str,
-    sides: Mapping[str, Any],
+    sides: JsonMapping,
     library: str | None,
     cores: float | None = None,
 ) -> KernelAnswer:
@@ -316,7 +316,7 @@ DECIDES = {  # the figures a phase decides; those that are a time fall with it, 
 }
 
 
-def performance_bound_rows(result: Result) -> list[dict[str, Any]]:
+def performance_bound_rows(result: Result) -> list[JsonObject]:
     """Return every figure of performance with the bound that takes most of its phase, and the gap
     to that bound alone.
     """

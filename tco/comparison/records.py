@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tco.core.errors import DataError
 from tco.core.notebook_display import Shown
+from tco.core.types import JsonMapping, JsonObject
 from tco.scenario.metrics import PRICED
 from tco.scenario.result import why_incomparable
 
@@ -78,7 +79,7 @@ class Sureness(NamedTuple):
     """How sure the figures of one scenario are at the speed its workload asks for."""
 
     ranges: dict[
-        str, dict[str, Any] | None
+        str, JsonObject | None
     ]  # P10, P50 and P90 of each metric that has some, with the reason where one is none
     probability: float | None  # the chance to beat the baseline
     meets: float | None  # the share of draws that meet the target
@@ -93,7 +94,7 @@ class Sureness(NamedTuple):
     share_cheapest: float | None = None  # at this speed
     share_of_best: dict[str, float] | None = None
 
-    def range(self, metric: str) -> dict[str, Any] | None:
+    def range(self, metric: str) -> JsonObject | None:
         """P10, P50 and P90 of a metric; None where it has none."""
         return self.ranges.get(metric)
 
@@ -107,7 +108,7 @@ class AtSpeed(NamedTuple):
     scenario: str
     usd_per_million_output_tokens: float | None = None
     perf_per_tco_vs_baseline: float | None = None
-    range: dict[str, Any] | None = (
+    range: JsonObject | None = (
         None  # percentiles of the performance per cost, with the reason where one is none
     )
     probability_better_than_baseline: float | None = (
@@ -248,7 +249,7 @@ class Confidence(NamedTuple):
     curve: list[AtSpeed]
     regimes: list[Regime]
     unrated: Mapping[str, str] = {}  # who is in no order with the others, and why
-    choices: Sequence[Mapping[str, Any]] = ()  # what choices that somebody named keep at each speed
+    choices: Sequence[JsonMapping] = ()  # what choices that somebody named keep at each speed
     later: Later | None = (
         None  # none where all can be had within three months, or nothing was drawn
     )

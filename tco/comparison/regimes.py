@@ -15,7 +15,7 @@ import numpy as np
 
 from tco.comparison.records import KINDS, Regime
 from tco.comparison.regret import least_regret, stakes, surely
-from tco.scenario.beliefs import Array
+from tco.core.types import FloatArray
 
 CLEAR, LIKELY = 0.9, 0.75  # chances from which a lead is called so
 REACHED = 0.1  # share of draws in which others reach a speed, up to which a leader is alone there
@@ -26,8 +26,8 @@ NONE_LATE: Mapping[str, str] = {}
 class Costs(NamedTuple):
     """Cost of the work in every draw at one speed, nan where it is missed; a row for each rack."""
 
-    drawn: Array
-    ends: Mapping[str, Array] = {}  # with the software of all at an end of its reach
+    drawn: FloatArray
+    ends: Mapping[str, FloatArray] = {}  # with the software of all at an end of its reach
 
 
 def regime_at(names: Sequence[str], costs: Costs, late: Mapping[str, str] = NONE_LATE) -> Regime:
@@ -87,7 +87,7 @@ def picks_in_time(names: Sequence[str], costs: Costs, late: Mapping[str, str]) -
 
 
 def kind_of_lead(
-    costs: Costs, tied: Sequence[int], wins: Array, software: Mapping[str, Sequence[int]]
+    costs: Costs, tied: Sequence[int], wins: FloatArray, software: Mapping[str, Sequence[int]]
 ) -> str:
     """Return how sure the foremost pick is, as one of `KINDS`."""
     reach = np.isfinite(costs.drawn).mean(axis=1)
@@ -110,7 +110,7 @@ def software_decides(costs: Costs, software: Mapping[str, Sequence[int]]) -> boo
     return all(surely(beats(costs.ends[end], rows[0])) >= LIKELY for end, rows in software.items())
 
 
-def beats(costs: Array, row: int) -> Array:
+def beats(costs: FloatArray, row: int) -> FloatArray:
     """Return in which draws a row costs less than each of the others."""
     endless = np.where(np.isnan(costs), np.inf, costs)
     return np.asarray(endless[row] < np.delete(endless, row, axis=0))

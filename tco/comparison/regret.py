@@ -20,8 +20,8 @@ from typing import NamedTuple
 import numpy as np
 
 from tco.core.errors import UsageError, refuse_unknown
+from tco.core.types import FloatArray
 from tco.sampling.uncertainty import quantiles
-from tco.scenario.beliefs import Array
 
 RESAMPLINGS, SURE = 200, 0.95
 INTERVAL = 1.96  # standard errors on either side of a 95 % interval
@@ -45,18 +45,18 @@ class Stake(NamedTuple):
     share_of_best: Share
 
 
-def shares_of_best(costs: Array) -> Array:
+def shares_of_best(costs: FloatArray) -> FloatArray:
     """Return what each row keeps of the best in every draw that anybody reaches; misses are nan in
     `costs` (rows by draws), and nought here.
     """
     known = np.where(np.isnan(costs), np.inf, costs)
     least = known.min(axis=0, initial=np.inf)
     reached = np.isfinite(least)
-    found: Array = least[reached] / known[:, reached]
+    found: FloatArray = least[reached] / known[:, reached]
     return found
 
 
-def share_of(kept: Array) -> Share:
+def share_of(kept: FloatArray) -> Share:
     """Return mean, P10 and P50 of what one choice keeps in the draws; nought without any."""
     if not len(kept):
         return Share(0.0, 0.0, 0.0)
@@ -64,7 +64,7 @@ def share_of(kept: Array) -> Share:
     return Share(float(kept.mean()), float(low), float(middle))
 
 
-def stakes(costs: Array) -> list[Stake]:
+def stakes(costs: FloatArray) -> list[Stake]:
     """Return how each row stands."""
     kept = shares_of_best(costs)
     reached = kept.shape[1] / costs.shape[1]
@@ -78,7 +78,7 @@ def stakes(costs: Array) -> list[Stake]:
     ]
 
 
-def least_regret(costs: Array) -> list[int]:
+def least_regret(costs: FloatArray) -> list[int]:
     """Return the rows within sampling error of the least mean regret.
 
     Args:
@@ -88,7 +88,7 @@ def least_regret(costs: Array) -> list[int]:
         Row numbers, the one of least mean regret first; none where no draw is reached.
 
     """
-    reached: Array = np.asarray(np.isfinite(costs).any(axis=0))
+    reached: FloatArray = np.asarray(np.isfinite(costs).any(axis=0))
     if not reached.any():
         return []
     shares = np.zeros(costs.shape)
@@ -100,7 +100,7 @@ def least_regret(costs: Array) -> list[int]:
     return [int(row) for row in order if means[order[0]] - means[row] <= INTERVAL * errors[row]]
 
 
-def paired_errors(differences: Array, reached: Array) -> Array:
+def paired_errors(differences: FloatArray, reached: FloatArray) -> FloatArray:
     """Return the standard error of each row's mean over reached draws."""
     draws = differences.shape[1]
     means = differences.sum(axis=1, keepdims=True) / reached.sum()
@@ -114,17 +114,17 @@ def paired_errors(differences: Array, reached: Array) -> Array:
     return np.asarray(np.sqrt(variances) / reached.sum())
 
 
-def resamplings(draws: int) -> Array:
+def resamplings(draws: int) -> FloatArray:
     """Return how often each of some draws is drawn when they are drawn again from themselves, over
     their number: a row for each resampling.
     """
-    found: Array = (
+    found: FloatArray = (
         np.random.default_rng(0).multinomial(draws, np.full(draws, 1 / draws), RESAMPLINGS) / draws
     )
     return found
 
 
-def surely(which: Array) -> float:
+def surely(which: FloatArray) -> float:
     """Return the share of draws of which something is true in 95 of 100 resamplings of them, the
     least of the rows of `which`.
     """
@@ -171,7 +171,7 @@ def choices_in(text: str, known: Sequence[str]) -> list[SpendingMix]:
     return found
 
 
-def rated(choice: SpendingMix, names: Sequence[str], costs: Array) -> Share:
+def rated(choice: SpendingMix, names: Sequence[str], costs: FloatArray) -> Share:
     """Return what a choice keeps at a speed: of each dollar its part."""
     kept = shares_of_best(costs)
     return share_of(

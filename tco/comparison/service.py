@@ -17,6 +17,7 @@ import numpy as np
 
 from tco.catalog import Catalogue
 from tco.core.errors import DataError, refuse_unknown
+from tco.core.types import JsonObject
 from tco.evaluation.evaluation import catalogue_for
 from tco.performance.service.fleet import (
     REQUESTS,
@@ -86,7 +87,7 @@ class Service(NamedTuple):
     promises: tuple[Promise, ...]
     router: str
     fleet: ServingFleet
-    plan: dict[str, Any]
+    plan: JsonObject
     metrics: dict[str, float]
     errors: dict[str, float]  # standard errors of what was simulated
     range: dict[str, float] | None  # of the cost of tokens of what is bought, by percentile
@@ -222,7 +223,7 @@ def services(scenarios: Sequence[str], *asked: Any, **how: Any) -> tuple[list[Se
     ], list(map(str, missed))
 
 
-def described(plan: Any, machine: Any, *without: str) -> dict[str, Any]:
+def described(plan: Any, machine: Any, *without: str) -> JsonObject:
     """Return the axes of a plan by name."""
     return {"chips": int(plan.chips)} | {
         name: axis

@@ -19,7 +19,8 @@ from tco.catalog.rows import input_attributes
 from tco.comparison.records import PriceTurn
 from tco.comparison.regret import shares_of_best
 from tco.core.provenance import P95
-from tco.scenario.beliefs import STEPS, Array, Dice, Range
+from tco.core.types import FloatArray
+from tco.scenario.beliefs import STEPS, Dice, Range
 
 NAMED = 3  # prices that an answer names
 GROUPS = ("parts", "site", "shares")  # of inputs that are prices
@@ -58,7 +59,9 @@ def is_price(path: str) -> bool:
     )
 
 
-def price_turns(racks: Sequence[Priced], drawn: Array, pick: str, dice: Dice) -> list[PriceTurn]:
+def price_turns(
+    racks: Sequence[Priced], drawn: FloatArray, pick: str, dice: Dice
+) -> list[PriceTurn]:
     """Return the prices most likely to change the pick at a speed.
 
     Args:
@@ -86,7 +89,7 @@ def price_turns(racks: Sequence[Priced], drawn: Array, pick: str, dice: Dice) ->
 
 
 def turn_of(
-    racks: Sequence[Priced], drawn: Array, pick: str, path: str, span: Range, dice: Dice
+    racks: Sequence[Priced], drawn: FloatArray, pick: str, path: str, span: Range, dice: Dice
 ) -> PriceTurn | None:
     """Return where a price turns the pick, nearest to its value; None where it does not."""
     slopes = np.array([rack.slope(path) for rack in racks])
@@ -124,8 +127,13 @@ def turn_of(
 
 
 def mean_shares(
-    drawn: Array, bases: Array, slopes: Array, before: Array, prices: Array, value: float
-) -> Array:
+    drawn: FloatArray,
+    bases: FloatArray,
+    slopes: FloatArray,
+    before: FloatArray,
+    prices: FloatArray,
+    value: float,
+) -> FloatArray:
     """Return what each rack keeps of the best on average at some prices, a row for each price."""
     had = bases[:, None] + slopes[:, None] * (before - value)
     rows = []
@@ -135,7 +143,7 @@ def mean_shares(
     return np.array(rows)
 
 
-def nearest_crossing(offsets: Array, leads: Array) -> tuple[float, int] | None:
+def nearest_crossing(offsets: FloatArray, leads: FloatArray) -> tuple[float, int] | None:
     """Return where a lead is lost, nearest to the middle, and the first place beyond."""
     middle = len(offsets) // 2
     found = []
@@ -155,7 +163,7 @@ def nearest_crossing(offsets: Array, leads: Array) -> tuple[float, int] | None:
     return min(found, key=lambda crossing: abs(crossing[0]), default=None)
 
 
-def break_even(bases: Array, slopes: Array, span: Range) -> float | None:
+def break_even(bases: FloatArray, slopes: FloatArray, span: Range) -> float | None:
     """Return the price at which two base cases cost the same; None where none does."""
     steeper = slopes[0] - slopes[1]
     if steeper == 0:

@@ -14,21 +14,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
 from tco.catalog.accuracy import errors_of
 from tco.catalog.catalogue import Catalogue
 from tco.core.provenance import P95
+from tco.core.types import FloatArray
 from tco.scenario.beliefs import NORMAL, Range
 
-Array = np.ndarray[Any, Any]
 DEGREE, FOLDS = 3, 8
 MEDIAN = 0.6745  # of the size of a standard normal deviate
 
 
-def gain(shares: Array, seen: Sequence[Array]) -> float:
+def gain(shares: FloatArray, seen: Sequence[FloatArray]) -> float:
     """Return what choosing by what is seen keeps more than the best choice without it; `shares` has
     a row a choice, both a column a draw.
     """
@@ -44,7 +43,7 @@ def gain(shares: Array, seen: Sequence[Array]) -> float:
     return max(float(kept.mean() - shares.mean(axis=1).max()), 0.0)
 
 
-def noisy_deviates(places: Sequence[Array], errors: Sequence[float]) -> list[Array]:
+def noisy_deviates(places: Sequence[FloatArray], errors: Sequence[float]) -> list[FloatArray]:
     """Return the places of inputs as a measurement sees them, each off by a share of its own width."""
     random = np.random.default_rng(0)
     return [

@@ -16,8 +16,8 @@ from typing import IO, Any
 import numpy as np
 
 from tco.compile.lower import ArithmeticKernel, Schedule
+from tco.core.types import FloatArray
 
-Array = np.ndarray[Any, Any]
 CELLS = (
     2**14
 )  # numbers of one array: more do not stay in the cache, with fewer the calls cost more than the numbers
@@ -31,7 +31,7 @@ TRIM, MMAP = (
     (-3, 2**25),
 )  # options of mallopt with bytes: what may lie free, and what is asked of the system by itself
 END_WITH_PARENT = 1  # the option of prctl
-NONE: Mapping[int, Array] = {}
+NONE: Mapping[int, FloatArray] = {}
 
 
 @cache
@@ -138,13 +138,15 @@ class ScheduleRunner:
             if value.ndim and value.shape[-1] == count
         }
         self.rows = candidate_count(self.values.values())
-        self.few: tuple[Array, ScheduleRunner] | None = (
+        self.few: tuple[FloatArray, ScheduleRunner] | None = (
             # where each draw stands among those asked for last, below zero elsewhere, and their own
             # run
             None
         )
 
-    def __call__(self, draws: Array | None = None, own: Mapping[int, Array] = NONE) -> list[Any]:
+    def __call__(
+        self, draws: FloatArray | None = None, own: Mapping[int, FloatArray] = NONE
+    ) -> list[Any]:
         """Return the results in all draws, or in some, in their order: one number each, or as many.
         The values `own` are already of those.
 
@@ -170,7 +172,7 @@ class ScheduleRunner:
         places, run = self.few
         return run(places[draws], own)
 
-    def evaluate_all_draws(self, own: Mapping[int, Array]) -> list[Any]:
+    def evaluate_all_draws(self, own: Mapping[int, FloatArray]) -> list[Any]:
         """Return the results in all draws, computed piece by piece."""
         size = max(CELLS // max(self.rows, candidate_count(own.values())), 1)
         if self.count <= size * 1.5:
@@ -200,7 +202,7 @@ def kernel_outputs(
     wanted: Sequence[int],
     values: Mapping[int, Any],
     count: int,
-    draws: Array | None = None,
+    draws: FloatArray | None = None,
 ) -> list[Any]:
     """Return what stands in some places of a kernel, from values of others, in all of `count` draws
     or in some.
@@ -213,7 +215,7 @@ def taken(
     values: Mapping[int, Any],
     places: Iterable[int],
     rows: Any,
-    draws: Array | None = None,
+    draws: FloatArray | None = None,
 ) -> dict[int, Any]:
     """Return values in some places: of a slice of the plans in all draws, or of pairs of a plan, by
     its row on each axis, and a draw.

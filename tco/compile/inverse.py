@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
-Array = np.ndarray[Any, Any]
+from tco.core.types import AnyArray
+
 Times = Callable[
-    [Array, Any], Array
+    [AnyArray, Any], AnyArray
 ]  # of a number on each of the curves in some places; none: on all
 
 SOON = 2e-10  # share of the time allowed that is near enough
@@ -23,8 +24,13 @@ ROUNDS = 60  # far more than it takes
 
 
 def largest_within(
-    times: Times, allowed: Array, low: Array, high: Array, first: Array, power: Array
-) -> tuple[Array, Array]:
+    times: Times,
+    allowed: AnyArray,
+    low: AnyArray,
+    high: AnyArray,
+    first: AnyArray,
+    power: AnyArray,
+) -> tuple[AnyArray, AnyArray]:
     """Return the largest numbers from `low` to `high` whose time is no more than allowed, else
     `low`, and their times.
 
@@ -36,7 +42,7 @@ def largest_within(
     """
     aim = allowed * (1 - OVER)
 
-    def looked_at(number: Array, places: Any) -> Array:
+    def looked_at(number: AnyArray, places: Any) -> AnyArray:
         """Return numbers, and by what share their times lie beyond those aimed at."""
         return np.stack(
             [number, times(number, places) / (aim if places is None else aim[places]) - 1]
@@ -82,7 +88,7 @@ def largest_within(
     return found[0], (found[1] + 1) * aim
 
 
-def onward(points: tuple[Array, Array, Array], power: Array) -> Array:
+def onward(points: tuple[AnyArray, AnyArray, AnyArray], power: AnyArray) -> AnyArray:
     """Return where the time aimed at is expected: by a power of the number, from two points by a
     secant, from three by their inverse parabola.
     """
@@ -96,11 +102,11 @@ def onward(points: tuple[Array, Array, Array], power: Array) -> Array:
         step = a * np.where((secant > 0) & (secant < usual / LEAST), secant, usual)
         bend = a * b * (secant - last) / (a - c)
         smooth = (secant > 0) & (last > 0) & (np.abs(bend - a * secant) < 2 * np.abs(step))
-        tried: Array = np.where(smooth, near - a * secant + bend, near - step)
+        tried: AnyArray = np.where(smooth, near - a * secant + bend, near - step)
     return tried
 
 
-def across(newest: Array, other: Array, third: Array) -> Array:
+def across(newest: AnyArray, other: AnyArray, third: AnyArray) -> AnyArray:
     """Return the number to try next between the newest and the one on the other side of the time
     aimed at, after Chandrupatla (1997).
 
@@ -115,7 +121,7 @@ def across(newest: Array, other: Array, third: Array) -> Array:
         )
         smooth = (rise**2 < way) & ((1 - rise) ** 2 < 1 - way) & np.isfinite(root)
         least = np.minimum(0.5, CLOSE / 2 * np.maximum(far, near) / np.abs(far - near))
-    tried: Array = np.where(
+    tried: AnyArray = np.where(
         np.isnan(b),
         far,
         near + np.clip(np.where(smooth, root, 0.5), least, 1 - least) * (far - near),

@@ -18,8 +18,7 @@ import numpy as np
 from tco.compile.program import PlanNumbers, Program
 from tco.core.equation import Symbol, expression
 from tco.core.formula import Formula, normal_form
-
-Array = np.ndarray[Any, Any]
+from tco.core.types import JsonMapping
 
 BATCH_PATH = "plan.batch"  # the input that a speed is solved for
 DRAW, BATCH = 1, 2  # axes an operation may vary on; beyond them a bit for each axis of plans
@@ -323,7 +322,7 @@ class ArithmeticKernel:
         """Return the axis of plans that a place varies on."""
         return (self.varies[place] // PLANS).bit_length() - 1
 
-    def values(self, drawn: Mapping[str, Any]) -> dict[int, Any]:
+    def values(self, drawn: JsonMapping) -> dict[int, Any]:
         """Return the numbers that are known, and those of inputs that vary: draws on the last axis,
         plans on the one before.
         """

@@ -17,8 +17,8 @@ import numpy as np
 from tco.core.formula import Formula, greatest, least, total
 from tco.core.provenance import Input
 from tco.core.trace import Node, Traced, paused
+from tco.core.types import FloatArray, JsonObject
 
-Array = np.ndarray[Any, Any]
 GATHERINGS = {"total": total, "least": least, "greatest": greatest}
 
 
@@ -26,7 +26,7 @@ class PlanNumbers(NamedTuple):
     """Numbers of the structure along one axis of plans."""
 
     axis: int
-    numbers: Array
+    numbers: FloatArray
 
 
 class ProgramStep(NamedTuple):
@@ -93,7 +93,7 @@ class Program:
         """
         return value.place if isinstance(value, Recorded) else self.leaf(value)
 
-    def call(self, formula: Formula, arguments: tuple[Any, ...], named: dict[str, Any]) -> Recorded:
+    def call(self, formula: Formula, arguments: tuple[Any, ...], named: JsonObject) -> Recorded:
         """Return the result of a formula, called unless it is known already."""
         if len(arguments) < len(formula.parameters):
             given = (

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from tco.core.errors import DataError
+from tco.core.types import JsonObject
 
 if TYPE_CHECKING:
     import os
@@ -138,7 +139,7 @@ def place_in(where: str, cell: str) -> Callable[[int], str]:
     return source_position
 
 
-def read_toml(path: Path) -> dict[str, Any]:
+def read_toml(path: Path) -> JsonObject:
     """Return a TOML file as a dictionary; an empty or broken file raises `DataError`."""
     import tomllib
 

@@ -31,7 +31,7 @@ from tco.core.elementwise import (
     where,
 )
 from tco.core.errors import DataError
-from tco.core.types import Quantity
+from tco.core.types import JsonObject, Quantity
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -42,7 +42,7 @@ REGISTRY: dict[str, Formula] = {}
 class Recorder(Protocol):
     """What a trace offers while it is recorded (`tco.core.trace`)."""
 
-    def call(self, formula: Formula, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
+    def call(self, formula: Formula, arguments: tuple[Any, ...], named: JsonObject) -> Any:
         """Call a formula and keep a node of it."""
 
     def gather(self, operation: str, name: str, terms: Sequence[Quantity]) -> Quantity:

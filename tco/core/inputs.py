@@ -20,6 +20,7 @@ from tco.core.errors import DataError, unknown
 from tco.core.formula import everywhere, somewhere
 from tco.core.provenance import UNTOLD, Given, Input, bounded, worst
 from tco.core.trace import Traced, TraceRecorder, paused, scope
+from tco.core.types import JsonObject
 from tco.core.units import convert, is_pure, number_and_unit, parse_quantity
 
 Decisions = Mapping[
@@ -86,7 +87,7 @@ class Readings(dict[str, float]):
         )
 
 
-class Readable(dict[str, Any]):
+class Readable(JsonObject):
     """Values by path, whoever asks: a scenario, a trace or measured rows. What is not held yet is
     found on first use.
     """

@@ -19,6 +19,7 @@ from typing import Any
 
 from tco.core.formula import RECORDER, Formula, Recorder, greatest, in_use, least, total
 from tco.core.provenance import Input
+from tco.core.types import JsonObject
 from tco.core.units import same_unit
 
 STRUCTURE = "structure"  # the source of a count that the system, model or plan itself states
@@ -149,10 +150,10 @@ class TraceRecorder:
         node.id = self._unique(path or name)
         return Traced(value, node)
 
-    def call(self, formula: Formula, arguments: tuple[Any, ...], named: dict[str, Any]) -> Traced:
+    def call(self, formula: Formula, arguments: tuple[Any, ...], named: JsonObject) -> Traced:
         """Call the formula on plain values and return the result with its node."""
         given = dict(zip(formula.parameters, arguments, strict=False)) | named
-        plain: dict[str, Any] = {}
+        plain: JsonObject = {}
         node = Node(formula.name, None, formula.unit, formula.source)
         node.formula = formula
         for name, unit in formula.parameters.items():

@@ -14,6 +14,8 @@ IntArray: TypeAlias = npt.NDArray[np.int64]
 # An array of any element type: texts, objects, or numbers of several kinds.
 AnyArray: TypeAlias = npt.NDArray[Any]
 JsonObject: TypeAlias = dict[str, Any]
+JsonMapping: TypeAlias = Mapping[str, Any]
+# Values by input path, as a user sets them: texts, numbers, or arrays of many values.
 Settings: TypeAlias = Mapping[str, Any]
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tco.catalog import Catalogue
 from tco.core.errors import DataError
+from tco.core.types import Settings
 
 if TYPE_CHECKING:
     from tco.scenario.document import Scenario
@@ -30,7 +31,7 @@ class Evaluation(NamedTuple):
 
         return load_scenario(self.catalogue, self.name)
 
-    def again(self, settings: Mapping[str, Any], plan: Any = None, **how: Any) -> Result:
+    def again(self, settings: Settings, plan: Any = None, **how: Any) -> Result:
         """Evaluate it with more inputs replaced."""
         from tco.scenario.evaluate import evaluate
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 from tco.catalog.system_tree import load_system
 from tco.comparison.records import rated_by, speed_of
+from tco.core.types import JsonMapping
 from tco.cost.ledger import CIRCULAR, COMMITMENTS, COMMITTED, RENTS
 from tco.cost.ownership import load_perspective
 from tco.scenario.pricing import PUBLISHER
@@ -21,7 +22,7 @@ WORDS = {
 }  # what a rent is called -> the commitment that asks for it
 
 
-def of_one_statistic(evaluations: Sequence[Evaluation], how: Mapping[str, Any]) -> list[Evaluation]:
+def of_one_statistic(evaluations: Sequence[Evaluation], how: JsonMapping) -> list[Evaluation]:
     """Return renters that pay by one statistic of one publisher: the one that most chips have, and
     of several the nearest to a contract.
 

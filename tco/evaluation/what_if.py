@@ -12,11 +12,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from math import isclose
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tco.core.errors import DataError
 from tco.core.inputs import Values
 from tco.core.trace import walk
+from tco.core.types import JsonMapping, Settings
 from tco.performance.serving.record import ServingResult
 from tco.scenario.choices import DOCUMENTS, TEXTS
 from tco.scenario.metrics import PERFORMANCE
@@ -31,9 +32,7 @@ Ask = Callable[..., Result]  # takes settings, and the structure to hold if any
 BY_MONTH = "money."  # inputs of the money by month, and of what a hall earns
 
 
-def unmoved(
-    result: Result, paths: Iterable[str], settings: Mapping[str, Any], ask: Ask
-) -> list[str]:
+def unmoved(result: Result, paths: Iterable[str], settings: Settings, ask: Ask) -> list[str]:
     """Return a note on each of some settings that the answer reads, and without which all metrics
     are what they are with it.
     """
@@ -45,7 +44,7 @@ def unmoved(
     ]
 
 
-def why_unmoved(path: str, result: Result, settings: Mapping[str, Any], ask: Ask) -> str:
+def why_unmoved(path: str, result: Result, settings: Settings, ask: Ask) -> str:
     """Return why a setting moves nothing; nothing where it moves something, is what it would be
     anyway, or is not read and said to be so.
     """
@@ -90,7 +89,7 @@ def same(one: float | None, other: float | None) -> bool:
 
 
 def where_it_ends(
-    path: str, result: Result, settings: Mapping[str, Any], others: Mapping[str, Any], ask: Ask
+    path: str, result: Result, settings: Settings, others: JsonMapping, ask: Ask
 ) -> str:
     """Return at which cell of the trace the way of an input to the metrics ends, or that it is in
     none.

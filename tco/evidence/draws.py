@@ -17,13 +17,14 @@ from tco.comparison.curve import DRAWS, SEED
 from tco.comparison.records import speed_of
 from tco.core.expression import DimensionedQuantity, amount, amount_in_unit, evaluate_formula
 from tco.core.files import place_in
+from tco.core.types import AnyArray
 from tco.core.units import unit
 from tco.evaluation.evaluated_scenario import Evaluation
 from tco.evidence.ledger import Claim
 from tco.evidence.questions import Context, Underived
 from tco.sampling.response import ended, response_of, valued, why_undrawable
 from tco.sampling.uncertainty import quantiles
-from tco.scenario.beliefs import Array, Dice
+from tco.scenario.beliefs import Dice
 from tco.scenario.document import load_scenario
 from tco.scenario.evaluate import evaluate as centre
 from tco.scenario.evaluate_samples import Draws
@@ -131,7 +132,7 @@ def conclusion_probability(
     )
 
 
-def claim_figure_samples(claim: Claim, drawn: ClaimUnderDraws) -> Array:
+def claim_figure_samples(claim: Claim, drawn: ClaimUnderDraws) -> AnyArray:
     """Return the figure of a claim in every draw in which it is known; in none raises `Underived`."""
     place = place_in(claim.where, claim.formula)
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -143,12 +144,12 @@ def claim_figure_samples(claim: Claim, drawn: ClaimUnderDraws) -> Array:
                 dtype=float,
             )
         )
-    known: Array = many[~np.isnan(many)]
+    known: AnyArray = many[~np.isnan(many)]
     if not len(known):
         raise Underived("no side of it is known in any draw")
     return known
 
 
-def claim_probability(claim: Claim, many: Array) -> float:
+def claim_probability(claim: Claim, many: AnyArray) -> float:
     """Return the share of some figures that bear a claim out."""
     return float(np.mean(claim.holds(many)))

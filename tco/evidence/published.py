@@ -16,9 +16,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from tco.core.errors import DataError, refuse_unknown, unknown
+from tco.core.types import JsonObject
 from tco.core.units import parse_quantity
 from tco.cost.cash_flows import payments
 from tco.scenario.document import Scenario, load_scenario
@@ -140,7 +141,7 @@ BILL = {
 
 
 def computed_value_and_unit(
-    result: Result, row: dict[str, Any], where: str
+    result: Result, row: JsonObject, where: str
 ) -> tuple[float | None, str]:
     """Return what a row asks of a result, and its unit."""
     metric = row["metric"]
@@ -201,7 +202,7 @@ def publication(catalogue: Catalogue, name: str, kind: str | None = None) -> Pub
     return Publication(name, figures)
 
 
-def evaluate_published_row(catalogue: Catalogue, scenario: Scenario, row: dict[str, Any]) -> Result:
+def evaluate_published_row(catalogue: Catalogue, scenario: Scenario, row: JsonObject) -> Result:
     """Return the result of a scenario with the system, the variant and the settings that a row
     names in place of the file's.
     """
@@ -214,9 +215,9 @@ def evaluate_published_row(catalogue: Catalogue, scenario: Scenario, row: dict[s
 
 
 def evaluate_published_figure(
-    row: dict[str, Any],
+    row: JsonObject,
     where: str,
-    result: Callable[[dict[str, Any]], Result],
+    result: Callable[[JsonObject], Result],
     catalogue: Catalogue,
 ) -> ReproducedFigure:
     """Return one figure, computed; `over` names the system that the row's is divided by."""
@@ -258,7 +259,7 @@ def evaluate_published_figure(
 
 
 def publishers_of(
-    catalogue: Catalogue, result: Result, row: dict[str, Any], where: str
+    catalogue: Catalogue, result: Result, row: JsonObject, where: str
 ) -> tuple[str, ...]:
     """Return whose prices move a figure: who states them, and of whose figures they were solved,
     for a fifth of it or more.
@@ -286,7 +287,7 @@ def publishers_of(
 PRICES = ("price", "cost", "usd_per_mw", "rent")  # how the names of inputs end that are prices
 
 
-def moving(result: Result, row: dict[str, Any], where: str) -> list[tuple[float, tuple[str, ...]]]:
+def moving(result: Result, row: JsonObject, where: str) -> list[tuple[float, tuple[str, ...]]]:
     """Return what a figure is a sum of, in shares of it, and the inputs that each amount is priced
     by.
     """
@@ -310,7 +311,7 @@ def moving(result: Result, row: dict[str, Any], where: str) -> list[tuple[float,
 BOUGHT = ("servers", "network", "storage")  # classes of assets that the IT price is of
 
 
-def published_interval(row: dict[str, Any], where: str) -> tuple[float, float]:
+def published_interval(row: JsonObject, where: str) -> tuple[float, float]:
     """Return what a figure may be: its value within its tolerance, or the range that is stated."""
     if "value" in row and "tolerance" in row:
         margin = abs(row["value"]) * row["tolerance"]

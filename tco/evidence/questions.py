@@ -23,6 +23,7 @@ from tco.core.files import place_in
 from tco.core.formula import REGISTRY
 from tco.core.inputs import Values, as_number, as_traced
 from tco.core.trace import recording, walk
+from tco.core.types import JsonMapping, JsonObject
 from tco.core.units import unit
 from tco.cost.ownership import intrinsic_value, warrant_discount
 from tco.evidence.ledger import Claim
@@ -371,7 +372,7 @@ class Context:
             raise DataError(f"{scenario} serves on one pool")
         return rate._replace(value=float(rate.value / (share if phase == "prefill" else 1 - share)))
 
-    def _rated(self, scenario: str, metric: str, found: Mapping[str, Any]) -> DimensionedQuantity:
+    def _rated(self, scenario: str, metric: str, found: JsonMapping) -> DimensionedQuantity:
         if found.get(metric) is None:
             raise DataError(f"{scenario} has no {metric}")
         unit_text = METRICS[metric].unit
@@ -398,7 +399,7 @@ def required_workload_result(inputs: ResolvedScenario, values: Values) -> Any:
     return found
 
 
-def best_plan_metrics(inputs: ResolvedScenario, values: Values) -> dict[str, Any]:
+def best_plan_metrics(inputs: ResolvedScenario, values: Values) -> JsonObject:
     """Return the metrics of a scenario by the best plans."""
     chain = run(inputs, values)
     if chain.serving.reason:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from tco.catalog import Catalogue
 from tco.core.errors import DataError, unknown
-from tco.core.types import Quantity
+from tco.core.types import JsonMapping, Quantity, Settings
 from tco.fabric.collective_costs import token_bytes
 
 FOLDER = "libraries"
@@ -36,7 +36,7 @@ class CollectiveLibrary(NamedTuple):
     overhead: Any = None  # the caller's, of a collective
     staged: Any = None  # the caller's, of each byte
     cores: Any = None  # that copy tokens in an expert exchange
-    kernels: Mapping[str, Any] = {}  # of an expert exchange that forwards tokens, by operation
+    kernels: JsonMapping = {}  # of an expert exchange that forwards tokens, by operation
     formats: Mapping[
         str, tuple[float, float, float]
     ] = {}  # of tokens on the wire: bytes of an element, of a scale, elements of a block
@@ -163,9 +163,7 @@ def family_library(catalogue: Catalogue, family: str) -> CollectiveLibrary:
     return combined_library(catalogue, known[family])
 
 
-def library_with_parameters(
-    library: CollectiveLibrary, values: Mapping[str, Any]
-) -> CollectiveLibrary:
+def library_with_parameters(library: CollectiveLibrary, values: Settings) -> CollectiveLibrary:
     """Return a library with the practice its rows state: what its caller adds, and how it exchanges
     expert tokens.
     """

@@ -8,14 +8,13 @@ plain numbers or arrays; rates and latencies are values.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from tco.core.formula import Known, ceil_ratio, formula, known_on, maximum, minimum, total
 from tco.core.trace import untraced_value
-from tco.core.types import Quantity
+from tco.core.types import Quantity, Settings
 from tco.core.units import Byte, BytePerSecond, Pure, Second
 from tco.fabric.collective_costs import (
     lanes_rate,
@@ -71,7 +70,7 @@ class Route(NamedTuple):
 
 
 def network_of(
-    values: Mapping[str, Any],
+    values: Settings,
     route: Route,
     bandwidth: Quantity,
     efficiency: Quantity,
@@ -291,7 +290,7 @@ SWITCHES_ACROSS = 2  # one in either domain
 
 
 def latencies_of(
-    values: Mapping[str, Any],
+    values: Settings,
     chip: str,
     family: str,
     inner: FabricScope,
@@ -356,7 +355,7 @@ def ranks_of_a_chip(cores: Pure, cores_per_device: Pure) -> Quantity:
 
 
 def chip_links(
-    values: Mapping[str, Any],
+    values: Settings,
     chip: str,
     family: str,
     tiers: list[FabricScope],
@@ -421,7 +420,7 @@ def chip_links(
     )
 
 
-def domain_of(values: Mapping[str, Any], chip: str) -> FabricScope:
+def domain_of(values: Settings, chip: str) -> FabricScope:
     """Return the scale-up domain of chips without a system: one switch, or a wire to every other
     chip, at the bandwidth they inject.
     """
@@ -440,7 +439,7 @@ def domain_of(values: Mapping[str, Any], chip: str) -> FabricScope:
 
 
 def links_of_chips(
-    values: Mapping[str, Any],
+    values: Settings,
     chip: str,
     family: str,
     route: Route,

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from tco.core.errors import DataError
 from tco.core.files import data_directory
+from tco.core.types import JsonObject
 from tco.fabric.collective_costs import bus_factor
 from tco.measure.pytorch import Meter, TorchKernels, library_name, measure_group
 from tco.measure.run import FULL, QUICK, CallTiming, Outcome, measure_shapes
@@ -65,7 +66,7 @@ def flops_of(kernel: MeasuredKernel) -> Any:
     return None
 
 
-def kernel_cells(kernel: MeasuredKernel, timing: CallTiming, library: str) -> dict[str, Any]:
+def kernel_cells(kernel: MeasuredKernel, timing: CallTiming, library: str) -> JsonObject:
     """Return what a row says of a kernel by column."""
     attention, flops = kernel.op.startswith("attention"), flops_of(kernel)
     return {name: getattr(kernel, name) or None for name in SHAPE} | {
@@ -83,7 +84,7 @@ def kernel_cells(kernel: MeasuredKernel, timing: CallTiming, library: str) -> di
     }
 
 
-def collective_cells(collective: Collective, timing: CallTiming, library: str) -> dict[str, Any]:
+def collective_cells(collective: Collective, timing: CallTiming, library: str) -> JsonObject:
     """Return what a row says of a collective by column."""
     bandwidth = collective.size / timing.seconds / 1e9
     return {
@@ -102,7 +103,7 @@ def collective_cells(collective: Collective, timing: CallTiming, library: str) -
     }
 
 
-Cells = Callable[[Any, CallTiming, str], dict[str, Any]]
+Cells = Callable[[Any, CallTiming, str], JsonObject]
 
 
 class Session(NamedTuple):

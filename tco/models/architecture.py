@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from tco.catalog import Catalogue
 from tco.core.errors import DataError, unknown
 from tco.core.files import is_folder
 from tco.core.provenance import refuse_own
+from tco.core.types import JsonObject
 from tco.models.config import Config, ParsedConfig, read_config
 from tco.models.layers import Architecture, Attention, FeedForward, LayerBlock, StateMixer
 from tco.models.readers import latent_attention
@@ -70,7 +70,7 @@ def load_model(
     return found
 
 
-def of_size(content: dict[str, Any], size: Callable[[], float] | None) -> dict[str, Any]:
+def of_size(content: JsonObject, size: Callable[[], float] | None) -> JsonObject:
     """Return the config of a model, in another size if it is one of a given size and another is
     asked for.
     """
@@ -94,7 +94,7 @@ def reader_of(kind: str, where: str) -> Callable[[Config], ParsedConfig]:
     raise unknown("model_type", kind, READERS, where)
 
 
-def architecture(content: dict[str, Any], name: str, where: str) -> Architecture:
+def architecture(content: JsonObject, name: str, where: str) -> Architecture:
     """Return the architecture a config describes; a model type not known here raises `DataError` by
     name.
 

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from tco.core.errors import DataError, unknown
 from tco.core.files import read_json
+from tco.core.types import JsonObject
 from tco.models.layers import LayerBlock
 
 
@@ -28,7 +29,7 @@ class ParsedConfig(NamedTuple):
 class Config:
     """One object of a config.json. A key that is null counts as missing."""
 
-    def __init__(self, content: dict[str, Any], where: str, inside: str = "") -> None:
+    def __init__(self, content: JsonObject, where: str, inside: str = "") -> None:
         self.content = content
         self.where = where
         self.inside = inside
@@ -149,7 +150,7 @@ class Config:
         )
 
 
-def read_config(path: Path) -> dict[str, Any]:
+def read_config(path: Path) -> JsonObject:
     """Return the content of a config.json."""
     config = read_json(path, "a JSON object")
     if not isinstance(config, dict):

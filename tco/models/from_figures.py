@@ -9,11 +9,11 @@ text first, so that both are read by one function.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from itertools import product
 from typing import Any
 
 from tco.core.errors import DataError, unknown
+from tco.core.types import JsonMapping, JsonObject
 from tco.models.config import Config
 from tco.models.layers import Architecture, Attention, FeedForward, LayerBlock
 
@@ -40,7 +40,7 @@ FARTHEST = (
 )
 
 
-def missing_figures(figures: Mapping[str, Any]) -> list[str]:
+def missing_figures(figures: JsonMapping) -> list[str]:
     """Return the keys without which no model can be built."""
     return [
         key
@@ -49,18 +49,18 @@ def missing_figures(figures: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def figures_text(figures: Mapping[str, Any]) -> str:
+def figures_text(figures: JsonMapping) -> str:
     """Return figures as the text that names their model: known keys in one order, whole numbers
     without a decimal point.
     """
     return ",".join(f"{key}={figures[key]:.12g}" for key in KEYS if key in figures)
 
 
-def parse_model_figures(text: str) -> dict[str, Any]:
+def parse_model_figures(text: str) -> JsonObject:
     """Return the figures of a text `key=value,...`; a key that is unknown, double or missing raises
     `DataError`.
     """
-    found: dict[str, Any] = {}
+    found: JsonObject = {}
     for pair in text.split(","):
         key, sign, value = (part.strip() for part in pair.partition("="))
         if not sign or not value:

@@ -127,9 +127,9 @@ class Report(NamedTuple):
     memory, and the phases.
     """
 
-    plan: dict[str, Any]
+    plan: JsonObject
     search: JsonObject
     runner_up: JsonObject | None
     margin: float | None  # how far the runner-up lies behind
     memory: dict[str, float]
-    phases: dict[str, Any]  # with the `lines` and the `shares` of each
+    phases: JsonObject  # with the `lines` and the `shares` of each

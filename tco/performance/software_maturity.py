@@ -25,10 +25,7 @@ measured has the width of its level.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from typing import Any, NamedTuple
-
-import numpy as np
 
 from tco.catalog.catalogue import CONFIGURATION, RUN, Catalogue
 from tco.catalog.rows import input_attributes
@@ -38,12 +35,11 @@ from tco.core.formula import formula
 from tco.core.inputs import Readable
 from tco.core.provenance import Input, days_of, period
 from tco.core.trace import scope
-from tco.core.types import JsonObject, Quantity
+from tco.core.types import JsonObject, Quantity, Settings
 from tco.core.units import Pure, Second, parse_quantity
 from tco.fabric.libraries import CollectiveLibrary, combined_library
 from tco.performance.chip.formats import FORMATS, family_of, plain_weight_format
 
-Array = np.ndarray[Any, Any]
 SOFTWARE, ALIAS = (
     "workload.software",
     "workload.practice",
@@ -74,12 +70,12 @@ MONTHS, DAYS = 12, 30  # of a year and of a month
 
 
 # ---------------------------------------------------------------- engines and libraries
-def serving_families(catalogue: Catalogue) -> dict[str, dict[str, Any]]:
+def serving_families(catalogue: Catalogue) -> dict[str, JsonObject]:
     """Return what serves on the chips of each family: the engine unless a workload says otherwise,
     and the libraries engines bring.
     """
 
-    def read() -> dict[str, dict[str, Any]]:
+    def read() -> dict[str, JsonObject]:
         paths = [
             path
             for folder in catalogue.folders
@@ -87,7 +83,7 @@ def serving_families(catalogue: Catalogue) -> dict[str, dict[str, Any]]:
         ]
         return {key: table for path in paths for key, table in catalogue.toml(path).items()}
 
-    known: dict[str, dict[str, Any]] = catalogue.once("engines", read)
+    known: dict[str, JsonObject] = catalogue.once("engines", read)
     return known
 
 
@@ -214,7 +210,7 @@ class SoftwareMaturity(NamedTuple):
     best: frozenset[str] = frozenset()  # parameters of practice of which the best is known
     untuned: tuple[Untuned, ...] = ()  # releases with kernels that nobody had tuned for the chip
 
-    def of(self, values: Mapping[str, Any], path: str) -> Any:
+    def of(self, values: Settings, path: str) -> Any:
         """Return a parameter of practice as this software has it."""
         public, name = values[path], path.rpartition(".")[2]
         if self.gap is None or name not in self.best:

@@ -7,11 +7,12 @@ import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from tco.catalog.catalogue import is_name
 from tco.core.errors import DataError, UsageError, refuse_unknown, unknown
 from tco.core.files import is_there, read_json, write_atomically
+from tco.core.types import JsonMapping, JsonObject
 from tco.core.units import convert, unit
 from tco.regression.difference import (
     ChangeContribution,
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
 
 FOLDER = Path("reports") / "baselines"
 SCHEMA = "tco.baseline/2"
-States = dict[str, dict[str, Any]]
+States = dict[str, JsonObject]
 ROUNDING = 1e-9  # a relative change that is none
 
 
@@ -171,7 +172,7 @@ class Shift(NamedTuple):
     new: float | str | None
 
 
-def stakes_of(found: Confidence) -> dict[str, dict[str, dict[str, Any]]]:
+def stakes_of(found: Confidence) -> dict[str, dict[str, JsonObject]]:
     """Return what is drawn of a comparison, by speed and scenario: who is to be chosen, what each
     keeps, and the spread of the ratio.
     """
@@ -180,7 +181,7 @@ def stakes_of(found: Confidence) -> dict[str, dict[str, dict[str, Any]]]:
         for regime in found.regimes
         for speed in regime.speeds
     }
-    stakes: dict[str, dict[str, dict[str, Any]]] = {}
+    stakes: dict[str, dict[str, JsonObject]] = {}
     for one in found.curve:
         speed = one.tokens_per_s_per_user
         own = {
@@ -194,7 +195,7 @@ def stakes_of(found: Confidence) -> dict[str, dict[str, dict[str, Any]]]:
     return stakes
 
 
-def shifts(old: Mapping[str, Any], new: Mapping[str, Any], limit: Limit) -> list[Shift]:
+def shifts(old: JsonMapping, new: JsonMapping, limit: Limit) -> list[Shift]:
     """Return what moved beyond a limit of all that is drawn, and beyond what the arithmetic of
     another processor moves at a step of plans.
     """
@@ -211,7 +212,7 @@ def shifts(old: Mapping[str, Any], new: Mapping[str, Any], limit: Limit) -> list
     return found
 
 
-def stakes_in(path: Path) -> dict[str, Any]:
+def stakes_in(path: Path) -> JsonObject:
     """Return what a baseline keeps of the draws; nothing where it was saved without."""
     kept = read_json(path, "a baseline").get("stakes", {})
     if not (
@@ -227,9 +228,7 @@ def stakes_in(path: Path) -> dict[str, Any]:
     return kept
 
 
-def save_baseline(
-    path: Path, states: Mapping[str, Mapping[str, Any]], stakes: Mapping[str, Any]
-) -> list[str]:
+def save_baseline(path: Path, states: Mapping[str, JsonMapping], stakes: JsonMapping) -> list[str]:
     """Write the states of some scenarios over what the baseline keeps of them, and return the names
     of those it keeps beside.
 
@@ -285,7 +284,7 @@ def load(path: Path) -> States:
     return states
 
 
-def is_metric_withheld(metric: str, state: Mapping[str, Any], base: Mapping[str, Any]) -> bool:
+def is_metric_withheld(metric: str, state: JsonMapping, base: JsonMapping) -> bool:
     """Say whether a state keeps a metric back, as it tells of a person's own values; one against
     the baseline also tells of the baseline's.
     """

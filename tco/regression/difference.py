@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tco.core.errors import DataError
 from tco.core.provenance import making
+from tco.core.types import JsonMapping, JsonObject
 from tco.core.units import convert
 from tco.scenario.metrics import AGAINST_BASELINE
 from tco.scenario.plan_records import plan_from
@@ -40,7 +41,7 @@ def round_saved_number(value: float) -> float:
     return float(f"{value:.12g}")
 
 
-def state_of(result: Result, fingerprints: bool = True) -> dict[str, Any]:
+def state_of(result: Result, fingerprints: bool = True) -> JsonObject:
     """Return metrics, what was asked for, and all inputs in the units they are written in, in a
     stable order.
 
@@ -118,9 +119,7 @@ class Again(NamedTuple):
     quantities: dict[str, float]
 
 
-def reevaluate_state(
-    state: Mapping[str, Any], kept: Mapping[str, str], catalogue: Catalogue
-) -> Again:
+def reevaluate_state(state: JsonMapping, kept: Mapping[str, str], catalogue: Catalogue) -> Again:
     """Evaluate a state with today's program and data: what it was asked for, on texts and
     quantities as `kept`.
     """
@@ -241,7 +240,7 @@ def input_kind(path: str) -> str:
     )
 
 
-def causes(old: dict[str, Any], new: dict[str, Any], tolerance: float = 1e-9) -> list[ChangeCause]:
+def causes(old: JsonObject, new: JsonObject, tolerance: float = 1e-9) -> list[ChangeCause]:
     """Return every input, text, quantity and formula that differs between two states."""
     found = (
         [ChangeCause("assumption", "system", old["system"], new["system"], "")]
@@ -271,9 +270,7 @@ def quantity_causes(
     ]
 
 
-def input_causes(
-    old: dict[str, Any], new: dict[str, Any], tolerance: float = 1e-9
-) -> list[ChangeCause]:
+def input_causes(old: JsonObject, new: JsonObject, tolerance: float = 1e-9) -> list[ChangeCause]:
     """Return the inputs that differ, both sides in the unit the later one is written in."""
     found = []
     for path in sorted(old.keys() | new.keys()):
@@ -311,9 +308,7 @@ def formula_causes(old: dict[str, str], new: dict[str, str], alone: bool) -> lis
     ]
 
 
-def changed_metrics(
-    old: dict[str, Any], new: dict[str, Any], tolerance: float = 1e-9
-) -> list[Move]:
+def changed_metrics(old: JsonObject, new: JsonObject, tolerance: float = 1e-9) -> list[Move]:
     """Return every metric that differs between two states."""
     before, after = old["metrics"], new["metrics"]
     found = []

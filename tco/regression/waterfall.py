@@ -27,6 +27,7 @@ from tco.catalog.rows import attribute
 from tco.core.errors import DataError, TcoError, located
 from tco.core.files import read_json
 from tco.core.notebook_display import Shown
+from tco.core.types import JsonObject
 from tco.evaluation.evaluated_scenario import Evaluation
 from tco.evaluation.evaluation import SAVED, catalogue_for, evaluate_each
 from tco.performance.chip.formats import family_of
@@ -347,7 +348,7 @@ class Waypoint(NamedTuple):
     metrics: Metrics
 
 
-def points(old: dict[str, Any], new: dict[str, Any], catalogue: Catalogue) -> list[Waypoint]:
+def points(old: JsonObject, new: JsonObject, catalogue: Catalogue) -> list[Waypoint]:
     """Return the way from one state to another; what cannot be evaluated on its own counts with
     what follows it.
     """
@@ -355,7 +356,7 @@ def points(old: dict[str, Any], new: dict[str, Any], catalogue: Catalogue) -> li
     return [*found, Waypoint((SYSTEM, ""), last_causes(old, new, bool(found)), new["metrics"])]
 
 
-def changes(old: dict[str, Any], new: dict[str, Any], catalogue: Catalogue) -> Iterator[Waypoint]:
+def changes(old: JsonObject, new: JsonObject, catalogue: Catalogue) -> Iterator[Waypoint]:
     """Yield the points between two states; one whose values alone make no whole has no metrics."""
     kept = {path: setting_text(given) for path, given in old["inputs"].items()} | old["texts"]
     found = result_or_none(partial(reevaluate_state, old, kept, catalogue))
@@ -417,7 +418,7 @@ def attribute_cause_to_fit(cause: ChangeCause, catalogue: Catalogue) -> ChangeCa
 
 
 def program_causes(
-    old: dict[str, Any], new: dict[str, Any], today: dict[str, float]
+    old: JsonObject, new: JsonObject, today: dict[str, float]
 ) -> tuple[ChangeCause, ...]:
     """Return what changed though no input did: version and formulas by name, quantities of the
     tree, or what no input reads of the data.
@@ -436,7 +437,7 @@ def program_causes(
     return (*hashes, *formulas, *tree) or (CODE,)
 
 
-def last_causes(old: dict[str, Any], new: dict[str, Any], whole: bool) -> tuple[ChangeCause, ...]:
+def last_causes(old: JsonObject, new: JsonObject, whole: bool) -> tuple[ChangeCause, ...]:
     """Return what is left when inputs and texts are those of the later state."""
     if not whole:
         return (
@@ -571,7 +572,7 @@ def difference_count_text(number: int, what: str) -> str:
 class DiffState(NamedTuple):
     """What is held against another: its state, and if it can be asked anew what it was asked as."""
 
-    state: dict[str, Any]
+    state: JsonObject
     asked: Evaluation | None = None
 
 

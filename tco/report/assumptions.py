@@ -6,8 +6,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any
 
+from tco.core.types import JsonMapping, JsonObject
 from tco.cost.price_dates import Available
 from tco.performance.deployment import APART, BENCHMARK, FLEET, OPERATED_BY, SERVER
 from tco.performance.serving.plans import DRAFTS, ServingPlan
@@ -368,10 +368,10 @@ def available_words(result: Result) -> list[str]:
 NAMED = ("terms.date", "workload.model", "workload.software", "workload.engine")
 
 
-def requested_settings(result: Result) -> dict[str, Any]:
+def requested_settings(result: Result) -> JsonObject:
     """Return what a result was asked for, by name."""
     documents = result.origin.documents if result.origin else {}
-    asked: dict[str, Any] = {
+    asked: JsonObject = {
         name: documents.get(name) for name in ("site", "terms", "workload", "cluster")
     }
     asked |= {path.partition(".")[2]: result.texts.get(path) for path in NAMED}
@@ -391,7 +391,7 @@ def requested_settings(result: Result) -> dict[str, Any]:
 CONTEXT = ("scenario", "system", "date", "site", "set")  # what a row of a CSV is of
 
 
-def context_of_system(inputs: ResolvedScenario) -> dict[str, Any]:
+def context_of_system(inputs: ResolvedScenario) -> JsonObject:
     """Return what a row of a CSV is of that asks for no workload."""
     scenario, given = (
         inputs.scenario,
@@ -414,7 +414,7 @@ def result_draft_tokens(result: Result) -> float | None:
     return float(result.plan.decode.drafts if stated is None else stated.value)
 
 
-def deployed(result: Result) -> dict[str, Any]:
+def deployed(result: Result) -> JsonObject:
     """Return what is on as production runs it, by name."""
     more = {
         name: result.texts.get(f"workload.{name}") for name in ("practice", "software", "engine")
@@ -472,12 +472,12 @@ def deployed_words(results: Sequence[Result]) -> str:
 
 
 def values_by_scenario(
-    results: Sequence[Result], told: Callable[[Result], Mapping[str, Any]] = requested_settings
-) -> dict[str, Any]:
+    results: Sequence[Result], told: Callable[[Result], JsonMapping] = requested_settings
+) -> JsonObject:
     """Return what is told of results, by name: one value where all have the same, else that of each
     by its scenario.
     """
-    found: dict[str, dict[str, Any]] = {}
+    found: dict[str, JsonObject] = {}
     for result in results:
         for name, value in told(result).items():
             found.setdefault(name, {})[result.scenario] = value
@@ -487,7 +487,7 @@ def values_by_scenario(
     }
 
 
-def plan_option_text(plan: Mapping[str, Any] | None) -> str:
+def plan_option_text(plan: JsonMapping | None) -> str:
     """Return the axes of a plan as `--plan` takes them."""
     return ",".join(
         f"{name}={value:g}"

@@ -4,7 +4,7 @@ agreements, and what scenarios are put together from.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import product
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -15,6 +15,7 @@ from tco.catalog.rows import ALTERNATIVE, CatalogueRow, attribute, to_input
 from tco.core.errors import TcoError, unknown
 from tco.core.files import read_csv
 from tco.core.provenance import Input
+from tco.core.types import JsonMapping, JsonObject
 from tco.core.units import convert
 from tco.report.record import Answer, Document, Member, Record, document, record_of
 from tco.report.table import Table, significant
@@ -58,7 +59,7 @@ PRICED = (
 )  # a whole part, or what an assembly adds to parts that are priced for themselves
 
 
-def parts_listed(catalogue: Catalogue) -> Iterator[dict[str, Any]]:
+def parts_listed(catalogue: Catalogue) -> Iterator[JsonObject]:
     """Yield every part with its latest price; one that is built up from silicon, or comes inside
     another, has none of its own.
     """
@@ -92,7 +93,7 @@ def parts_listed(catalogue: Catalogue) -> Iterator[dict[str, Any]]:
         yield row | {"attributes": len(known), "own": part in own}
 
 
-def systems_listed(catalogue: Catalogue) -> Iterator[dict[str, Any]]:
+def systems_listed(catalogue: Catalogue) -> Iterator[JsonObject]:
     """Yield every system with its chip, cooling and the options of each variant; `check` names what
     is no table.
     """
@@ -150,7 +151,7 @@ def metrics_listed(_: Catalogue) -> list[dict[str, str]]:
     ]
 
 
-def documents_listed(folder: str, catalogue: Catalogue) -> Iterator[dict[str, Any]]:
+def documents_listed(folder: str, catalogue: Catalogue) -> Iterator[JsonObject]:
     """Yield the documents of a kind: some texts of each, and whether it is a person's own."""
     for name in catalogue.ids(folder):
         texts, _ = document_contents(catalogue, folder, name)
@@ -304,12 +305,12 @@ def check_answer(
 
 
 # ---------------------------------------------------------------- parts
-def row_label(row: Mapping[str, Any]) -> str:
+def row_label(row: JsonMapping) -> str:
     """Return the attribute of a row, in brackets where another row is used."""
     return f"({row['attribute']})" if row["use"] == ALTERNATIVE else str(row["attribute"])
 
 
-def format_row_range(row: Mapping[str, Any]) -> str:
+def format_row_range(row: JsonMapping) -> str:
     """Return the range of a row in one cell."""
     return (
         ""
@@ -337,7 +338,7 @@ PART_ROW = Record(
 PART = Document("parts-show", "part", Member("rows", [PART_ROW]))
 
 
-def part_row(catalogue: Catalogue, part: str, name: str, row: CatalogueRow) -> dict[str, Any]:
+def part_row(catalogue: Catalogue, part: str, name: str, row: CatalogueRow) -> JsonObject:
     """Return a row of a part as it is written, with how direct it is."""
     near = catalogue.with_directness(
         to_input(row, f"parts.{part}.{name}", attribute("parts", name, row.where))
@@ -492,7 +493,7 @@ def scaled_number_text(value: Any, scale: float) -> str:
 
 
 # ---------------------------------------------------------------- models
-def fields(name: str) -> Callable[[Any], dict[str, Any] | None]:
+def fields(name: str) -> Callable[[Any], JsonObject | None]:
     """Return what reads a part of a layer by its members."""
     return lambda block: None if (part := getattr(block, name)) is None else part._asdict()
 
@@ -725,7 +726,7 @@ def page_answer(folder: str, catalogue: Catalogue, name: str) -> Answer:
     return PAGES[folder].answer(catalogue, content, tables, (VALUE, [*above, *values]))
 
 
-def given_cells(given: Input) -> dict[str, Any]:
+def given_cells(given: Input) -> JsonObject:
     """Return an input as the cells of its row."""
     value, unit = given.shown or (given.value, given.unit)
     ends = {
@@ -742,13 +743,13 @@ def given_cells(given: Input) -> dict[str, Any]:
 
 Texts = dict[str, tuple[str, str]]  # key -> text and where it is stated
 StatedRows = dict[
-    tuple[str, str], dict[str, Any]
+    tuple[str, str], JsonObject
 ]  # path and hall -> row; the hall is empty of what all halls share
 
 
 def document_contents(
     catalogue: Catalogue, folder: str, name: str
-) -> tuple[Texts, list[dict[str, Any]]]:
+) -> tuple[Texts, list[JsonObject]]:
     """Return the texts of a document and the rows of its values.
 
     Those of the document it is `base`d on stand below its own. A site has a row for each hall.
@@ -810,7 +811,7 @@ def without_path(rows: StatedRows, path: str) -> StatedRows:
     return {key: row for key, row in rows.items() if key[0] != path}
 
 
-def cells_shown(cells: Mapping[str, Any]) -> dict[str, Any]:
+def cells_shown(cells: JsonMapping) -> JsonObject:
     """Return the cells of a document's value as a row shows them."""
     numbers = {
         column: None if cells.get(column) in (None, "") else float(cells[column])

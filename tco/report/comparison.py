@@ -13,6 +13,7 @@ from tco.comparison.base_case import NAMED, BaseCase
 from tco.comparison.confidence import Elsewhere
 from tco.comparison.fleet import late_notes
 from tco.comparison.records import Confidence, Notice, Sureness
+from tco.core.types import JsonObject
 from tco.cost.ledger import RENTS
 from tco.cost.price_dates import BY_ROWS
 from tco.evaluation.renters import BreakEvenRent
@@ -206,7 +207,7 @@ ASKED = (
 )
 
 
-def asked_for(result: Result) -> dict[str, Any]:
+def asked_for(result: Result) -> JsonObject:
     """Return what a CSV row says of how it came about, so that it can be told from another and made
     again.
     """

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 from tco.catalog import Catalogue
 from tco.comparison.cash_flow import DEBT, INCOME, Money
 from tco.core.provenance import SOURCED
+from tco.core.types import JsonObject
 from tco.cost.cash_flows import Flow
 from tco.cost.ledger import directness_of
 from tco.report.assumptions import (
@@ -57,7 +57,7 @@ BOOK = Record(
 )
 
 
-def kept_state(result: Result) -> dict[str, Any]:
+def kept_state(result: Result) -> JsonObject:
     """Return the state of a result, by which another answer is held against it."""
     from tco.regression.difference import state_of  # only the document has it
 

@@ -5,8 +5,7 @@ baseline there and how sure that is; and why.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
 
 from tco.catalog.catalogue import CONFIGURATION, RUN
 from tco.catalog.labels import short_name
@@ -21,6 +20,7 @@ from tco.comparison.records import (
     Sureness,
     speed_of,
 )
+from tco.core.types import JsonMapping
 from tco.evaluation.renters import BOUND, BreakEvenRent
 from tco.performance.deployment import EFFICIENCY, SYSTEM_OWNER
 from tco.performance.software_maturity import REACH, SERVING, TRAINING
@@ -121,7 +121,7 @@ TURN = Record(
 )
 
 
-def tidy(context: Callable[[str], Mapping[str, Any]], asked: Sequence[str]) -> Record:
+def tidy(context: Callable[[str], JsonMapping], asked: Sequence[str]) -> Record:
     """Return the record of a row of a CSV, one for each scenario and speed, with what it rests on
     by the name of its scenario.
     """

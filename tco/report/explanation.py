@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from tco.catalog import Catalogue
 from tco.core.equation import equation
 from tco.core.trace import STRUCTURE, Node
+from tco.core.types import JsonObject
 from tco.report.record import Answer, Document, Member, Record, json_number_or_none
 from tco.report.table import Table, significant, weak
 from tco.scenario.metrics import METRICS
@@ -49,7 +50,7 @@ class View(NamedTuple):
         return self.depth is not None and level >= self.depth
 
 
-def node_record(name: str, node: Node, view: View) -> dict[str, Any]:
+def node_record(name: str, node: Node, view: View) -> JsonObject:
     """Return what is said of a node wherever it stands."""
     value, unit = node.shown or (node.value, node.unit)
     source = source_text(node, view.catalogue)
@@ -63,16 +64,16 @@ def node_record(name: str, node: Node, view: View) -> dict[str, Any]:
     }
 
 
-def nonempty_members(**members: Any) -> dict[str, Any]:
+def nonempty_members(**members: Any) -> JsonObject:
     """Return the members there is something to say in."""
     return {name: said for name, said in members.items() if said}
 
 
-def explanation_tree(metric: str, root: Node, view: View) -> dict[str, Any]:
+def explanation_tree(metric: str, root: Node, view: View) -> JsonObject:
     """Return the tree as JSON members; a node that is not opened says how many inputs it has."""
     seen: set[str] = set()
 
-    def branch(name: str, node: Node, level: int) -> dict[str, Any]:
+    def branch(name: str, node: Node, level: int) -> JsonObject:
         if node.id in seen:
             return {"ref": node.id}
         seen.add(node.id)
@@ -174,9 +175,9 @@ NODE = Record(
 )  # a row of a CSV
 
 
-def explanation_rows(root: Node, view: View) -> list[dict[str, Any]]:
+def explanation_rows(root: Node, view: View) -> list[JsonObject]:
     """Return the CSV rows: every node once, parents before inputs."""
-    rows: list[dict[str, Any]] = []
+    rows: list[JsonObject] = []
     seen: set[str] = set()
 
     def visit(name: str, node: Node, level: int) -> None:
@@ -234,7 +235,7 @@ def explanation_answer(result: Result, metric: str, root: Node, view: View, shor
 
 # ---------------------------------------------------------------- what was decided before anything
 # was computed
-def structure_document(structure: Structure | None) -> dict[str, Any] | None:
+def structure_document(structure: Structure | None) -> JsonObject | None:
     """Return the structure for a JSON document: choices, the plan, and the inputs that were read to
     decide, as they were then.
     """

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from tco import __version__
 from tco.catalog import Catalogue, Source
 from tco.core.errors import library
+from tco.core.types import JsonObject
 from tco.report.assumptions import CONTEXT
 from tco.report.comparison import COMPARISON_ROW
 from tco.report.cost import LINE, cost_line_records
@@ -50,7 +51,7 @@ class ExportTable(NamedTuple):
         """The names of the columns."""
         return [field.key for field in self.fields]
 
-    def objects(self) -> list[dict[str, Any]]:
+    def objects(self) -> list[JsonObject]:
         """Return the rows by the names of their columns."""
         return [
             {
@@ -100,7 +101,7 @@ def package_files(tables: Mapping[str, ExportTable], data_hash: str) -> dict[str
     return files | {DESCRIPTION: to_json(description(kept, data_hash))}
 
 
-def description(tables: Mapping[str, ExportTable], data_hash: str) -> dict[str, Any]:
+def description(tables: Mapping[str, ExportTable], data_hash: str) -> JsonObject:
     """Return the description of a data package: a Table Schema for each table, with a unit for each
     number.
     """
@@ -135,7 +136,7 @@ def fields_of(table: ExportTable) -> list[dict[str, str]]:
     return [{"name": field.key, **kind} for field, kind in zip(table.fields, kinds, strict=True)]
 
 
-def export_document(tables: Mapping[str, ExportTable], baseline: str) -> dict[str, Any]:
+def export_document(tables: Mapping[str, ExportTable], baseline: str) -> JsonObject:
     """Return the content of the JSON document: the scenarios, each with what belongs to it, and the
     units.
     """

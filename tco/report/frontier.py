@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from tco.catalog import Catalogue
 from tco.comparison.designs import AXES, Design
 from tco.comparison.frontier_records import Frontier, Point
+from tco.core.types import JsonObject
 from tco.report.assumptions import (
     VALIDATED,
     formats_rows,
@@ -164,7 +165,7 @@ def frontier_answer(
         else (design_row(drawn), designs)
     )
 
-    def context(one: Any) -> dict[str, Any]:
+    def context(one: Any) -> JsonObject:
         frontier: Frontier = one[0] if designs is None else one.frontier
         return frontier.decode.result.context  # of two pools it is that which decodes
 

@@ -6,10 +6,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tco.catalog import Catalogue
 from tco.catalog.system_tree import System
+from tco.core.types import JsonObject
 from tco.fabric.topology import FabricScope
 from tco.report.assumptions import context_of_system
 from tco.report.record import Answer, Document, Maybe, Member, Record
@@ -242,7 +243,7 @@ NETWORK = Document(
 
 
 def network_answer(
-    catalogue: Catalogue, network: Network, design: dict[str, Any], facts: Sequence[str]
+    catalogue: Catalogue, network: Network, design: JsonObject, facts: Sequence[str]
 ) -> Answer:
     """Return the bill of a scale-out network, with what it reaches above it."""
 
@@ -308,7 +309,7 @@ COLLECTIVE = Document(
 
 def collective_answer(
     inputs: ResolvedScenario,
-    found: dict[str, Any],
+    found: JsonObject,
     title: str,
     facts: Sequence[str],
     notes: Sequence[str],

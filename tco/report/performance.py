@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from tco.catalog import Catalogue
 from tco.comparison.operations import performance_bound_rows
 from tco.core.provenance import making
+from tco.core.types import JsonObject
 from tco.performance.profile import OperatorProfile
 from tco.performance.serving.disaggregation import WholeEngines
 from tco.performance.serving.record import ServingResult
@@ -229,7 +230,7 @@ def performance_answer(catalogue: Catalogue, result: Result) -> Answer:
     )
 
 
-def plan_text(plan: dict[str, Any]) -> str:
+def plan_text(plan: JsonObject) -> str:
     """Return a plan in one line."""
 
     def text(value: Any) -> str:

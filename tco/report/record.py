@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args, get_origin
 
 from tco import __version__
 from tco.core.streams import CONTROLS
+from tco.core.types import JsonMapping, JsonObject
 from tco.report.table import Table, significant
 
 if TYPE_CHECKING:
@@ -128,7 +129,7 @@ class Record:
         """The columns of a CSV."""
         return tuple(member.key for member in self.members if member.csv)
 
-    def json(self, one: Any) -> dict[str, Any]:
+    def json(self, one: Any) -> JsonObject:
         """Return the members of a JSON object."""
         found = {}
         for member in self.members:
@@ -164,7 +165,7 @@ class Record:
             [member.label or "" for member in shown], [*rows, *last], title, above, below, align
         )
 
-    def schema(self) -> dict[str, Any]:
+    def schema(self) -> JsonObject:
         """Return the JSON Schema."""
         needed = [member.key for member in self.members if not member.optional]
         return {
@@ -195,7 +196,7 @@ class Document(Record):
         rows: tuple[Record, Iterable[Any]],
         notes: Sequence[str] = (),
         texts: Mapping[str, Callable[[], str]] | None = None,
-        of: Callable[[Any], Mapping[str, Any]] | Mapping[str, Any] | None = None,
+        of: Callable[[Any], JsonMapping] | JsonMapping | None = None,
     ) -> Answer:
         """Return what there is to say of something found.
 
@@ -223,7 +224,7 @@ class Document(Record):
 class Answer(NamedTuple):
     """What a command has to say, each form made only if it is asked for."""
 
-    json: Callable[[], dict[str, Any]]
+    json: Callable[[], JsonObject]
     tables: Callable[[], Sequence[Table]]
     header: Sequence[str] = ()
     rows: Sequence[Sequence[Any]] = ()
@@ -231,7 +232,7 @@ class Answer(NamedTuple):
     texts: Mapping[str, Callable[[], str]] = {}  # forms that this command has beside those of all
 
 
-def document(command: str, catalogue: Catalogue, content: dict[str, Any]) -> dict[str, Any]:
+def document(command: str, catalogue: Catalogue, content: JsonObject) -> JsonObject:
     """Return a command's document: its schema and version, the hash of the data, then its content."""
     found = {
         "schema": f"tco.{command}/1",
@@ -246,7 +247,7 @@ def document(command: str, catalogue: Catalogue, content: dict[str, Any]) -> dic
     return found
 
 
-def to_json(content: dict[str, Any]) -> str:
+def to_json(content: JsonObject) -> str:
     """Return a document as text that no terminal obeys; a number that is not finite is a defect and
     raises `ValueError`.
     """
@@ -342,7 +343,7 @@ def record_of(shape: Any) -> Record:
     return Record(*(Member(name, kind) for name, kind in get_type_hints(shape).items()))
 
 
-def json_schema_of(shape: Any) -> dict[str, Any]:
+def json_schema_of(shape: Any) -> JsonObject:
     """Return the JSON Schema of a shape."""
     if isinstance(shape, Maybe):
         inner = json_schema_of(shape.shape)
@@ -376,7 +377,7 @@ ANCHORED = Record(  # of answers that measured runs of one's own have moved
 MOVED = ("compare", "perf", "price", "uncertainty")  # documents that say so
 
 
-def published_schema(name: str) -> dict[str, Any]:
+def published_schema(name: str) -> JsonObject:
     """Return the JSON Schema of the documents of a name."""
     head = {
         "schema": {"const": name},

@@ -9,6 +9,7 @@ from typing import Any, Literal
 from xml.sax.saxutils import escape, quoteattr
 
 from tco.catalog import Catalogue
+from tco.core.types import JsonObject
 from tco.regression.baseline import Drift, Shift
 from tco.regression.difference import PROGRAM, ChangeCause, ChangeContribution, Move
 from tco.regression.waterfall import Difference
@@ -225,7 +226,7 @@ DIFF_ROW = Record(  # of a step from one system to the other, of a metric that m
 )
 
 
-def diff_rows(found: Difference) -> Iterator[dict[str, Any]]:
+def diff_rows(found: Difference) -> Iterator[JsonObject]:
     """Yield the rows of a CSV."""
     if found.way is not None:
         unit = METRICS[found.way.metric].unit
@@ -414,7 +415,7 @@ def baseline_list_answer(catalogue: Catalogue, found: Mapping[str, tuple[str, An
 
 
 def kept_answer(
-    catalogue: Catalogue, name: str, kept: dict[str, dict[str, Any]], metrics: Sequence[str]
+    catalogue: Catalogue, name: str, kept: dict[str, JsonObject], metrics: Sequence[str]
 ) -> Answer:
     """Return the metrics that a baseline keeps."""
     states = [
@@ -463,7 +464,7 @@ def kept_answer(
     )
 
 
-def made_by(state: dict[str, Any]) -> str:
+def made_by(state: JsonObject) -> str:
     """Return by which program, on which data a state was made."""
     dated = f", prices up to {state['data_date']}" if state.get("data_date") else ""
     return (

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from tco.catalog import Catalogue
 from tco.comparison.service import METRICS, Service
+from tco.core.types import JsonObject
 from tco.report.record import Answer, Document, Maybe, Member, Record
 from tco.report.table import Table, significant
 
@@ -141,7 +141,7 @@ def range_text(service: Service) -> str:
     return f"{service.result.scenario}: {ends}."
 
 
-def pool_engines_text(axes: dict[str, Any]) -> str:
+def pool_engines_text(axes: JsonObject) -> str:
     """Return the engines of a pool in words."""
     rest = ", ".join(
         f"{name} {value:g}" for name, value in axes.items() if name not in ("engines", "chips")

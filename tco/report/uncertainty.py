@@ -9,6 +9,7 @@ import numpy as np
 
 from tco.compile.execute import fork_map
 from tco.core.numeric_environment import mixed_arithmetic_notes
+from tco.core.types import JsonObject
 from tco.report.assumptions import SHOWN, missing_notes, premise_lines, workload_line
 from tco.report.ranges import percentiles, range_end_label
 from tco.report.record import Answer, Document, Member, Record
@@ -35,7 +36,7 @@ PICTURED = (
 BINS, WIDTH, DIGITS = 16, 40, 3
 
 
-def statistics_by_metric(found: Uncertainty) -> dict[str, dict[str, Any] | None]:
+def statistics_by_metric(found: Uncertainty) -> dict[str, JsonObject | None]:
     """Return percentiles, mean and standard deviation of every metric, with the reason where one
     has no value; None of those that have none.
     """
@@ -45,7 +46,7 @@ def statistics_by_metric(found: Uncertainty) -> dict[str, dict[str, Any] | None]
     return dict.fromkeys(METRICS) | {name: known[at] for at, name in enumerate(names)}
 
 
-def metric_statistics(metric: str, many: Any) -> dict[str, Any] | None:
+def metric_statistics(metric: str, many: Any) -> JsonObject | None:
     """Return percentiles, mean and standard deviation of a metric's draws."""
     one = draw_statistics(metric, many)
     return (
@@ -151,9 +152,7 @@ def uncertainty_answer(found: Uncertainty) -> Answer:
     )
 
 
-def uncertainty_tables(
-    found: Uncertainty, every: Mapping[str, dict[str, Any] | None]
-) -> list[Table]:
+def uncertainty_tables(found: Uncertainty, every: Mapping[str, JsonObject | None]) -> list[Table]:
     """Return the percentiles of each metric beside its point, and a histogram of what matters most."""
     result, rows = found.asked.result, []
     for metric, label, unit, size in SHOWN:

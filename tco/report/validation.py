@@ -17,6 +17,7 @@ from tco.catalog.accuracy import FILES
 from tco.catalog.accuracy import accuracy_rows as accuracy
 from tco.core.errors import DataError, UsageError
 from tco.core.files import read_csv, write_atomically
+from tco.core.types import JsonMapping, JsonObject
 from tco.report.record import Answer, Document, Member, Record
 from tco.report.table import Table, to_csv, to_markdown
 from tco.validation import back_test
@@ -62,7 +63,7 @@ def validation_answer(
     """Return how far predictions lie from the measurements of a file; with every row, or with the
     scores of all groups.
     """
-    asked: dict[str, Any] = {"file": str(path), "kind": found.kind, "card": found.card}
+    asked: JsonObject = {"file": str(path), "kind": found.kind, "card": found.card}
     rows: tuple[Record, Sequence[Any]] = (ROW, score_rows(found.card))
     if with_rows:
         plain = found.rows.astype(object).where(
@@ -81,7 +82,7 @@ def validation_answer(
     )
 
 
-def score_rows(card: dict[str, Any]) -> list[tuple[str, str, Any]]:
+def score_rows(card: JsonObject) -> list[tuple[str, str, Any]]:
     """Return every score of a file: over all, on what was left out of the fit, inside one curve,
     and by group.
     """
@@ -101,7 +102,7 @@ def one_decimal_percent(value: float | None) -> str:
     return "-" if value is None else f"{value * 100:.1f}"
 
 
-def score_cells(label: str, found: dict[str, Any], count: str = "n") -> list[str]:
+def score_cells(label: str, found: JsonObject, count: str = "n") -> list[str]:
     """Return one line of scores."""
     rank = found.get("spearman")
     return [
@@ -112,7 +113,7 @@ def score_cells(label: str, found: dict[str, Any], count: str = "n") -> list[str
     ]
 
 
-def validation_tables(name: str, kind: str, card: dict[str, Any]) -> list[Table]:
+def validation_tables(name: str, kind: str, card: JsonObject) -> list[Table]:
     """Return the overall score, what was skipped and why, and the errors by group, the largest
     groups first.
     """
@@ -229,12 +230,10 @@ def envelopes_answer(
     )
 
 
-def envelope_table(
-    envelopes: Sequence[tuple[Envelope, dict[str, Any]]], whole: dict[str, Any]
-) -> Table:
+def envelope_table(envelopes: Sequence[tuple[Envelope, JsonObject]], whole: JsonObject) -> Table:
     """Return a line for each envelope, and one for all."""
 
-    def figures(found: dict[str, Any]) -> list[str]:
+    def figures(found: JsonObject) -> list[str]:
         shown = [(found[part] if part else found)[name] for part, _, name in SHOWN]
         return [str(found["n"]), *("-" if value is None else f"{value:.2f}" for value in shown)]
 
@@ -257,7 +256,7 @@ def envelope_table(
     return Table(columns, [*rows, ["all", "", "", *figures(whole)]], "", [], envelope_notes(whole))
 
 
-def envelope_notes(whole: dict[str, Any]) -> list[str]:
+def envelope_notes(whole: JsonObject) -> list[str]:
     """Say what the figures are, and how two chips stand to each other."""
     notes = [
         "Runs that no other run of their envelope beats, each configuration by its newest run, at "
@@ -512,7 +511,7 @@ def write_accuracy(folder: Path, found: Mapping[str, Calibration], date: str) ->
         write_atomically(path, to_csv(columns, ordered))
 
 
-def round_figures(found: Mapping[str, Any], names: Sequence[str]) -> tuple[Any, ...]:
+def round_figures(found: JsonMapping, names: Sequence[str]) -> tuple[Any, ...]:
     """Return some figures at four decimals; None where there is none."""
     return tuple(
         round(found[name], 4) if isinstance(found[name], float) else found[name] for name in names

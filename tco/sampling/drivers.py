@@ -25,8 +25,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tco.comparison.records import Driver
+from tco.core.types import FloatArray
 from tco.sampling.response import CENTRE, three_point_deviates
-from tco.scenario.beliefs import STEPS, Array, Range
+from tco.scenario.beliefs import STEPS, Range
 
 DEGREE = 3  # of the polynomial
 FEW = 100  # draws that have the metric; of fewer nothing is said
@@ -41,7 +42,7 @@ class Indices(NamedTuple):
     total_error: Any
 
 
-def design(count: int, inputs: int, seed: int) -> tuple[Array, Array]:
+def design(count: int, inputs: int, seed: int) -> tuple[FloatArray, FloatArray]:
     """Return the two samples of the unit cube, rows by inputs, from one scrambled Sobol sequence;
     `count` is a power of two.
     """
@@ -51,7 +52,7 @@ def design(count: int, inputs: int, seed: int) -> tuple[Array, Array]:
     return both[:, :inputs], both[:, inputs:]
 
 
-def indices(function: Callable[[Array], Array], a: Array, b: Array) -> Indices:
+def indices(function: Callable[[FloatArray], FloatArray], a: FloatArray, b: FloatArray) -> Indices:
     """Return the indices of a function of rows of inputs, from two samples of them; one that is
     constant has none.
     """
@@ -75,7 +76,7 @@ def indices(function: Callable[[Array], Array], a: Array, b: Array) -> Indices:
 
 
 # ---------------------------------------------------------------- knowing an input
-def r_squared_adjusted(y: Array, places: Sequence[Array]) -> float:
+def r_squared_adjusted(y: FloatArray, places: Sequence[FloatArray]) -> float:
     """Return the share of the variance of some numbers that polynomials in the places of some
     inputs explain together.
 
@@ -90,7 +91,7 @@ def r_squared_adjusted(y: Array, places: Sequence[Array]) -> float:
     return float(np.clip(share, 0, 1))
 
 
-def first_order(values: Array, places: Mapping[str, Array]) -> dict[str, float]:
+def first_order(values: FloatArray, places: Mapping[str, FloatArray]) -> dict[str, float]:
     """Return the share of each input in the variance of the logarithm of some values, of those
     there are; nothing where they are too few.
     """
@@ -108,7 +109,7 @@ def narrowing(share: float) -> float:
     return float(1 - (1 - share) ** 0.5)
 
 
-def rank_share(values: Array, places: Sequence[Array]) -> float | None:
+def rank_share(values: FloatArray, places: Sequence[FloatArray]) -> float | None:
     """Return the share of the variance of some values' ranks that goes away once all of some inputs
     are known; values of no end have a rank too.
 
@@ -129,12 +130,15 @@ NEAR = 0.5  # of what is needed, that both of a pair do alone: together they may
 STILL = 1e-9  # relative change that is none
 MOST = 384  # pairs that are looked at
 Together = Callable[
-    [Mapping[str, Array]], Array
+    [Mapping[str, FloatArray]], FloatArray
 ]  # places of some inputs, moved together -> the ratio there
 
 
 def leading_drivers(
-    ranges: Mapping[str, Range], ratios: Mapping[str, Array], together: Together, count: int = NAMED
+    ranges: Mapping[str, Range],
+    ratios: Mapping[str, FloatArray],
+    together: Together,
+    count: int = NAMED,
 ) -> list[Driver]:
     """Return the inputs that move the performance per cost most, those first at an end of which
     only one of the two meets the target.
@@ -158,7 +162,7 @@ def leading_drivers(
     ]
 
 
-def ratio_swing(ratios: Array) -> float:
+def ratio_swing(ratios: FloatArray) -> float:
     """Return how far a ratio moves from the low of an input to its high: without end where it is
     without, or where it is a tie at one of them.
     """
@@ -169,7 +173,7 @@ def ratio_swing(ratios: Array) -> float:
 
 
 def flips_of(
-    ranges: Mapping[str, Range], ratios: Mapping[str, Array], together: Together
+    ranges: Mapping[str, Range], ratios: Mapping[str, FloatArray], together: Together
 ) -> dict[str, float]:
     """Return where the order turns, nearest to its value, of the inputs at whose low or high it is
     not what it is at their values.
@@ -206,7 +210,7 @@ def flips_of(
     return {path: float(ranges[path].quantile(np.array(place))) for path, place in nearest}
 
 
-def crossing_deviate(places: Array, ratios: Array) -> float:
+def crossing_deviate(places: FloatArray, ratios: FloatArray) -> float:
     """Return the first place at which a ratio passes one; between two of them its logarithm is
     taken to be a line.
     """
@@ -231,7 +235,7 @@ class Pair(NamedTuple):
 
 
 def pairs_that_flip(
-    ranges: Mapping[str, Range], ratios: Mapping[str, Array], together: Together
+    ranges: Mapping[str, Range], ratios: Mapping[str, FloatArray], together: Together
 ) -> list[Pair]:
     """Return the pairs that flip the order, the farthest across first; `ratios` are those of every
     input alone at P5, its value and P95.
@@ -281,7 +285,7 @@ def pairs_that_flip(
 
 
 def near_enough(
-    ranges: Mapping[str, Range], names: list[str], gains: Array, needed: float
+    ranges: Mapping[str, Range], names: list[str], gains: FloatArray, needed: float
 ) -> list[tuple[str, str]]:
     """Return the pairs whose gains come near to what is needed, those that gain most first."""
     one, other = np.triu_indices(len(names), 1)

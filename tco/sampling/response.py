@@ -18,9 +18,10 @@ import numpy as np
 from tco.core.elementwise import as_array
 from tco.core.errors import DataError
 from tco.core.provenance import P95
+from tco.core.types import FloatArray
 from tco.evaluation.evaluated_scenario import Evaluation
 from tco.scenario import metrics as joined
-from tco.scenario.beliefs import Array, Dice, Range, beliefs_of
+from tco.scenario.beliefs import Dice, Range, beliefs_of
 from tco.scenario.document import Scenario
 from tco.scenario.evaluate_samples import Draws, Many, evaluate_draws
 from tco.scenario.metrics import PERFORMANCE
@@ -175,7 +176,7 @@ def decides(asked: Evaluation, path: str) -> bool:
     return structure is not None and not isinstance(structure.readings.get(path, True), bool)
 
 
-def valued(draws: Draws, metric: str) -> Array:
+def valued(draws: Draws, metric: str) -> FloatArray:
     """Return a metric of some draws, nan where there is none or it rests on a target that is
     missed.
     """
@@ -191,12 +192,12 @@ def ended(value: Any) -> float | None:
 
 
 # ---------------------------------------------------------------- one input at a time
-def three_point_deviates(one: Range) -> Array:
+def three_point_deviates(one: Range) -> FloatArray:
     """Return the places at which an input is looked at: P5, its value, P95."""
     return np.array([-P95, one.home, P95])
 
 
-def one_at_a_time(ranges: Mapping[str, Range]) -> dict[str, Array]:
+def one_at_a_time(ranges: Mapping[str, Range]) -> dict[str, FloatArray]:
     """Return every input where each is moved alone: all at their values first, then each at its low
     and its high.
     """
@@ -239,11 +240,11 @@ class Quantity:
             self.samples[id(one)] = one.sampled(self.dice)
         return self.samples[id(one)]
 
-    def metric_at_speed(self, draws: Draws) -> Array:
+    def metric_at_speed(self, draws: Draws) -> FloatArray:
         """Return the metric of some draws at the speed."""
         return valued(draws if self.speed is None else draws.at[self.speed], self.metric)
 
-    def over(self, values: list[Array]) -> Array:
+    def over(self, values: list[FloatArray]) -> FloatArray:
         """Return the metric, or the ratio, of values of the scenario and of the baseline if there
         is one.
         """
@@ -254,15 +255,15 @@ class Quantity:
         """The scenario, and the baseline if there is one."""
         return [self.own] if self.baseline is None else [self.own, self.baseline]
 
-    def drawn(self) -> Array:
+    def drawn(self) -> FloatArray:
         """Return it in all draws."""
         return self.over([self.metric_at_speed(self.sampled(one).drawn) for one in self.sides])
 
-    def one_at_a_time_values(self) -> dict[str, Array]:
+    def one_at_a_time_values(self) -> dict[str, FloatArray]:
         """Return it at the low, the value and the high of each input; what one side does not rest
         on leaves that where it is.
         """
-        found: dict[str, list[Array]] = {path: [] for path in self.ranges}
+        found: dict[str, list[FloatArray]] = {path: [] for path in self.ranges}
         for one in self.sides:
             many = self.metric_at_speed(self.sampled(one).alone)
             low, high = (
@@ -273,7 +274,7 @@ class Quantity:
                 values.append(np.array([low.get(path, many[0]), many[0], high.get(path, many[0])]))
         return {path: self.over(values) for path, values in found.items()}
 
-    def together(self, places: Mapping[str, Array]) -> Array:
+    def together(self, places: Mapping[str, FloatArray]) -> FloatArray:
         """Return it where some inputs are moved to some places together."""
         found, count = [], len(next(iter(places.values())))
         for one in self.sides:
@@ -294,7 +295,7 @@ class Quantity:
         return self.over(found)
 
 
-def ratios(baseline: Array, own: Array) -> Array:
+def ratios(baseline: FloatArray, own: FloatArray) -> FloatArray:
     """Return the performance per cost over the baseline's in every draw, of costs that are nan
     where the target is missed.
 

@@ -20,6 +20,7 @@ from tco.core.errors import DataError, UsageError
 from tco.core.formula import finite
 from tco.core.notebook_display import Shown
 from tco.core.provenance import SOURCED, Input
+from tco.core.types import FloatArray
 from tco.evaluation.evaluated_scenario import Evaluation
 from tco.evaluation.evaluation import own_and_baseline
 from tco.sampling.drivers import (
@@ -33,7 +34,7 @@ from tco.sampling.drivers import (
     pairs_that_flip,
 )
 from tco.sampling.response import Quantity, decides, ended, response_of
-from tco.scenario.beliefs import Array, Dice, belief_of, beliefs_of
+from tco.scenario.beliefs import Dice, belief_of, beliefs_of
 from tco.scenario.evaluate_samples import CELLS
 from tco.scenario.metrics import AGAINST_BASELINE
 
@@ -256,7 +257,7 @@ def rank(one: Swing) -> tuple[float, str]:
     return -np.inf if one.swing is None else -abs(one.swing), one.given.path
 
 
-def input_swing(given: Input, way: Array, ratio: bool, flips_at: float | None) -> Swing:
+def input_swing(given: Input, way: FloatArray, ratio: bool, flips_at: float | None) -> Swing:
     """Return the swing of an input from what the metric is at its low, its value and its high; one
     that is but rounding is none.
     """
@@ -290,7 +291,7 @@ def sobol_indices_by_input(
         for part in design(count, len(moving), seed)
     )
 
-    def function(rows: Array) -> Array:
+    def function(rows: FloatArray) -> FloatArray:
         found = []
         for side, response in zip(sides, quantity.sides, strict=True):
             known = {
@@ -311,7 +312,7 @@ def sobol_indices_by_input(
     }
 
 
-def input_quantiles(given: Input, places: Array) -> Array:
+def input_quantiles(given: Input, places: FloatArray) -> FloatArray:
     """Return an input at quantiles: its value at one half, low and high at 5 % and 95 %, normal in
     its logarithm where all are above zero.
     """

@@ -22,10 +22,11 @@ from tco.core.errors import DataError
 from tco.core.formula import finite
 from tco.core.notebook_display import Shown
 from tco.core.numeric_environment import arithmetic
+from tco.core.types import AnyArray
 from tco.evaluation.evaluated_scenario import Evaluation
 from tco.evaluation.evaluation import evaluate_each
 from tco.sampling.response import Response, drawable, ratios
-from tco.scenario.beliefs import Array, Dice, Range, beliefs_of
+from tco.scenario.beliefs import Dice, Range, beliefs_of
 from tco.scenario.evaluate import costs_of_work
 from tco.scenario.evaluate_samples import CELLS, Draws
 from tco.scenario.metrics import METRICS, MORE_IS_BETTER, PERFORMANCE, RATIOS, priced_by
@@ -45,16 +46,16 @@ class Sample(NamedTuple):
     """The draws of a scenario, and of the baseline it is held against."""
 
     metrics: dict[
-        str, Array
+        str, AnyArray
     ]  # those it has; nan where a draw does not meet the target, of a ratio where neither does
-    meets: Array
-    both: Array | None = (
+    meets: AnyArray
+    both: AnyArray | None = (
         None  # whether the baseline does too; none where there is none, or nothing to compare
     )
-    ties: Array | None = None  # whether neither does
+    ties: AnyArray | None = None  # whether neither does
 
     @property
-    def better(self) -> Array | None:
+    def better(self) -> AnyArray | None:
         """Whether it costs less a token than the baseline; where neither meets the target it does
         not.
         """
@@ -281,7 +282,7 @@ def joint(parts: list[Sample]) -> Sample:
 
 
 # ---------------------------------------------------------------- figures of draws
-def rankable_draws(metric: str, many: Array) -> Array:
+def rankable_draws(metric: str, many: AnyArray) -> AnyArray:
     """Return the draws of a metric in which it counts: those of a ratio that are no tie; of all
     else a draw without it is beyond the worse end.
     """
@@ -295,7 +296,7 @@ def rankable_draws(metric: str, many: Array) -> Array:
     )
 
 
-def draw_statistics(metric: str, many: Array) -> dict[str, float | None] | None:
+def draw_statistics(metric: str, many: AnyArray) -> dict[str, float | None] | None:
     """Return percentiles, mean and standard deviation of a metric's draws, none of those without an
     end; None where fewer than two draws have it.
     """
@@ -314,7 +315,7 @@ def draw_statistics(metric: str, many: Array) -> dict[str, float | None] | None:
     }
 
 
-def why_endless(metric: str, many: Array) -> str:
+def why_endless(metric: str, many: AnyArray) -> str:
     """Say why a percentile, or the mean, of a metric's draws has no value."""
     known = rankable_draws(metric, many)
     missed = f"{float((~np.isfinite(known)).mean()) * 100:.2g} %"
@@ -329,7 +330,7 @@ def why_endless(metric: str, many: Array) -> str:
     )
 
 
-def quantiles(many: Array, at: Array) -> Array:
+def quantiles(many: AnyArray, at: AnyArray) -> AnyArray:
     """Return quantiles, between two ranks in proportion; those of numpy read in a library of their
     own first.
     """
@@ -337,18 +338,18 @@ def quantiles(many: Array, at: Array) -> Array:
     low, high = (ranked[rank(place).astype(int)] for rank in (np.floor, np.ceil))
     with np.errstate(invalid="ignore"):
         between = low + (high - low) * (place - np.floor(place))
-    found: Array = np.where(
+    found: AnyArray = np.where(
         np.isfinite(low) & np.isfinite(high), between, np.where(np.isfinite(low), high, low)
     )
     return found
 
 
-def share(which: Array | None) -> float | None:
+def share(which: AnyArray | None) -> float | None:
     """Return the share of draws of which something is true."""
     return None if which is None else float(which.mean())
 
 
-def error_of_share(which: Array | None) -> float | None:
+def error_of_share(which: AnyArray | None) -> float | None:
     """Return the standard error of a share: sqrt(p (1 - p) / n), with half a draw on either side so
     that none and all have one too.
     """
@@ -359,7 +360,7 @@ def error_of_share(which: Array | None) -> float | None:
     return float(np.sqrt(chance * (1 - chance) / count))
 
 
-def error_of_spread(metric: str, many: Array) -> dict[str, float | None] | None:
+def error_of_spread(metric: str, many: AnyArray) -> dict[str, float | None] | None:
     """Return the standard errors of the percentiles, and of the mean; none of those without an end.
 
     Of a percentile: half the distance between those of the draws whose rank lies one standard

@@ -28,6 +28,7 @@ from tco.catalog.catalogue import CONFIGURATION, RUN, Catalogue
 from tco.core.errors import DataError
 from tco.core.provenance import P95, Input
 from tco.core.trace import untraced_value
+from tco.core.types import FloatArray, JsonObject
 from tco.models.architecture import load_model
 from tco.performance.chip.formats import family_of
 from tco.performance.deployment import EFFICIENCY, SYSTEM_OWNER, efficiency_path, system_path
@@ -36,7 +37,6 @@ from tco.performance.software_maturity import SERVING, unexplained_time_paths
 if TYPE_CHECKING:
     from tco.scenario.resolved import ResolvedScenario
 
-Array = np.ndarray[Any, Any]
 Effect = tuple[Any, ...]  # what names an effect that runs share
 OWN_SHARE = (
     0.5  # share of the variance of single deployments that runs of one configuration have in common
@@ -75,8 +75,8 @@ class RandomEffect(NamedTuple):
 class Moved(NamedTuple):
     """What runs tell of the effects of a system: means, variances, and the variance of their sum."""
 
-    means: Array
-    variances: Array
+    means: FloatArray
+    variances: FloatArray
     variance_of_sum: float
 
 
@@ -135,7 +135,7 @@ def deployed_levels(
 def posterior(
     levels: Sequence[RandomEffect],
     rows: Sequence[Sequence[RandomEffect]],
-    beyond: Array,
+    beyond: FloatArray,
     scatter: float,
 ) -> Moved:
     """Return what rows tell of the effects of a system, each row off by the scatter of single runs."""
@@ -245,7 +245,7 @@ def model_dimensions(catalogue: Catalogue, model: str) -> Any:
     return architecture.hidden, architecture.blocks, architecture.vocabulary
 
 
-def account_of(catalogue: Catalogue) -> dict[str, Any]:
+def account_of(catalogue: Catalogue) -> JsonObject:
     """Return what answers are anchored on: rows by configuration, and how far each system's rates
     were moved.
     """

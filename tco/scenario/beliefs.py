@@ -15,7 +15,7 @@ import math
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
 from functools import cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 from zlib import crc32
 
 import numpy as np
@@ -24,13 +24,13 @@ from tco.catalog.rows import input_attributes
 from tco.compile.execute import keep_memory
 from tco.core.files import data_directory, read_csv
 from tco.core.provenance import LEADER, P95, Input
+from tco.core.types import AnyArray
 from tco.scenario.resolved import bounds
 
 if TYPE_CHECKING:
     from tco.catalog import Catalogue
     from tco.scenario.result import Result
 
-Array = np.ndarray[Any, Any]
 LOGNORMAL, NORMAL, PERT, TRIANGULAR, STEPS = BELIEFS = (
     "lognormal",
     "normal",
@@ -56,16 +56,16 @@ class QuantileTable(NamedTuple):
     place.
     """
 
-    likely: Array  # the most likely value of each row on the same scale, ascending
-    quantiles: Array
+    likely: AnyArray  # the most likely value of each row on the same scale, ascending
+    quantiles: AnyArray
 
-    def row(self, likely: float) -> Array:
+    def row(self, likely: float) -> AnyArray:
         """Return the quantiles of the distribution with its most likely value at a share of the way
         from the 5th to the 95th percentile.
         """
         place = float(np.interp(likely, self.likely, np.arange(len(self.likely))))
         first = min(int(place), len(self.likely) - 2)
-        found: Array = self.quantiles[first] + (place - first) * (
+        found: AnyArray = self.quantiles[first] + (place - first) * (
             self.quantiles[first + 1] - self.quantiles[first]
         )
         return found
@@ -86,17 +86,17 @@ def quantile_table(kind: str) -> QuantileTable:
     )
 
 
-def triangular(mode: Array, shares: Array) -> Array:
+def triangular(mode: AnyArray, shares: AnyArray) -> AnyArray:
     """Return quantiles of the triangular distributions from 0 to 1: sqrt(p m) below the mode, 1 -
     sqrt((1 - p)(1 - m)) above.
     """
-    found: Array = np.where(
+    found: AnyArray = np.where(
         shares < mode, np.sqrt(shares * mode), 1 - np.sqrt((1 - shares) * (1 - mode))
     )
     return found
 
 
-def pert(mode: Array, shares: Array) -> Array:
+def pert(mode: AnyArray, shares: AnyArray) -> AnyArray:
     """Return quantiles of the PERT distributions from 0 to 1, those of Beta(1 + 4 m, 5 - 4 m), from
     their densities added up.
 
@@ -112,7 +112,7 @@ def pert(mode: Array, shares: Array) -> Array:
     return np.array([np.interp(shares * row[-1], row, x) for row in below])
 
 
-def xlogy(share: Array, x: Array) -> Array:
+def xlogy(share: AnyArray, x: AnyArray) -> AnyArray:
     """Return s ln x, nought where s is."""
     return np.where(share > 0, share * np.log(x), 0.0)
 
@@ -125,7 +125,7 @@ def feasible_distribution(belief: str, low: float) -> str:
     return TRIANGULAR if belief == LOGNORMAL and low <= 0 else belief
 
 
-def values_at(belief: str, low: float, value: float, high: float, place: Array) -> Array:
+def values_at(belief: str, low: float, value: float, high: float, place: AnyArray) -> AnyArray:
     """Return the values of a range at some places."""
     shape = feasible_distribution(belief, low)
     if shape == STEPS:
@@ -145,14 +145,14 @@ def values_at(belief: str, low: float, value: float, high: float, place: Array) 
     )
 
 
-def bent(below: float, above: float, place: Array) -> Array:
+def bent(below: float, above: float, place: AnyArray) -> AnyArray:
     """Return places times one slope below nought and times another above: the greater of both
     products, or the lesser where it is less steep.
     """
     return np.asarray((np.maximum if above >= below else np.minimum)(below * place, above * place))
 
 
-def interpolate_quantiles(row: Array, place: Array) -> Array:
+def interpolate_quantiles(row: AnyArray, place: AnyArray) -> AnyArray:
     """Return the values of a row at some places, in proportion between two columns; the columns are
     evenly apart, so none is searched.
     """
@@ -206,7 +206,7 @@ class Range(NamedTuple):
         """The place of its value."""
         return place_of_value(self.shape, self.low, self.value, self.high)
 
-    def quantile(self, place: Array) -> Array:
+    def quantile(self, place: AnyArray) -> AnyArray:
         """Return the values at some places, as standard normal deviates."""
         many = values_at(self.shape, self.low, self.value, self.high, place)
         return many.clip(self.minimum, self.maximum, out=many)
@@ -281,9 +281,9 @@ class Dice:
         )
         self.pairs = np.arange(start // 2 * 2, stop + stop % 2, 2, dtype=np.uint64) * GOLDEN
         self.own = slice(start % 2, start % 2 + stop - start)  # of the draws of these pairs
-        self.thrown: dict[str, Array] = {}
+        self.thrown: dict[str, AnyArray] = {}
 
-    def throw(self, name: str) -> Array:
+    def throw(self, name: str) -> AnyArray:
         """Return the standard normal deviates of a name by Box and Muller, each followed by its
         opposite: antithetic draws.
         """
@@ -298,21 +298,21 @@ class Dice:
             found = self.thrown[name] = np.column_stack((drawn, -drawn)).ravel()[self.own]
         return found
 
-    def correlated_deviates(self, one: Range) -> Array:
+    def correlated_deviates(self, one: Range) -> AnyArray:
         """Return the places of an input: its own, or in part those of the causes it shares with
         others, normal all the same.
         """
         shared = loadings(self.catalogue, one.leader)
         if not shared:
             return self.throw(one.leader)
-        own: Array = np.sqrt(1 - sum(loading**2 for loading in shared.values())) * self.throw(
+        own: AnyArray = np.sqrt(1 - sum(loading**2 for loading in shared.values())) * self.throw(
             one.leader
         )
         for cause, loading in shared.items():
             own += loading * self.throw(f"cause {cause}")
         return own
 
-    def settings(self, ranges: Mapping[str, Range]) -> dict[str, tuple[Array, str]]:
+    def settings(self, ranges: Mapping[str, Range]) -> dict[str, tuple[AnyArray, str]]:
         """Return inputs where they are drawn, as an evaluation takes them."""
         keep_memory()
         return {
@@ -321,7 +321,7 @@ class Dice:
         }
 
 
-def splitmix64(many: Array) -> Array:
+def splitmix64(many: AnyArray) -> AnyArray:
     """Mix 64-bit numbers thoroughly: the output of SplitMix64 (Steele, Lea and Flood 2014), which
     counts in steps of `GOLDEN`.
     """
@@ -332,7 +332,7 @@ def splitmix64(many: Array) -> Array:
     return many
 
 
-def uniform(many: Array) -> Array:
+def uniform(many: AnyArray) -> AnyArray:
     """Return 64-bit numbers as numbers above zero and up to one."""
     many >>= np.uint64(11)
     many += np.uint64(1)
@@ -342,7 +342,7 @@ def uniform(many: Array) -> Array:
 
 
 def settings_of(
-    ranges: Mapping[str, Range], places: Mapping[str, Array]
-) -> dict[str, tuple[Array, str]]:
+    ranges: Mapping[str, Range], places: Mapping[str, AnyArray]
+) -> dict[str, tuple[AnyArray, str]]:
     """Return the inputs at some places, as an evaluation takes them."""
     return {path: (ranges[path].quantile(many), ranges[path].unit) for path, many in places.items()}

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from tco.catalog.system_tree import System
 from tco.core.errors import UnavailableError
+from tco.core.types import JsonObject
 from tco.cost.ledger import Cost
 from tco.cost.ownership import Rebate
 from tco.performance.serving.record import ServingResult
@@ -25,5 +26,5 @@ class Chain(NamedTuple):
     rebates: list[Rebate]
     cost: Cost | None
     serving: ServingResult | TrainingResult
-    metrics: dict[str, Any]
+    metrics: JsonObject
     unpriced: UnavailableError | None = None  # why there is no cost

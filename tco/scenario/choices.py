@@ -4,15 +4,15 @@ formats that checkpoints and chips bring.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from fnmatch import fnmatchcase
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from tco.catalog import Catalogue
 from tco.catalog.halls import COOLINGS
 from tco.core.errors import DataError, unknown
 from tco.core.files import read_csv
 from tco.core.inputs import Readable
+from tco.core.types import JsonMapping
 from tco.cost.ledger import COMMITMENTS, COMMITTED
 from tco.performance.chip.formats import FORMATS, computed_on
 from tco.performance.deployment import FLEET, OPERATED_BY, OPERATORS
@@ -92,7 +92,7 @@ USUAL = {  # texts that are taken so where nothing says otherwise
 }
 
 
-def texts_of(group: str, document: Mapping[str, Any]) -> dict[str, str]:
+def texts_of(group: str, document: JsonMapping) -> dict[str, str]:
     """Return the inputs of a document that are no numbers, by path."""
     return {
         path: str(document[key])

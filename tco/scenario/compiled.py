@@ -22,6 +22,7 @@ from tco.core.errors import DataError
 from tco.core.inputs import Values
 from tco.core.provenance import Input
 from tco.core.trace import recorded_by, scope
+from tco.core.types import AnyArray, FloatArray, JsonMapping, JsonObject, Settings
 from tco.models.architecture import Architecture
 from tco.performance.deployment import APART, BENCHMARK, FLEET, OPERATED_BY, SERVER
 from tco.performance.layer.chip_model import Machine
@@ -36,7 +37,6 @@ from tco.scenario.result import Result
 from tco.scenario.structure import Structure
 from tco.scenario.workload import job_on, server_of, workload_kind
 
-Array = np.ndarray[Any, Any]
 ALL = "all"  # plans of serving to choose among
 PAIRS = (
     2**17
@@ -56,7 +56,7 @@ def recorded(
     """
     with recorded_by(program):
         values = inputs.values(program.read)
-        beside: dict[str, Any] = {}
+        beside: JsonObject = {}
         if not workload_kind(inputs).axis:  # runs no model
             workload = workload_kind(inputs).walk(inputs, values, plan)
         elif plan is None:
@@ -150,7 +150,7 @@ class DrawGroup(NamedTuple):
     plan of training.
     """
 
-    draws: Array
+    draws: FloatArray
     names: list[dict[str, int]]
     plan: Any  # that the structure holds
 
@@ -160,7 +160,7 @@ class DrawResults(NamedTuple):
     attention group.
     """
 
-    metrics: dict[str, Array]
+    metrics: dict[str, FloatArray]
     meets: Any
     batch: Any
 
@@ -175,11 +175,11 @@ class Lot:
         self.program = Program()
         self.kernels: dict[Any, ArithmeticKernel] = {}
         self.rows: dict[
-            Any, tuple[dict[int, Array], Any]
+            Any, tuple[dict[int, FloatArray], Any]
         ] = {}  # of the plans that are chosen among, and what is known of them, by what is drawn
         self.begin: dict[Any, Any] = {}
 
-    def kernel(self, drawn: frozenset[str], rows: Mapping[int, Array]) -> ArithmeticKernel:
+    def kernel(self, drawn: frozenset[str], rows: Mapping[int, FloatArray]) -> ArithmeticKernel:
         """Return the kernel of some drawn inputs and some rows of plans, with whatever has come to
         the program.
         """
@@ -213,10 +213,10 @@ class Lot:
 
     def run(
         self,
-        drawn: Mapping[str, Array],
+        drawn: Mapping[str, FloatArray],
         parts: list[DrawGroup],
         count: int,
-        pilots: Mapping[str, Array] | None,
+        pilots: Mapping[str, FloatArray] | None,
         solve: bool,
         speeds: Sequence[float],
     ) -> list[DrawResults]:
@@ -267,10 +267,10 @@ class Lot:
     def serve(
         self,
         paths: frozenset[str],
-        drawn: Mapping[str, Array],
+        drawn: Mapping[str, FloatArray],
         parts: list[DrawGroup],
         count: int,
-        pilots: Mapping[str, Array] | None,
+        pilots: Mapping[str, FloatArray] | None,
         solve: bool,
         speeds: Sequence[float],
     ) -> list[DrawResults]:
@@ -278,7 +278,7 @@ class Lot:
         from tco.performance.serving import plan_choice_compiled
 
         plans: ServingPlan = self.plans  # type: ignore[assignment]
-        rows, known = dict[int, Array](), None
+        rows, known = dict[int, FloatArray](), None
         if pilots is not None:
             key = paths, hash(b"".join([one.tobytes() for one in pilots.values()])), tuple(speeds)
             if key not in self.rows:
@@ -306,7 +306,7 @@ class Lot:
         )
 
         def answered(
-            some: list[DrawGroup], names: dict[str, int], begin: Any, held: float, which: Array
+            some: list[DrawGroup], names: dict[str, int], begin: Any, held: float, which: FloatArray
         ) -> list[DrawResults]:
             """Return what some draws come to at every speed."""
             many = (
@@ -349,12 +349,12 @@ class Lot:
     def metrics(
         self,
         kernel: ArithmeticKernel,
-        asked: list[tuple[dict[str, int], Array]],
+        asked: list[tuple[dict[str, int], FloatArray]],
         values: Mapping[int, Any],
         count: int,
         chosen: Any = None,
         only: str = "",
-    ) -> dict[str, Array]:
+    ) -> dict[str, FloatArray]:
         """Return the metrics of some draws each, nan in others, from what is known of all, on the
         plans and the batch that were chosen.
 
@@ -391,7 +391,7 @@ class Lot:
                 values,
                 count,
             )
-        found: dict[str, Array] = {}
+        found: dict[str, FloatArray] = {}
         for own, (_, draws), many in zip(wanted, asked, made, strict=True):
             scatter_into(found, dict(zip(own, many, strict=True)), draws, count)
         return {
@@ -400,15 +400,15 @@ class Lot:
         }
 
 
-def positions_in(which: Array, draws: Array) -> Array:
+def positions_in(which: FloatArray, draws: FloatArray) -> FloatArray:
     """Return the places among some draws, which are in order, of others that are among them."""
     some = draws[(draws >= which[0]) & (draws <= which[-1])]
-    found: Array = np.searchsorted(which, some)
+    found: FloatArray = np.searchsorted(which, some)
     return found
 
 
 def scatter_into(
-    whole: dict[str, Array], part: Mapping[str, Any], draws: Array, count: int
+    whole: dict[str, FloatArray], part: JsonMapping, draws: AnyArray, count: int
 ) -> None:
     """Take in the numbers of some draws, of those that had none so far."""
     for name, one in part.items():
@@ -441,7 +441,7 @@ class ScenarioPrograms:
         self,
         catalogue: Catalogue,
         scenario: Scenario,
-        fixed: Mapping[str, Any],
+        fixed: JsonMapping,
         variant: Mapping[str, str],
     ) -> None:
         self.catalogue, self.scenario, self.fixed, self.variant = (
@@ -458,13 +458,13 @@ class ScenarioPrograms:
             lambda settings, plan: structure_in(self.evaluate(dict(settings), plan))
         )
 
-    def inputs(self, structure: Structure | None, settings: Mapping[str, Any]) -> ResolvedScenario:
+    def inputs(self, structure: Structure | None, settings: Settings) -> ResolvedScenario:
         """Return the inputs with more settings, on a structure if one is held."""
         return resolve_scenario(
             self.catalogue, self.scenario, {**self.fixed, **settings}, dict(self.variant), structure
         )
 
-    def evaluate(self, settings: Mapping[str, Any], plan: Any = None) -> Result:
+    def evaluate(self, settings: Settings, plan: Any = None) -> Result:
         """Evaluate one value of every input."""
         return evaluate(
             self.scenario,

@@ -25,6 +25,7 @@ from tco.core.formula import finite, total
 from tco.core.inputs import Values, as_traced
 from tco.core.provenance import Input
 from tco.core.trace import Node, recording, scope, walk
+from tco.core.types import JsonMapping, JsonObject, Settings
 from tco.cost.cash_flows import LIVES, OPERATION
 from tco.cost.guards import PartPrice, unguarded_notes
 from tco.cost.ledger import Cost, shares_by_directness, shares_by_kind
@@ -81,7 +82,7 @@ OF_THE_SITE = ("usd", "tco", "facility")  # words of metrics that a system has n
 @finite
 def evaluate(
     scenario: str | Path | Scenario,
-    set: Mapping[str, Any] | None = None,  # noqa: A002 - the name users know from the command line
+    set: Settings | None = None,  # noqa: A002 - the name users know from the command line
     plan: Mapping[str, str] | Any = None,
     *,
     structure: Structure | None = None,
@@ -453,7 +454,7 @@ def fill_ratio_to_baseline(results: list[Result], baseline: str | None = None) -
     return chosen
 
 
-def costs_of_work(metrics: Mapping[str, Any]) -> tuple[Any, Any]:
+def costs_of_work(metrics: JsonMapping) -> tuple[Any, Any]:
     """Return what tokens cost, net of rebates and before them, by some metrics or by arrays of
     them; none where there are no tokens.
     """
@@ -470,7 +471,7 @@ GRID = "site.grid_carbon"
 WAITING = "waiting_usd_per_chip"
 
 
-def add_carbon(inputs: ResolvedScenario, values: Values, cost: Cost, found: dict[str, Any]) -> None:
+def add_carbon(inputs: ResolvedScenario, values: Values, cost: Cost, found: JsonObject) -> None:
     """Add the metrics of gas that can be computed: a site that states no intensity of its grid, or
     a chip no area of its dies, has none.
     """
@@ -493,9 +494,7 @@ def add_carbon(inputs: ResolvedScenario, values: Values, cost: Cost, found: dict
             found[name] = carbon_of_tokens(total("carbon", hours), *used, found[TOKENS])
 
 
-def add_waiting(
-    inputs: ResolvedScenario, values: Values, cost: Cost, found: dict[str, Any]
-) -> None:
+def add_waiting(inputs: ResolvedScenario, values: Values, cost: Cost, found: JsonObject) -> None:
     """Add what waiting for a system costs that is not there at the date; one none of whose parts
     states a date has no such cost.
     """

@@ -23,6 +23,7 @@ from tco.core.errors import DataError
 from tco.core.formula import finite
 from tco.core.inputs import Readings, Values, given_of
 from tco.core.provenance import making
+from tco.core.types import AnyArray, JsonMapping, JsonObject, Settings
 from tco.scenario import metrics as joined
 from tco.scenario.compiled import (
     ALL,
@@ -43,8 +44,7 @@ from tco.scenario.structure import Structure
 from tco.scenario.workload import job_on, workload_kind
 from tco.system.bill import offers
 
-Array = np.ndarray[Any, Any]
-Many = Mapping[str, tuple[Array, str]]  # numbers with their unit, by path
+Many = Mapping[str, tuple[AnyArray, str]]  # numbers with their unit, by path
 # draws at values and ends of ranges in which every plan is weighed; all others choose among those
 # that are the best in one of them
 PILOTS = 256
@@ -58,11 +58,11 @@ CELLS = 2**15  # draws that studies ask for together
 class Draws(NamedTuple):
     """What a scenario comes to in every draw."""
 
-    metrics: dict[str, Array | None]  # None where no draw has the metric, nan where one has not
-    meets: Array  # whether memory suffices and the targets are met
-    sequences: Array | None  # of an attention group; none in training
+    metrics: dict[str, AnyArray | None]  # None where no draw has the metric, nan where one has not
+    meets: AnyArray  # whether memory suffices and the targets are met
+    sequences: AnyArray | None  # of an attention group; none in training
     structures: list[Structure]  # that draws got
-    structure_of: Array  # place of each draw's in that list
+    structure_of: AnyArray  # place of each draw's in that list
     at: Mapping[
         float, Draws
     ] = {}  # what they come to at other speeds, by tokens/s a user: few of the metrics
@@ -82,7 +82,7 @@ class Draws(NamedTuple):
 class StructureGroup(NamedTuple):
     """Draws of one structure."""
 
-    draws: Array  # their places
+    draws: AnyArray  # their places
     structure: Structure
     plans: Any = (
         None  # to choose among: of training a list, of serving ALL; none: that of the structure
@@ -92,7 +92,7 @@ class StructureGroup(NamedTuple):
 @finite
 def evaluate_draws(
     scenario: str | Path | Scenario,
-    set: Mapping[str, Any],  # noqa: A002 - as in `evaluate`
+    set: Settings,  # noqa: A002 - as in `evaluate`
     *,
     structure: Structure | None = None,
     hold: bool = False,
@@ -174,7 +174,7 @@ def is_many(setting: Any) -> bool:
         return False
 
 
-def sampled_input_arrays(programs: ScenarioPrograms, many: Mapping[str, Any]) -> Many:
+def sampled_input_arrays(programs: ScenarioPrograms, many: JsonMapping) -> Many:
     """Return the arrays of a scenario's settings in the units of their inputs; arrays of different
     lengths raise `DataError`.
     """
@@ -209,7 +209,7 @@ def grouped(
         choices, decided[SWITCH] = weighed
     jobs: dict[tuple[Any, ...], list[Any]] = {}
     sized: dict[Any, list[tuple[Structure, Any]]] = {}  # by switch and module
-    found: dict[tuple[Any, ...], tuple[StructureGroup, list[Array]]] = {}
+    found: dict[tuple[Any, ...], tuple[StructureGroup, list[AnyArray]]] = {}
     for members in equal_groups(decided, case.count):
         draw = members[0]
         parts = {
@@ -230,7 +230,7 @@ def grouped(
             (one for one in known if one[0].readings.decide_alike(size)), (None, None)
         )
         if own is None:
-            settings: dict[str, Any] = (
+            settings: JsonObject = (
                 {} if held.readings.decide_alike(size) else resized(case, held, size, draw)
             )
             if any(held.texts.get(path) != part for path, part in texts.items()):
@@ -258,7 +258,7 @@ def grouped(
     return [group._replace(draws=np.sort(np.concatenate(some))) for group, some in found.values()]
 
 
-def equal_groups(decided: Mapping[str, Array], count: int) -> list[Array]:
+def equal_groups(decided: Mapping[str, AnyArray], count: int) -> list[AnyArray]:
     """Return the places of draws for which the same was decided."""
     if not decided:
         return [np.arange(count)]
@@ -281,11 +281,11 @@ def resized(
     return case.inputs_at_draw(draw, moved if moved <= case.drawn.keys() else case.drawn.keys())
 
 
-def decisions(inputs: ResolvedScenario, values: Values, held: Structure) -> dict[str, Array]:
+def decisions(inputs: ResolvedScenario, values: Values, held: Structure) -> dict[str, AnyArray]:
     """Return what decides structure and differs between draws: the cheapest of alternatives by its
     place, and readings by their path.
     """
-    found: dict[str, Array] = {}
+    found: dict[str, AnyArray] = {}
     for place, some in offers(inputs.system, values, inputs.catalogue).items():
         prices = np.stack(np.broadcast_arrays(*(offer.price for offer in some)))
         if prices.ndim > 1:
@@ -309,7 +309,7 @@ def of_kind(reading: float, found: Any) -> float:
 
 # ---------------------------------------------------------------- plans of draws
 def plans_trained(
-    case: Case, settings: Mapping[str, Any], known: dict[tuple[Any, ...], list[Any]]
+    case: Case, settings: Settings, known: dict[tuple[Any, ...], list[Any]]
 ) -> list[Any]:
     """Return the quickest plans of a training job under some settings: those `known` of a job of
     its size, or those of a search.
@@ -324,7 +324,7 @@ def plans_trained(
     return known[size]
 
 
-def plans_of_missed(case: Case, group: StructureGroup, missed: Array) -> list[Any]:
+def plans_of_missed(case: Case, group: StructureGroup, missed: AnyArray) -> list[Any]:
     """Return the quickest plans of draws of a training job that no plan of their group fits; none
     in serving, where all were weighed.
     """
@@ -349,7 +349,7 @@ def evaluate_groups(
 ) -> Draws:
     """Run the programs of groups of draws, and put them together in the order of the draws."""
     structures: list[Structure] = []
-    place: Array = np.zeros(case.count, dtype=int)
+    place: AnyArray = np.zeros(case.count, dtype=int)
     made = [
         DrawResults({}, np.zeros(case.count, dtype=bool), np.full(case.count, np.nan))
         for _ in (None, *speeds)
@@ -386,7 +386,7 @@ def evaluate_groups(
     return own._replace(at=as_good_as_quicker(dict(zip(speeds, others, strict=True))))
 
 
-def cost_at(own: Draws, other: Draws) -> Array | None:
+def cost_at(own: Draws, other: Draws) -> AnyArray | None:
     """Return what a million output tokens cost at another speed: an hour costs what it does
     whatever the chips make in it.
     """
@@ -418,7 +418,7 @@ def as_good_as_quicker(at: dict[float, Draws]) -> dict[float, Draws]:
 
 
 def programs_of(
-    catalogue: Catalogue, scenario: Scenario, fixed: dict[str, Any], variant: dict[str, str]
+    catalogue: Catalogue, scenario: Scenario, fixed: JsonObject, variant: dict[str, str]
 ) -> ScenarioPrograms:
     """Return the programs of a scenario with some settings; those that were asked for last are
     kept.
@@ -474,7 +474,7 @@ def looked_at(
 
 
 @cache
-def ends_met(path: str) -> Array:
+def ends_met(path: str) -> AnyArray:
     """Return at which of low, value, value and high an input lies in each pilot draw; the first lie
     at its value.
     """
@@ -483,7 +483,7 @@ def ends_met(path: str) -> Array:
     return found
 
 
-def pilots_of(case: Case, centre: Result) -> dict[str, Array]:
+def pilots_of(case: Case, centre: Result) -> dict[str, AnyArray]:
     """Return draws that tell which plans can be the best: first centres, then each input at its
     value or at an end of its range.
 

@@ -4,7 +4,7 @@ performance, and what they come to.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -12,7 +12,7 @@ from tco.catalog.system_tree import System
 from tco.core.formula import formula, somewhere, total
 from tco.core.inputs import Values
 from tco.core.trace import scope, untraced_value
-from tco.core.types import Quantity
+from tco.core.types import JsonMapping, JsonObject, Quantity
 from tco.core.units import (
     BytePerSecond,
     BytePerTerabyte,
@@ -175,7 +175,7 @@ AGAINST_BASELINE = (
 )  # ratios to another scenario, of what the work of each costs
 
 
-def priced_by(metrics: Mapping[str, Any]) -> str | None:
+def priced_by(metrics: JsonMapping) -> str | None:
     """Return what the work of a scenario costs, of the metrics it has; none where it has no such
     cost.
     """
@@ -322,12 +322,12 @@ Name = Callable[[str, Callable[[], Any]], Any]
 
 def collect(
     values: Values, system: System, cost: Cost | None, workload: ServingResult | TrainingResult
-) -> dict[str, Any]:
+) -> JsonObject:
     """Return every metric that can be computed, each named so that a user may set it; without a
     cost those of the chip and the workload.
     """
     part = f"parts.{system.chip}"
-    found: dict[str, Any] = {"chips": system.chips, "racks": system.racks}
+    found: JsonObject = {"chips": system.chips, "racks": system.racks}
 
     def name(metric: str, compute: Callable[[], Any]) -> Any:
         with scope("metrics", metric):
@@ -385,7 +385,7 @@ def joined_metrics(
     values: Values,
     peak_fp8: str,
     workload: ServingResult | TrainingResult,
-    found: dict[str, Any],
+    found: JsonObject,
     name: Name,
 ) -> None:
     """Name what a peak, a bandwidth and a token cost."""

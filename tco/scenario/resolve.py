@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tco.catalog import Catalogue
 from tco.catalog.halls import COOLINGS, hall_cooling
@@ -18,6 +18,7 @@ from tco.catalog.system_tree import (
 from tco.core.errors import DataError, unknown
 from tco.core.inputs import Values, given_of, joint_array_shape
 from tco.core.provenance import KEPT, Given, period, refuse_own
+from tco.core.types import JsonObject, Settings
 from tco.cost.ownership import FOLDER, load_perspective, owner_of
 from tco.performance.software_maturity import ALIAS, SOFTWARE, parse_software_name, stated_by
 from tco.scenario.choices import (
@@ -41,7 +42,7 @@ from tco.scenario.resolved import GROUPS, ResolvedScenario
 def resolve_scenario(
     catalogue: Catalogue,
     scenario: Scenario,
-    settings: Mapping[str, Any],
+    settings: Settings,
     variant: Mapping[str, str],
     structure: Structure | None = None,
     kept: Mapping[str, str] | None = None,
@@ -163,7 +164,7 @@ def choose_parts(inputs: ResolvedScenario, values: Values, variants: dict[str, s
         inputs.system = load_system(inputs.catalogue, name, variants, inputs.alternatives)
 
 
-def size_cluster(inputs: ResolvedScenario, values: Values, settings: dict[str, Any]) -> None:
+def size_cluster(inputs: ResolvedScenario, values: Values, settings: JsonObject) -> None:
     """Take as many chips as train in the days that are asked for."""
     days, tokens, where = (
         values.structure(DAYS),
@@ -189,7 +190,7 @@ def size_cluster(inputs: ResolvedScenario, values: Values, settings: dict[str, A
 
 
 def chips_for_days(
-    inputs: ResolvedScenario, settings: dict[str, Any], days: float, tokens: float, where: str
+    inputs: ResolvedScenario, settings: JsonObject, days: float, tokens: float, where: str
 ) -> float:
     """Return the chips that a training job takes for some days, every other input at one value."""
 

@@ -5,7 +5,7 @@ a system offers at most.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -21,6 +21,7 @@ from tco.core.inputs import Values
 from tco.core.notebook_display import html_of
 from tco.core.provenance import Input, period
 from tco.core.trace import Node
+from tco.core.types import JsonMapping, JsonObject
 from tco.cost.cash_flows import Flow
 from tco.cost.ledger import CIRCULAR
 from tco.cost.ownership import Rebate
@@ -215,7 +216,7 @@ class Result:
         return self.serving.axes if self.serving else []
 
     @property
-    def context(self) -> dict[str, Any]:
+    def context(self) -> JsonObject:
         """What it is of, so that it can be told from another and asked again: scenario, system,
         date, site, and what was set.
         """
@@ -252,12 +253,12 @@ def set_of(result: Result) -> dict[str, str]:
     return found
 
 
-def in_words(found: Mapping[str, Any]) -> str:
+def in_words(found: JsonMapping) -> str:
     """Return names and values as a text of one cell."""
     return ";".join(f"{name}={value}" for name, value in found.items())
 
 
-def saved_document(result: Result) -> dict[str, Any]:
+def saved_document(result: Result) -> JsonObject:
     """Return the content of the file of a result, the same for equal results."""
     origin, report = result.origin, result.report
     if origin is None:
@@ -420,8 +421,8 @@ class Figures:
     the reason in `notes`.
     """
 
-    chip: dict[str, Any] = field(default_factory=dict)
-    domain: dict[str, Any] = field(default_factory=dict)
+    chip: JsonObject = field(default_factory=dict)
+    domain: JsonObject = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 
 

@@ -14,6 +14,7 @@ from tco.core.errors import DataError, unknown
 from tco.core.files import read_json
 from tco.core.inputs import Readings
 from tco.core.provenance import DIRECTNESS, RANK, Input, making
+from tco.core.types import JsonObject
 from tco.cost.cash_flows import Flow
 from tco.cost.ownership import Rebate
 from tco.cost.price_dates import Ages
@@ -218,7 +219,7 @@ def load_result(path: str | Path) -> Result:
     )
 
 
-def structure_from(document: dict[str, Any], where: str) -> Structure | None:
+def structure_from(document: JsonObject, where: str) -> Structure | None:
     """Return the structure of a result; files of earlier versions hold none."""
     found = document.get("structure")
     if found is None:
@@ -253,7 +254,7 @@ def structure_from(document: dict[str, Any], where: str) -> Structure | None:
     )
 
 
-def saved(path: Path) -> dict[str, Any]:
+def saved(path: Path) -> JsonObject:
     """Return the document of a file of the right schema."""
     document = read_json(path, "a saved result")
     found = document.get("schema") if isinstance(document, dict) else None
@@ -265,7 +266,7 @@ def saved(path: Path) -> dict[str, Any]:
     return dict(document)
 
 
-def hold(table: dict[str, Any], wanted: dict[str, str], where: str) -> None:
+def hold(table: JsonObject, wanted: dict[str, str], where: str) -> None:
     """Refuse a table that lacks a key or holds another kind of value there."""
     for key, kind in wanted.items():
         if key not in table:
@@ -304,7 +305,7 @@ def cost_line(cells: Any, inputs: dict[str, Input], where: str) -> Flow:
     return flow
 
 
-def bill_of(found: dict[str, Any] | None, where: str) -> Bill | None:
+def bill_of(found: JsonObject | None, where: str) -> Bill | None:
     """Return the bill; a chip alone has none."""
     if found is None:
         return None

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tco.core.inputs import Readable, Readings
+from tco.core.types import JsonObject
 from tco.scenario.network_choice import network_design
 from tco.scenario.structure import Structure
 from tco.scenario.workload import storage_and_compute_formats
@@ -33,11 +34,11 @@ def structure_of(inputs: ResolvedScenario, values: Readable, chain: Chain) -> St
     )
 
 
-def structural_choices(inputs: ResolvedScenario, values: Readable, chain: Chain) -> dict[str, Any]:
+def structural_choices(inputs: ResolvedScenario, values: Readable, chain: Chain) -> JsonObject:
     """Return what the readings came to: the network, the formats, the operators of each phase, and
     the collectives offered.
     """
-    found: dict[str, Any] = (
+    found: JsonObject = (
         {"formats": formats} if (formats := storage_and_compute_formats(inputs, values)) else {}
     )
     if chain.network is not None:

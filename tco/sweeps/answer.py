@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tco.core.errors import DataError, refuse_unknown
+from tco.core.types import JsonMapping
 
 if TYPE_CHECKING:
     pass
@@ -25,9 +26,9 @@ class ExpectedFigure(NamedTuple):
     # that there is no value
     says: str
     metric: str
-    at: Mapping[str, Any]  # its scenario, and its value of every path of the grid
+    at: JsonMapping  # its scenario, and its value of every path of the grid
     over: (
-        Mapping[str, Any] | None
+        JsonMapping | None
     )  # what differs in the case that it is divided by; none: it stands alone
     quantile: float  # of the draws of the case that have a value
 
@@ -58,7 +59,7 @@ class ExpectedFigure(NamedTuple):
         )
 
 
-def parse_expected_figures(document: Mapping[str, Any], where: str) -> tuple[ExpectedFigure, ...]:
+def parse_expected_figures(document: JsonMapping, where: str) -> tuple[ExpectedFigure, ...]:
     """Return the figures that a study expects; what is wrong with them raises `DataError`."""
     found = document.get("expect", [])
     if not isinstance(found, list) or not all(isinstance(one, Mapping) for one in found):
@@ -71,7 +72,7 @@ def parse_expected_figures(document: Mapping[str, Any], where: str) -> tuple[Exp
     )
 
 
-def figure_of(found: Mapping[str, Any], document: Mapping[str, Any], where: str) -> ExpectedFigure:
+def figure_of(found: JsonMapping, document: JsonMapping, where: str) -> ExpectedFigure:
     """Return one figure: of words in the answer, a metric that is reported, and one case of the
     grid.
     """
@@ -108,7 +109,7 @@ def figure_of(found: Mapping[str, Any], document: Mapping[str, Any], where: str)
     return ExpectedFigure(says, metric, at or {}, over, float(quantile))
 
 
-def case_of(found: Any, document: Mapping[str, Any], where: str) -> Mapping[str, Any] | None:
+def case_of(found: Any, document: JsonMapping, where: str) -> JsonMapping | None:
     """Return what a table says of a case: values that are written so in the study."""
     if found is None:
         return None

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tco.core.errors import library
+from tco.core.types import JsonMapping
 from tco.sweeps.answer import ExpectedFigure
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ def today(figure: ExpectedFigure, found: Sweep) -> float | None:
     return float(np.quantile(many, figure.quantile)) if len(many) else None
 
 
-def read_case_draws(metric: str, at: Mapping[str, Any], found: Sweep) -> Any:
+def read_case_draws(metric: str, at: JsonMapping, found: Sweep) -> Any:
     """Return a metric in every draw of a case, in the order of the draws."""
     dataset = library("pyarrow.dataset", "Parquet", "sweep")
 

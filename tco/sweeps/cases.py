@@ -18,8 +18,9 @@ from zlib import crc32
 import numpy as np
 
 from tco.catalog import Catalogue
+from tco.core.types import AnyArray, JsonMapping, JsonObject
 from tco.evaluation.workers import Folders, catalogue_on
-from tco.scenario.beliefs import GOLDEN, Array, Dice, beliefs_of, settings_of, splitmix64, uniform
+from tco.scenario.beliefs import GOLDEN, Dice, beliefs_of, settings_of, splitmix64, uniform
 from tco.scenario.compiled import scatter_into
 from tco.scenario.document import Scenario
 from tco.scenario.evaluate import OF_THE_SITE, assemble_result, run
@@ -69,7 +70,7 @@ class Strata(Dice):
         super().__init__(catalogue, seed, start, stop)
         self.draws, self.samples = np.arange(start, stop, dtype=np.uint64), samples
 
-    def throw(self, name: str) -> Array:
+    def throw(self, name: str) -> AnyArray:
         """Return the standard normal deviates of a name."""
         found = self.thrown.get(name)
         if found is None:
@@ -92,7 +93,7 @@ class Sequence(Dice):
         self.thrown = {name: deviates(points[:, place]) for place, name in enumerate(names)}
 
 
-def permuted(places: Array, count: int, key: Array) -> Array:
+def permuted(places: AnyArray, count: int, key: AnyArray) -> AnyArray:
     """Return where a random permutation of `count` takes some places: a Feistel network, walked
     until it is back inside.
     """
@@ -108,11 +109,11 @@ def permuted(places: Array, count: int, key: Array) -> Array:
     return found
 
 
-def deviates(shares: Array) -> Array:
+def deviates(shares: AnyArray) -> AnyArray:
     """Return the standard normal deviates of shares of probability."""
     from scipy.special import ndtri
 
-    found: Array = ndtri(np.clip(shares, *ENDS))
+    found: AnyArray = ndtri(np.clip(shares, *ENDS))
     return found
 
 
@@ -121,7 +122,7 @@ _engines = (
 )  # the generator of a sequence goes on from where it stands: those of threads would meet
 
 
-def sobol_points(seed: int, dimensions: int, start: int, stop: int) -> Array:
+def sobol_points(seed: int, dimensions: int, start: int, stop: int) -> AnyArray:
     """Return some points of a scrambled Sobol sequence."""
     import warnings
 
@@ -140,7 +141,7 @@ def sobol_points(seed: int, dimensions: int, start: int, stop: int) -> Array:
         warnings.simplefilter(
             "ignore", UserWarning
         )  # that the first points are no power of two: of a piece of them that says nothing
-        points: Array = engine.random(stop - start)
+        points: AnyArray = engine.random(stop - start)
     return points
 
 
@@ -186,7 +187,7 @@ class CaseDraws(NamedTuple):
 
     paths: frozenset[str]
     dice: Dice
-    places: Array  # of each case in the dice
+    places: AnyArray  # of each case in the dice
 
 
 @lru_cache(maxsize=512)
@@ -205,7 +206,7 @@ def settled(asked: StudyScenario, fixed: Fixed) -> Settled:
     )
 
 
-def parted(fixed: Fixed) -> tuple[dict[str, Any], dict[str, str]]:
+def parted(fixed: Fixed) -> tuple[JsonObject, dict[str, str]]:
     """Return settings, and the axes of the plan among them."""
     axes = {path.removeprefix(PLAN): text for path, text in fixed if path.startswith(PLAN)}
     return {path: value for path, value in fixed if not path.startswith(PLAN)}, axes
@@ -214,7 +215,7 @@ def parted(fixed: Fixed) -> tuple[dict[str, Any], dict[str, str]]:
 def cases_of(
     asked: StudyScenario,
     fixed: Fixed,
-    centre: Mapping[str, Any],
+    centre: JsonMapping,
     axes: Many,
     drawn: CaseDraws | None,
     count: int,
@@ -243,7 +244,7 @@ def cases_of(
 
 def structured(
     asked: StudyScenario, fixed: Fixed, axes: Many, answer: Settled, count: int
-) -> Iterator[tuple[Array, Settled]]:
+) -> Iterator[tuple[AnyArray, Settled]]:
     """Yield cases by the structure they get; for which of their values it is found is the same,
     since no plan rests on them otherwise.
     """
@@ -272,7 +273,7 @@ def structured(
 
 def decided_by(
     asked: StudyScenario, fixed: Fixed, axes: Many, structure: Structure, answer: Settled
-) -> dict[str, tuple[Array, float]]:
+) -> dict[str, tuple[AnyArray, float]]:
     """Return what decides structure and follows the axes, in every case and as it was decided."""
     inputs = resolve_scenario(
         asked.catalogue,
@@ -282,7 +283,7 @@ def decided_by(
         structure,
     )
     values, count = inputs.values(), len(next(iter(axes.values()))[0])
-    found: dict[str, tuple[Array, float]] = {}
+    found: dict[str, tuple[AnyArray, float]] = {}
     for name, many in decisions(inputs, values, structure).items():
         if name in structure.alternatives:
             parts = [held_part(inputs, name, place) for place in range(int(many.max()) + 1)]
@@ -308,16 +309,16 @@ def on_structure(
     fixed: Fixed,
     axes: Many,
     drawn: CaseDraws | None,
-    group: Array,
+    group: AnyArray,
     answer: Settled,
-) -> tuple[Mapping[str, Array | None], Array, Mapping[str, Array]]:
+) -> tuple[Mapping[str, AnyArray | None], AnyArray, Mapping[str, AnyArray]]:
     """Evaluate cases of one structure: their metrics, whether targets are met, and what was drawn."""
     result = answer.answer
-    settings: dict[str, Any] = parted(fixed)[0] | {
+    settings: JsonObject = parted(fixed)[0] | {
         path: (many[group], unit) for path, (many, unit) in axes.items()
     }
     inputs, stated = (
-        dict[str, Array](),
+        dict[str, AnyArray](),
         result.texts["workload.kind"] == "stated",
     )  # then no plan is searched
     if drawn is not None:
@@ -378,15 +379,15 @@ class CaseResults:
 
     def __init__(self, count: int) -> None:
         """Cases of which nothing is known yet."""
-        self.metrics, self.inputs = dict[str, Array](), dict[str, Array]()
+        self.metrics, self.inputs = dict[str, AnyArray](), dict[str, AnyArray]()
         self.meets = np.zeros(count, dtype=bool)
 
     def take(
         self,
-        places: Array,
-        metrics: Mapping[str, Array | None],
-        meets: Array,
-        inputs: Mapping[str, Array],
+        places: AnyArray,
+        metrics: Mapping[str, AnyArray | None],
+        meets: AnyArray,
+        inputs: Mapping[str, AnyArray],
     ) -> None:
         """Take in what some of the cases come to."""
         self.meets[places] = meets

@@ -24,11 +24,12 @@ import numpy as np
 from tco.core.errors import DataError, library, refuse_unknown
 from tco.core.numeric_environment import arithmetic
 from tco.core.provenance import Given
+from tco.core.types import AnyArray, JsonObject
 from tco.core.units import convert
 from tco.evaluation.evaluation import SAVED, catalogue_for
 from tco.evaluation.workers import Figures, Ground, catalogue_on, folders_of, ground_on
 from tco.sampling.uncertainty import sample_of
-from tco.scenario.beliefs import Array, Range, beliefs_of, loadings
+from tco.scenario.beliefs import Range, beliefs_of, loadings
 from tco.scenario.document import load_scenario
 from tco.scenario.evaluate import evaluate
 from tco.scenario.metrics import METRICS
@@ -116,7 +117,7 @@ class CaseLayout(NamedTuple):
                 min(last - begin, self.cases_per_setting),
             )
 
-    def coordinates(self, cases: Array) -> tuple[list[Array], Array]:
+    def coordinates(self, cases: AnyArray) -> tuple[list[AnyArray], AnyArray]:
         """Return the places of cases on the axes asked as arrays, and their draws."""
         *places, draws = np.unravel_index(cases, (*self.inner, self.draws))
         return places, draws
@@ -350,7 +351,7 @@ def cache_sized_slices(one: CaseSlice, draws: int) -> Iterator[CaseSlice]:
         start = stop
 
 
-def evaluate_slice(job: SweepJob, some: CaseSlice) -> tuple[int, dict[str, Any]]:
+def evaluate_slice(job: SweepJob, some: CaseSlice) -> tuple[int, JsonObject]:
     """Evaluate some cases of one setting, and return how many the constraints allow, with their
     columns; a text is one for all.
     """
@@ -370,7 +371,7 @@ def evaluate_slice(job: SweepJob, some: CaseSlice) -> tuple[int, dict[str, Any]]
         other = own if same else evaluate_cases(job, job.baseline, fixed, axes, draws)
     sample = sample_of(own.draws, None if other is None else other.draws)
     metrics = sample.metrics
-    columns: dict[str, Any] = {
+    columns: JsonObject = {
         "scenario": asked.name,
         **{path: value if isinstance(value, str) else value[0] for path, value in fixed},
         **axes,
@@ -395,8 +396,8 @@ def evaluate_cases(
     job: SweepJob,
     asked: StudyScenario,
     fixed: tuple[tuple[str, Any], ...],
-    axes: dict[str, Array],
-    draws: Array,
+    axes: dict[str, AnyArray],
+    draws: AnyArray,
 ) -> CaseResults:
     """Evaluate a scenario in some cases."""
     drawing = None
@@ -412,7 +413,7 @@ def evaluate_cases(
     return cases_of(asked, (*job.study.settings.items(), *fixed), centre, many, drawing, len(draws))
 
 
-def allowed(job: SweepJob, metrics: dict[str, Array], count: int) -> Array:
+def allowed(job: SweepJob, metrics: dict[str, AnyArray], count: int) -> AnyArray:
     """Say which cases keep to the constraints; one without the metric does not."""
     kept = np.ones(count, dtype=bool)
     for metric, (low, high) in job.study.constraints.items():

@@ -20,6 +20,7 @@ from uuid import uuid4
 
 from tco.core.errors import TcoError, UsageError, library
 from tco.core.numeric_environment import agree, arithmetic, mixed_arithmetic_notes
+from tco.core.types import JsonMapping
 from tco.evaluation.workers import Progress, done_by
 from tco.sweeps.job import SweepJob, fingerprint_metrics, partition_table, prepare_sweep
 from tco.sweeps.study import read_study
@@ -271,7 +272,7 @@ class Sweep(NamedTuple):
 
 
 def sweep(
-    study: str | Path | Mapping[str, Any],
+    study: str | Path | JsonMapping,
     folder: str | Path,
     *,
     workers: int | None = None,

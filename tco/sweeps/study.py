@@ -18,12 +18,12 @@ import numpy as np
 
 from tco.core.errors import DataError, located, refuse_unknown, unknown
 from tco.core.files import is_there, read_toml, scenario_directory
+from tco.core.types import AnyArray, JsonMapping, JsonObject
 from tco.core.units import convert, parse_quantity
 from tco.scenario.choices import DOCUMENTS, TEXTS
 from tco.scenario.metrics import METRICS, RATIOS
 from tco.sweeps.answer import ExpectedFigure, parse_expected_figures
 
-Array = np.ndarray[Any, Any]
 RANGE = ("from", "to", "steps", "scale")
 SCALES = ("linear", "log")
 PLAN = "plan."  # begins the path of an axis of the plan
@@ -47,7 +47,7 @@ class SweepAxis(NamedTuple):
         """How many values there are."""
         return len(self.listed) or self.steps
 
-    def numbers_at(self, places: Array) -> Array:
+    def numbers_at(self, places: AnyArray) -> AnyArray:
         """Return the numbers at some places."""
         if self.listed:
             return np.asarray(self.listed, dtype=float)[places]
@@ -88,7 +88,7 @@ def parse_study_axis(path: str, found: Any, where: str, unit_of: Callable[[str],
 
 
 def parse_range_axis(
-    path: str, found: dict[str, Any], where: str, unit_of: Callable[[str], str]
+    path: str, found: JsonObject, where: str, unit_of: Callable[[str], str]
 ) -> SweepAxis:
     """Return so many steps from one value to another."""
     if path in TEXTS or path in DOCUMENTS or path.startswith(PLAN):
@@ -169,13 +169,13 @@ class Study(NamedTuple):
 
     name: str
     where: str
-    document: Mapping[str, Any]  # as it is written
+    document: JsonMapping  # as it is written
     scenarios: tuple[str, ...]
     report: tuple[str, ...]
     baseline: str | None  # of the ratios, where one is reported
     plan: str
     settings: Mapping[str, str]
-    grid: Mapping[str, Any]
+    grid: JsonMapping
     draw: Draw | None
     constraints: Mapping[str, tuple[float, float]]
     expect: tuple[ExpectedFigure, ...] = ()  # of the answer
@@ -196,7 +196,7 @@ def shipped_studies() -> dict[str, Path]:
     return {path.stem: path for path in sorted((scenario_directory() / "studies").glob("*.toml"))}
 
 
-def read_study(study: str | Path | Mapping[str, Any]) -> Study:
+def read_study(study: str | Path | JsonMapping) -> Study:
     """Return a study that is shipped, in a file, or given as a table; whatever is wrong with it
     raises `DataError`.
     """
@@ -208,7 +208,7 @@ def read_study(study: str | Path | Mapping[str, Any]) -> Study:
     return study_of(path.stem, str(path), read_toml(path))
 
 
-def study_of(name: str, where: str, document: Mapping[str, Any]) -> Study:
+def study_of(name: str, where: str, document: JsonMapping) -> Study:
     """Return a study that a table states."""
     refuse_unknown("key", document, KEYS, where)
     tables = {key: study_table(document, key, where) for key in TABLES}
@@ -249,7 +249,7 @@ def study_of(name: str, where: str, document: Mapping[str, Any]) -> Study:
     )
 
 
-def study_table(document: Mapping[str, Any], key: str, where: str) -> dict[str, Any]:
+def study_table(document: JsonMapping, key: str, where: str) -> JsonObject:
     """Return a table of a study, empty where it has none."""
     found = document.get(key, {})
     if not isinstance(found, Mapping):
@@ -259,7 +259,7 @@ def study_table(document: Mapping[str, Any], key: str, where: str) -> dict[str, 
     return dict(found)
 
 
-def names_of(document: Mapping[str, Any], key: str, where: str) -> tuple[str, ...]:
+def names_of(document: JsonMapping, key: str, where: str) -> tuple[str, ...]:
     """Return a list of names that must not be empty."""
     found = document.get(key)
     if not isinstance(found, list) or not found or not all(isinstance(one, str) for one in found):
@@ -277,7 +277,7 @@ def metric_of(name: str, where: str) -> str:
 
 
 def baseline_of(
-    document: Mapping[str, Any],
+    document: JsonMapping,
     scenarios: tuple[str, ...],
     ratios: set[str] | frozenset[str],
     where: str,
@@ -313,7 +313,7 @@ def limits_of(found: Any, where: str) -> tuple[float, float]:
     return low, high
 
 
-def parse_draw_section(found: Mapping[str, Any], where: str, grid: Mapping[str, Any]) -> Draw:
+def parse_draw_section(found: JsonMapping, where: str, grid: JsonMapping) -> Draw:
     """Return how cases are drawn."""
     refuse_unknown("key", found, DRAW, where)
     samples, seed = (
@@ -342,7 +342,7 @@ def parse_draw_section(found: Mapping[str, Any], where: str, grid: Mapping[str, 
 
 
 def parse_study_integer(
-    found: Mapping[str, Any], key: str, usual: int | None, least: int, where: str
+    found: JsonMapping, key: str, usual: int | None, least: int, where: str
 ) -> int:
     """Return a whole number of a table."""
     value = found.get(key, usual)

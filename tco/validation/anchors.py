@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -29,7 +28,6 @@ from tco.validation.score import Prediction, predict_by_accelerator
 from tco.validation.specifications import Specifications
 from tco.validation.unexplained import residuals
 
-Array = np.ndarray[Any, Any]
 PEAKS = ("peak_bf16", "peak_fp8", "peak_fp4")
 FARTHEST = 10.0  # times slower or quicker than predicted: beyond, something else was measured
 SHOWN = 3  # refused rows that a message tells of

@@ -10,17 +10,16 @@ logged means lie anywhere from 0.1 to 0.9 of them, so that a load read from limi
 from __future__ import annotations
 
 import re
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from tco.catalog import Catalogue
+from tco.core.types import AnyArray, JsonObject
 from tco.validation.measured import mapped, numeric_column, texts
 from tco.validation.naming import named_model, read_pattern_table
 from tco.validation.wording import interpret_note
 
-Array = np.ndarray[Any, Any]
 LENGTHS, SUSPECTS = "benchmark_lengths.csv", "suspect_rows.csv"
 DEGREE = re.compile(r"\b(tp|pp|ep|dep)([1-9]\d*)\b")
 GROUPED = re.compile(r"\battention-dp")
@@ -35,7 +34,7 @@ OPEN = "unsupported: open division: model and accuracy are the submitter's own"
 POOL_COLUMNS = ("gpus", "workers", "tp", "ep", "dp")
 
 
-def is_audited(table: pd.DataFrame) -> Array:
+def is_audited(table: pd.DataFrame) -> AnyArray:
     """Say of every row whether it is one of MLPerf Inference: it names its division."""
     divisions = texts(table, "division")
     return np.array([isinstance(division, str) and division != "" for division in divisions], bool)
@@ -50,7 +49,7 @@ def as_serving_rows(catalogue: Catalogue, table: pd.DataFrame) -> pd.DataFrame:
     return table.assign(**{name: replaced(table, rows, name, columns[name]) for name in columns})
 
 
-def replaced(table: pd.DataFrame, rows: Array, name: str, values: Array) -> Array:
+def replaced(table: pd.DataFrame, rows: AnyArray, name: str, values: AnyArray) -> AnyArray:
     """Return a column with the values of some rows replaced; blank where it did not exist."""
     text = np.asarray(values).dtype == object
     column_values = texts(table, name) if text else numeric_column(table, name)
@@ -59,7 +58,7 @@ def replaced(table: pd.DataFrame, rows: Array, name: str, values: Array) -> Arra
     return column_values
 
 
-def serving_columns(catalogue: Catalogue, table: pd.DataFrame) -> dict[str, Array]:
+def serving_columns(catalogue: Catalogue, table: pd.DataFrame) -> dict[str, AnyArray]:
     """Return the columns of serving rows that audited ones state, by name."""
     nominal = nominal_lengths(catalogue, table)
     answers, prompts = numeric_column(table, "osl_tokens"), numeric_column(table, "isl_tokens")
@@ -79,7 +78,7 @@ def serving_columns(catalogue: Catalogue, table: pd.DataFrame) -> dict[str, Arra
     }
 
 
-def all_at_once(catalogue: Catalogue, table: pd.DataFrame) -> Array:
+def all_at_once(catalogue: Catalogue, table: pd.DataFrame) -> AnyArray:
     """Say of every row whether it states that all its requests wait at once."""
     arrivals = texts(table, "arrivals").astype(str)
     return mapped(
@@ -87,7 +86,7 @@ def all_at_once(catalogue: Catalogue, table: pd.DataFrame) -> Array:
     )
 
 
-def requests_in_flight_of_log(table: pd.DataFrame, answers: Array) -> Array:
+def requests_in_flight_of_log(table: pd.DataFrame, answers: AnyArray) -> AnyArray:
     """Return the requests in flight that rate and mean latencies of a log imply; NaN without one."""
     rate = numeric_column(table, "requests_per_s")
     first_token, per_token = (
@@ -97,7 +96,7 @@ def requests_in_flight_of_log(table: pd.DataFrame, answers: Array) -> Array:
     return np.asarray(rate * (first_token + (answers - 1) * per_token) / 1e3)
 
 
-def nominal_lengths(catalogue: Catalogue, table: pd.DataFrame) -> Array:
+def nominal_lengths(catalogue: Catalogue, table: pd.DataFrame) -> AnyArray:
     """Return mean prompt and answer of the data set of every row; NaN where it is unknown."""
     columns = ("benchmark", "model", "input_tokens", "output_tokens", "source", "note")
     data_sets = read_pattern_table(catalogue, LENGTHS, columns)
@@ -113,7 +112,7 @@ def nominal_lengths(catalogue: Catalogue, table: pd.DataFrame) -> Array:
     return np.array([lengths((str(source), str(name))) for source, name in cells]).reshape(-1, 2)
 
 
-def same_lengths(catalogue: Catalogue, table: pd.DataFrame, stated: Array) -> Array:
+def same_lengths(catalogue: Catalogue, table: pd.DataFrame, stated: AnyArray) -> AnyArray:
     """Return the lengths that audited runs of one data set share; of other rows those stated."""
     nominal = nominal_lengths(catalogue, table)
     shared = is_audited(table)[:, None] & ~np.isnan(nominal)
@@ -126,7 +125,7 @@ def stated_drafts(words: str) -> float:
     return float(drafted[1]) if drafted else 0.0
 
 
-def stated_plan(words: str, chips: float) -> dict[str, Any]:
+def stated_plan(words: str, chips: float) -> JsonObject:
     """Return the columns of a serving row that the words of a plan state.
 
     Args:
@@ -137,7 +136,7 @@ def stated_plan(words: str, chips: float) -> dict[str, Any]:
         The columns of both pools; `searched` is one where the words state no plan.
 
     """
-    plan: dict[str, Any] = {
+    plan: JsonObject = {
         f"{side}_{name}": np.nan for side in ("prefill", "decode") for name in POOL_COLUMNS
     }
     plan |= {"disaggregated": "no", "searched": 0.0, "tp": np.nan, "pp": np.nan, "ep": np.nan}
@@ -169,7 +168,7 @@ def stated_plan(words: str, chips: float) -> dict[str, Any]:
     }
 
 
-def refused_runs(catalogue: Catalogue, table: pd.DataFrame) -> Array:
+def refused_runs(catalogue: Catalogue, table: pd.DataFrame) -> AnyArray:
     """Return why audited rows are left out; empty where they are not."""
     reasons = np.full(len(table), "", dtype=object)
     audited = is_audited(table)
@@ -185,7 +184,7 @@ def refused_runs(catalogue: Catalogue, table: pd.DataFrame) -> Array:
     return reasons
 
 
-def repeated_runs(table: pd.DataFrame) -> Array:
+def repeated_runs(table: pd.DataFrame) -> AnyArray:
     """Say of every row whether an earlier one is the same run under another accuracy."""
     names = texts(table, "model").astype(str)
     columns = ("source_id", "submitter", "platform", "division", "scenario")

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -26,6 +26,7 @@ from tco.catalog import Catalogue
 from tco.catalog.accuracy import accuracy_rows as accuracy
 from tco.core.errors import DataError, UsageError
 from tco.core.inputs import Values, as_number
+from tco.core.types import AnyArray, JsonMapping
 from tco.scenario.beliefs import Dice, Range, belief_of
 from tco.scenario.resolve import plain_inputs
 from tco.validation.measured import numeric_column, read_measured, texts
@@ -41,7 +42,6 @@ from tco.validation.unexplained import (
     residuals,
 )
 
-Array = np.ndarray[Any, Any]
 CLOSE = 1.1  # interactivities within this ratio are one
 EVEN = 1.1  # rates within this ratio have no order
 WORKLOAD = ("model", "isl_tokens", "osl_tokens", "precision")
@@ -50,12 +50,12 @@ WORKLOAD = ("model", "isl_tokens", "osl_tokens", "precision")
 class Pairs(NamedTuple):
     """Rows of two chips each that serve one workload at one interactivity, by their places."""
 
-    one: Array
-    other: Array
+    one: AnyArray
+    other: AnyArray
 
 
 def comparable_row_pairs(
-    workload: pd.DataFrame, chips: Array, speed: Array, usable: Array
+    workload: pd.DataFrame, chips: AnyArray, speed: AnyArray, usable: AnyArray
 ) -> Pairs:
     """Return the pairs among rows: of one workload, two chips, and speeds within a tenth of each
     other.
@@ -140,11 +140,11 @@ class HeldOutChip(NamedTuple):
     measured it.
     """
 
-    rows: Array  # places in the file
-    target: Array
-    point: Array
-    draws: Array  # rows by draws
-    alone: Array  # the same were the parameters all that is uncertain
+    rows: AnyArray  # places in the file
+    target: AnyArray
+    point: AnyArray
+    draws: AnyArray  # rows by draws
+    alone: AnyArray  # the same were the parameters all that is uncertain
 
 
 def left_out_draws(
@@ -152,7 +152,7 @@ def left_out_draws(
     table: pd.DataFrame,
     catalogue: Catalogue,
     settings: dict[str, str],
-    wanted: Array,
+    wanted: AnyArray,
     path: Path,
 ) -> dict[str, HeldOutChip]:
     """Return what each chip's wanted rows would have been given by the refits that never saw the
@@ -209,8 +209,8 @@ def predict_held_out_chip(
     kind: str,
     table: pd.DataFrame,
     chip: str,
-    parts: Array,
-    wanted: Array,
+    parts: AnyArray,
+    wanted: AnyArray,
     apart: dict[str, float],
     catalogue: Catalogue,
     settings: dict[str, str],
@@ -254,7 +254,7 @@ def predict_held_out_chip(
     return HeldOutChip(mine[scored], made.target[scored], made.predicted[scored], *draws)
 
 
-def places_in(ranges: Mapping[str, Range], dice: Dice) -> dict[str, Array]:
+def places_in(ranges: Mapping[str, Range], dice: Dice) -> dict[str, AnyArray]:
     """Return the values of some inputs in all draws, as columns."""
     return {
         path: one.quantile(dice.correlated_deviates(one)).reshape(-1, 1)
@@ -277,7 +277,7 @@ class RowPredictor:
         self.predict, self.table = PREDICTORS[kind], table
         self.chips = Specifications(catalogue, values, texts(table, "accelerator"))
 
-    def say(self, parameters: Mapping[str, Any]) -> None:
+    def say(self, parameters: JsonMapping) -> None:
         """Set parameters."""
         self.chips.say(parameters)
 
@@ -300,7 +300,7 @@ class RowPredictor:
         }
 
 
-def range_coverage(target: Array, draws: Array, alone: Array) -> Array:
+def range_coverage(target: AnyArray, draws: AnyArray, alone: AnyArray) -> AnyArray:
     """Return for every row whether it lies inside, below and above its range, how wide that is, and
     whether it were inside with parameters alone.
 
@@ -318,7 +318,7 @@ def range_coverage(target: Array, draws: Array, alone: Array) -> Array:
     return np.array(flags, dtype=float)
 
 
-def coverage_statistics(parts: list[Array]) -> Tested:
+def coverage_statistics(parts: list[AnyArray]) -> Tested:
     """Return what the rows of some chips come to."""
     inside, below, above, width, alone = np.concatenate(parts, axis=1)
     return Tested(

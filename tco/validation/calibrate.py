@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -20,6 +19,7 @@ from tco.catalog import Catalogue
 from tco.catalog.rows import attribute
 from tco.core.inputs import Values
 from tco.core.provenance import LEADER
+from tco.core.types import AnyArray, JsonObject
 from tco.validation import fit as fitting
 from tco.validation.back_test import pair_order_accuracy
 from tco.validation.fit import HELD_BACK, LEFT_OUT, NORMAL_P95, Free, Task, fitted_paths
@@ -49,7 +49,6 @@ COLUMNS = (
     "use",
     "residual",
 )
-Array = np.ndarray[Any, Any]
 
 
 @dataclass(slots=True)
@@ -59,8 +58,8 @@ class Refit:
     left_out: str
     member: str
     values: dict[str, float]
-    rows: Array
-    predicted: Array
+    rows: AnyArray
+    predicted: AnyArray
 
 
 @dataclass(slots=True)
@@ -70,9 +69,9 @@ class Calibration:
     kind: str
     fit: fitting.Fit
     refits: list[Refit]
-    rows: list[dict[str, Any]]
-    accuracy: dict[str, dict[str, Any]]
-    chips: dict[str, dict[str, Any]]
+    rows: list[JsonObject]
+    accuracy: dict[str, JsonObject]
+    chips: dict[str, JsonObject]
     order: dict[str, float]
 
 
@@ -142,7 +141,7 @@ def fit_shared_parameters(
     )
 
 
-def held_back(task: Task, table: pd.DataFrame, catalogue: Catalogue) -> dict[str, dict[str, Any]]:
+def held_back(task: Task, table: pd.DataFrame, catalogue: Catalogue) -> dict[str, JsonObject]:
     """Return the errors on each chip's rows that its software holds back: no fit sees them, and of
     some chips they are all there is.
     """
@@ -154,7 +153,9 @@ def held_back(task: Task, table: pd.DataFrame, catalogue: Catalogue) -> dict[str
     return errors_by_chip(chips, made, unseen(made, ()))
 
 
-def refit(left_out: str, member: str, apart: Array, found: fitting.Fit, made: Prediction) -> Refit:
+def refit(
+    left_out: str, member: str, apart: AnyArray, found: fitting.Fit, made: Prediction
+) -> Refit:
     """Return a refit with what it says of the rows it never saw."""
     rows = np.flatnonzero(apart & (made.skip == ""))
     return Refit(left_out, member, found.values, rows, found.predicted[rows])
@@ -174,7 +175,7 @@ def unseen(made: Prediction, refits: Sequence[Refit]) -> Prediction:
 
 def errors_by_chip(
     chips: Specifications, made: Prediction, blind: Prediction
-) -> dict[str, dict[str, Any]]:
+) -> dict[str, JsonObject]:
     """Return the errors on each chip's rows, and those of the refit that never saw them."""
     found = {}
     for part in sorted(set(chips.parts[made.skip == ""])):
@@ -192,7 +193,7 @@ def fitted_catalogue_rows(
     count: int,
     residual: float,
     date: str,
-) -> Iterator[dict[str, Any]]:
+) -> Iterator[JsonObject]:
     """Yield the catalogue rows of a fit: ranges cover its own spread either way, and the values
     that leaving groups out found.
     """

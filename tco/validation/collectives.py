@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 
 from tco.catalog import Catalogue
+from tco.core.types import AnyArray, JsonObject
 from tco.fabric.collectives import fastest_algorithm_time, reach
 from tco.fabric.expert_exchange import Tokens, reported_bytes
 from tco.fabric.libraries import (
@@ -40,7 +41,6 @@ from tco.validation.specifications import (
 )
 from tco.validation.wording import interpret_note
 
-Array = np.ndarray[Any, Any]
 # chips of a server where a row does not say; larger domains are racks, which servers are parts of
 SERVER = 8
 PLATEAU_SIZE = 8 * 2.0**30  # bytes taken for a row that states only its plateau at large messages
@@ -48,7 +48,7 @@ WORDS = ("column", "words", "library", "algorithm", "network")
 ALONE = {"cluster.oversubscription": 1.0}  # ranks of a measurement meet at one switch
 
 
-def collective_skip_reasons(table: pd.DataFrame, chips: Specifications) -> Array:
+def collective_skip_reasons(table: pd.DataFrame, chips: Specifications) -> AnyArray:
     """Return why rows are not scored; empty where they are."""
     operations, fabric = texts(table, "op").astype(str), texts(table, "fabric")
     expert, results = (
@@ -152,7 +152,7 @@ def parse_collective_rows(table: pd.DataFrame, chips: Specifications) -> list[Co
     return found
 
 
-def nic_rate(table: pd.DataFrame) -> Array:
+def nic_rate(table: pd.DataFrame) -> AnyArray:
     """Return the NIC rate of a rank where the fabric's text states it, as count x rate of a node or
     as one rate.
     """
@@ -270,9 +270,7 @@ class Rows:
                     else {"size": f"{command_line_text(self.sizes[row])}B"}
                 ),
             }
-            settings: dict[str, Any] = (
-                {"cluster.chips": self.group.ranks[row]} if apart[row] else {}
-            )
+            settings: JsonObject = {"cluster.chips": self.group.ranks[row]} if apart[row] else {}
             if self.set_domain[row]:
                 settings[f"parts.{chip}.scale_up_domain"] = self.domain[row]
             if self.set_nic[row]:
@@ -284,7 +282,7 @@ class Rows:
             )
         return found
 
-    def tokens_asked(self, row: int) -> dict[str, Any]:
+    def tokens_asked(self, row: int) -> JsonObject:
         """Return the options of an expert exchange."""
         drawn, groups = self.asked.groups
         return {
@@ -298,8 +296,8 @@ class Rows:
 
 
 def rows_by_collective(
-    table: pd.DataFrame, chips: Specifications, skip: Array
-) -> Iterator[tuple[CollectiveRowKey, Array]]:
+    table: pd.DataFrame, chips: Specifications, skip: AnyArray
+) -> Iterator[tuple[CollectiveRowKey, AnyArray]]:
     """Yield the rows that are asked together, of those that are not left out."""
     groups: dict[CollectiveRowKey, list[int]] = {}
     for row, asked in enumerate(parse_collective_rows(table, chips)):
@@ -311,7 +309,7 @@ def rows_by_collective(
 
 def engine_collective_rows(
     table: pd.DataFrame, chips: Specifications
-) -> tuple[Array, list[OfEngine]]:
+) -> tuple[AnyArray, list[OfEngine]]:
     """Return the measured times of rows of engines' tables, in seconds, and the rows of every
     kernel with the times that physics gives them.
     """

@@ -24,7 +24,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -32,12 +32,12 @@ import pandas as pd
 from tco.catalog import Catalogue
 from tco.core.inputs import Values
 from tco.core.provenance import P95
+from tco.core.types import AnyArray, JsonObject
 from tco.performance.deployment import APART, BENCHMARK, EFFICIENCY, SERVER
 from tco.validation import inference
 from tco.validation.envelopes import (
     KEYS,
     LEAST,
-    Array,
     EnvelopeCandidates,
     best_at,
     pareto_front,
@@ -66,8 +66,8 @@ class Effects(NamedTuple):
     """Effects with their covariance, the variance of each level, and how far single runs lie off."""
 
     owners: list[tuple[str, str]]  # level and owner of each effect
-    means: Array
-    covariance: Array
+    means: AnyArray
+    covariance: AnyArray
     variances: dict[str, float]
     scatter: float
 
@@ -169,9 +169,7 @@ def residuals_by_source(table: pd.DataFrame, catalogue: Catalogue, values: Value
     return scored.assign(source=texts(table, "source_id").astype(str)[made.skip == ""])
 
 
-def deployed_rows(
-    found: pd.DataFrame, configured: pd.DataFrame, date: str
-) -> Iterator[dict[str, Any]]:
+def deployed_rows(found: pd.DataFrame, configured: pd.DataFrame, date: str) -> Iterator[JsonObject]:
     """Yield the catalogue rows of a fit: classes, engines, families, and what one system has by
     itself.
 
@@ -213,7 +211,7 @@ def deployed_rows(
     yield row_of("run", 0.0, spread, f"the scatter of {found[ENVELOPE].nunique()} envelopes", date)
 
 
-def row_of(owner: str, mean: float, deviation: float, note: str, date: str) -> dict[str, Any]:
+def row_of(owner: str, mean: float, deviation: float, note: str, date: str) -> JsonObject:
     """Return the catalogue row of an efficiency, whose logarithm is normal."""
     value, low, high = (
         float(f"{math.exp(mean + side * P95 * deviation):.4g}") for side in (0, -1, 1)

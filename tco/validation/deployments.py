@@ -8,12 +8,11 @@ pools, as frontiers of published runs print it. No fit sees these rows.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pandas as pd
 
 from tco.catalog import Catalogue
+from tco.core.types import JsonObject
 from tco.performance.serving.record import ServingResult
 from tco.scenario.evaluate import evaluate
 from tco.validation.inference import parse_framework
@@ -83,7 +82,7 @@ def predict_deployments(table: pd.DataFrame, chips: Specifications) -> Predictio
 
 def deployment_settings(
     catalogue: Catalogue, table: pd.DataFrame, row: int, model: str, date: str
-) -> dict[str, Any]:
+) -> JsonObject:
     """Return the inputs that a row states of its deployment, as texts."""
     engine, _ = parse_framework(catalogue, str(texts(table, "framework")[row]), date)
     settings = {"workload.model": model, "workload.engine": engine, "workload.software": date}

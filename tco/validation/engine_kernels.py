@@ -12,7 +12,6 @@ what it does with the others.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -20,13 +19,13 @@ import pandas as pd
 from tco.catalog import Catalogue
 from tco.core.errors import UsageError
 from tco.core.inputs import Values
+from tco.core.types import AnyArray, JsonObject
 from tco.performance.chip.engine_corrections import ANY, BENDS, COLUMNS, correction_design_matrix
 from tco.validation import collectives, kernels
 from tco.validation.measured import texts
 from tco.validation.score import OfEngine
 from tco.validation.specifications import Specifications
 
-Array = np.ndarray[Any, Any]
 NAME = "engine-kernels"  # as a fit is asked for
 KERNEL = np.array(
     [1.0, *[0.5] * len(BENDS)]
@@ -37,11 +36,12 @@ ROUNDS = 10
 MIDDLE = 1.4826  # standard deviations of a normal distribution in its median absolute one
 
 
-def ridge(has: Array, left: Array, widths: Array) -> Array:
+def ridge(has: AnyArray, left: AnyArray, widths: AnyArray) -> AnyArray:
     """Return the coefficients that are likeliest beside their belief, with rows that lie far off
     weighed down.
     """
-    weights, found = np.ones(len(left)), np.zeros(has.shape[1])
+    weights: AnyArray = np.ones(len(left))
+    found: AnyArray = np.zeros(has.shape[1])
     for _ in range(ROUNDS):
         weighed = has * weights[:, None]
         found = np.linalg.solve(
@@ -58,7 +58,7 @@ def ridge(has: Array, left: Array, widths: Array) -> Array:
 
 def fit_engine_kernel_rows(
     kind: str, table: pd.DataFrame, catalogue: Catalogue, values: Values, date: str
-) -> Iterator[dict[str, Any]]:
+) -> Iterator[JsonObject]:
     """Yield the rows of the catalogue of a table of engines' kernels: of every chip, and of one
     that no table is of.
     """

@@ -24,6 +24,7 @@ import pandas as pd
 from tco.catalog import Catalogue
 from tco.catalog.accuracy import accuracy_rows
 from tco.core.inputs import Values
+from tco.core.types import AnyArray, JsonObject
 from tco.scenario.evaluate import evaluate
 from tco.validation.inference import MILLI, ServingRows, predict_group
 from tco.validation.measured import numeric_column, texts
@@ -36,7 +37,6 @@ CONFIGURATION = (
     "apart",
     *(f"{side}_{name}" for side in ("decode", "prefill") for name in POOLS),
 )
-Array = np.ndarray[Any, Any]
 
 
 class ParetoEnvelope(NamedTuple):
@@ -44,11 +44,11 @@ class ParetoEnvelope(NamedTuple):
     which falls; in logarithms lines join them.
     """
 
-    speed: Array
-    rate: Array
+    speed: AnyArray
+    rate: AnyArray
 
     @classmethod
-    def of(cls, speed: Array, rate: Array) -> Self:
+    def of(cls, speed: AnyArray, rate: AnyArray) -> Self:
         """Return the envelope of some runs."""
         best = pareto_front(speed, rate)
         order = np.argsort(speed[best])
@@ -71,7 +71,7 @@ class ParetoEnvelope(NamedTuple):
         return float(np.exp(np.interp(-np.log(rate), -np.log(self.rate), np.log(self.speed))))
 
 
-def pareto_front(speed: Array, rate: Array) -> Array:
+def pareto_front(speed: AnyArray, rate: AnyArray) -> AnyArray:
     """Return which runs no other run beats in both."""
     order = np.lexsort((-rate, -speed))
     best = np.maximum.accumulate(rate[order])
@@ -111,13 +111,11 @@ def never_seen(chips: Specifications, chip: str) -> Iterator[None]:
         chips.say(held)
 
 
-def predicted_envelope(
-    asked: ServingRows, kind: dict[str, Any], runs: pd.DataFrame
-) -> ParetoEnvelope:
+def predicted_envelope(asked: ServingRows, kind: JsonObject, runs: pd.DataFrame) -> ParetoEnvelope:
     """Return the envelope of what some runs of one chip, model, set of formats and lengths are
     predicted to make.
     """
-    speeds, rates = list[Array](), list[Array]()
+    speeds, rates = list[AnyArray](), list[AnyArray]()
     for (engine, apart, searched, offline), some in runs.groupby(
         ["engine", "apart", "searched", "offline"], sort=True
     ):
@@ -184,8 +182,8 @@ class Envelope(NamedTuple):
     formats: str
     prompt: float
     answer: float
-    speed: Array  # of each configuration
-    rate: Array
+    speed: AnyArray  # of each configuration
+    rate: AnyArray
     runs: list[EnvelopeRun]
     alike: ParetoEnvelope  # of the same runs, by a refit that never saw the chip
 
@@ -297,7 +295,7 @@ def envelopes_of(
 
 def against_best(
     catalogue: Catalogue,
-    named: dict[str, Any],
+    named: JsonObject,
     run: Any,
     alike: ParetoEnvelope,
     asked: Mapping[str, str],
@@ -312,7 +310,7 @@ def against_best(
 
 def best_at(
     catalogue: Catalogue,
-    named: dict[str, Any],
+    named: JsonObject,
     speed: float,
     software: str,
     ahead: bool = False,
@@ -350,7 +348,7 @@ def best_at(
     )
 
 
-def envelope_statistics(runs: Sequence[EnvelopeRun]) -> dict[str, Any]:
+def envelope_statistics(runs: Sequence[EnvelopeRun]) -> JsonObject:
     """Return how the best plans stand to some runs, and how what is predicted of the same
     configurations does, in rate and in speed.
     """
@@ -384,7 +382,7 @@ def stands(ratios: Sequence[float]) -> dict[str, float | None]:
 
 def envelope_order_accuracy(
     envelopes: Sequence[Envelope], predicted: Sequence[ParetoEnvelope]
-) -> dict[str, Any]:
+) -> JsonObject:
     """Return how two chips stand to each other at one speed: pairs, the share in the right order,
     and the median error of their ratio.
 
@@ -425,7 +423,7 @@ def envelope_order_accuracy(
     }
 
 
-def off_at_random(envelopes: Sequence[Envelope], error: float) -> dict[str, Any]:
+def off_at_random(envelopes: Sequence[Envelope], error: float) -> JsonObject:
     """Return how two chips would stand to each other if each run were predicted but for an error at
     random, alike in rate and speed.
     """
@@ -454,7 +452,7 @@ def against_runs(
     catalogue: Catalogue,
     values: Values,
     settings: Mapping[str, str] | None = None,
-) -> tuple[list[tuple[Envelope, dict[str, Any]]], dict[str, Any]]:
+) -> tuple[list[tuple[Envelope, JsonObject]], JsonObject]:
     """Return the envelopes of a file of serving runs, each with its summary, and the summary of
     all.
     """

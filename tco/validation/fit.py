@@ -28,13 +28,15 @@ from tco.catalog.rows import attribute, parse_finite_number
 from tco.core.errors import DataError
 from tco.core.files import read_csv
 from tco.core.inputs import Values
+from tco.core.types import AnyArray, JsonObject
 from tco.validation.measured import texts, tiers
 from tco.validation.run import PREDICTORS
 from tco.validation.score import Prediction, scores
 from tco.validation.specifications import Specifications
 
-Array = np.ndarray[Any, Any]
-Ask = Callable[[Array], Array]  # sets of parameters, a row each -> what the engine says, a row each
+Ask = Callable[
+    [AnyArray], AnyArray
+]  # sets of parameters, a row each -> what the engine says, a row each
 Found = TypeVar("Found")
 
 
@@ -46,8 +48,8 @@ def batch_searches(ask: Ask, searches: Sequence[Callable[[Ask], Found]]) -> list
     have come with, all in one question. What goes wrong with it goes wrong for all of them. Once
     nobody has come with a question, all have ended.
     """
-    asked: dict[int, Array] = {}  # by the number of the search
-    answers: dict[int, Array | BaseException] = {}
+    asked: dict[int, AnyArray] = {}  # by the number of the search
+    answers: dict[int, AnyArray | BaseException] = {}
     over = threading.Event()
 
     def settle() -> None:
@@ -57,7 +59,7 @@ def batch_searches(ask: Ask, searches: Sequence[Callable[[Ask], Found]]) -> list
             return
         sets = [asked.pop(number) for number in numbers]
         try:
-            made: Sequence[Array | BaseException] = np.split(
+            made: Sequence[AnyArray | BaseException] = np.split(
                 ask(np.concatenate(sets)), np.cumsum([len(one) for one in sets])[:-1]
             )
         except BaseException as error:
@@ -66,7 +68,7 @@ def batch_searches(ask: Ask, searches: Sequence[Callable[[Ask], Found]]) -> list
 
     meeting = threading.Barrier(max(len(searches), 1), action=settle)
 
-    def put(number: int, sets: Array) -> Array:
+    def put(number: int, sets: AnyArray) -> AnyArray:
         asked[number] = sets
         meeting.wait()
         found = answers.pop(number)
@@ -186,7 +188,7 @@ class Fit:
     values: dict[str, float]
     spread: dict[str, float]
     converged: bool
-    predicted: Array
+    predicted: AnyArray
 
 
 class Task:
@@ -210,7 +212,7 @@ class Task:
         keys = [key for key in GROUPS if key in self.table]
         self.alike = self.table.groupby(keys, dropna=False).ngroup().to_numpy()
 
-    def set_parameters(self, sets: Array) -> None:
+    def set_parameters(self, sets: AnyArray) -> None:
         """Set the parameters of a fit: `sets` has a row of values for each set of them, or is one
         set.
         """
@@ -222,14 +224,14 @@ class Task:
             values[follower.path] = values[follower.followed] * follower.ratio
         self.chips.found.clear()
 
-    def predicted(self, logs: Array) -> Array:
+    def predicted(self, logs: AnyArray) -> AnyArray:
         """Return the predictions of all rows for each row of logarithms of parameters."""
         self.set_parameters(np.exp(logs if len(logs) > 1 else logs[0]))
         return np.broadcast_to(
             self.predict(self.table, self.chips).predicted, (len(logs), len(self.table))
         )
 
-    def weights(self, rows: Array) -> Array:
+    def weights(self, rows: AnyArray) -> AnyArray:
         """Return the weight of each row's error: a group of n rows counts as much as the square
         root of n, so that big ones do not drown others.
         """
@@ -237,7 +239,7 @@ class Task:
         weights = np.bincount(groups)[groups] ** -0.25
         return np.asarray(weights / np.sqrt(np.mean(weights**2)))
 
-    def groups(self) -> list[tuple[str, str, Array]]:
+    def groups(self) -> list[tuple[str, str, AnyArray]]:
         """Return every group that is left out once: what is left out, which member, and its rows;
         small ones say nothing.
         """
@@ -256,7 +258,7 @@ class Task:
                 found += [one for one in members if least <= one[2].sum() < count]
         return found
 
-    def without(self, apart: Sequence[Array]) -> list[Fit]:
+    def without(self, apart: Sequence[AnyArray]) -> list[Fit]:
         """Return the fits without some rows, one for each choice of rows, and what each predicts of
         all rows.
         """
@@ -268,7 +270,7 @@ class Task:
         return [fit_of(self, one, own) for one, own in zip(found, predicted, strict=True)]
 
 
-def minimise_fit_errors(task: Task, kept: Array, ask: Ask) -> Any:
+def minimise_fit_errors(task: Task, kept: AnyArray, ask: Ask) -> Any:
     """Return where the errors of some rows, and distances from the priors, are least together,
     starting from the priors.
 
@@ -280,7 +282,7 @@ def minimise_fit_errors(task: Task, kept: Array, ask: Ask) -> Any:
     spreads, weights = np.array([p.spread for p in parameters]), task.weights(rows) / SCALE
 
     @lru_cache(maxsize=1)
-    def residuals_and_slopes(at: bytes) -> tuple[Array, Array]:
+    def residuals_and_slopes(at: bytes) -> tuple[AnyArray, AnyArray]:
         logs = np.frombuffer(at)
         predicted = ask(np.concatenate([logs[None], logs + STEP * np.eye(len(logs))]))[:, rows]
         errors = np.log(predicted / task.target[rows]) * weights
@@ -299,7 +301,7 @@ def minimise_fit_errors(task: Task, kept: Array, ask: Ask) -> Any:
     )
 
 
-def fit_of(task: Task, found: Any, predicted: Array) -> Fit:
+def fit_of(task: Task, found: Any, predicted: AnyArray) -> Fit:
     """Return a fit from what its search found; the values of the chips carry it afterwards."""
     task.set_parameters(np.exp(found.x))
     paths, values = [p.path for p in task.free.parameters], task.chips.values
@@ -310,7 +312,7 @@ def fit_of(task: Task, found: Any, predicted: Array) -> Fit:
     )
 
 
-def scored(made: Prediction, rows: Array) -> dict[str, Any]:
+def scored(made: Prediction, rows: AnyArray) -> JsonObject:
     """Return the errors of some rows that are scored."""
     chosen = rows & (made.skip == "")
     return scores(made.target[chosen], made.predicted[chosen])

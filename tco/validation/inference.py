@@ -22,6 +22,7 @@ import pandas as pd
 
 from tco.catalog import Catalogue
 from tco.catalog.system_tree import is_bare_chip
+from tco.core.types import AnyArray, JsonObject
 from tco.models.architecture import Architecture, load_model
 from tco.performance.chip.formats import computed_on
 from tco.performance.layer.chip_model import Machine
@@ -70,7 +71,7 @@ GROWN = "2026-01"  # sweeps of models that predict ahead say so from then on
 TOLERANCE = 1.4  # ratio of the two sides, either way
 
 
-def requests_in_flight(table: pd.DataFrame) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+def requests_in_flight(table: pd.DataFrame) -> tuple[AnyArray, AnyArray]:
     """Return the requests that are being answered and those that wait for a first token, as rates
     and latencies imply; NaN where unstated.
 
@@ -92,7 +93,7 @@ def requests_in_flight(table: pd.DataFrame) -> tuple[np.ndarray[Any, Any], np.nd
     return rate * (answer - 1) * each, rate * first
 
 
-def breaks_littles_law(table: pd.DataFrame) -> np.ndarray[Any, Any]:
+def breaks_littles_law(table: pd.DataFrame) -> AnyArray:
     """Say of every row whether its own figures contradict each other; without a time to first token
     there are only too many requests.
     """
@@ -105,9 +106,6 @@ def breaks_littles_law(table: pd.DataFrame) -> np.ndarray[Any, Any]:
         return np.asarray(
             (answered + np.nan_to_num(waiting) > TOLERANCE) | (answered + waiting < 1 / TOLERANCE)
         )
-
-
-Array = np.ndarray[Any, Any]
 
 
 def parse_framework(catalogue: Catalogue, framework: str, date: str) -> tuple[str, str]:
@@ -228,7 +226,7 @@ class ServingRows:
         """Say whether a model has experts."""
         return bool(name) and any(block.feed_forward.experts for block in self.model(name).blocks)
 
-    def says(self, subject: str) -> Array:
+    def says(self, subject: str) -> AnyArray:
         """Return which rows carry a note on how columns of theirs are to be read."""
         return mapped(
             texts(self.table, "notes").astype(str),
@@ -236,7 +234,7 @@ class ServingRows:
             bool,
         )
 
-    def drawn(self, prompt: Array, answer: Array) -> Array:
+    def drawn(self, prompt: AnyArray, answer: AnyArray) -> AnyArray:
         """Return the mean of what a benchmark draws its lengths from, over the nominal length."""
         scenario, share = texts(self.table, "scenario").astype(str), np.ones(len(self.table))
         for row in read_pattern_table(
@@ -251,7 +249,7 @@ class ServingRows:
             share[matches] = float(row["drawn"])
         return share
 
-    def speculation(self, drawn: Array) -> tuple[Array, Array]:
+    def speculation(self, drawn: AnyArray) -> tuple[AnyArray, AnyArray]:
         """Return which rows predict several tokens, and for which it is unstated.
 
         Exports of a sweep may lack that column: a sweep whose own rows all predict ahead does, one
@@ -278,7 +276,7 @@ class ServingRows:
         )
         return stated | every, export & (drawn < 1) & predicts & recent & ~every & ~none
 
-    def pool(self, side: str) -> dict[str, Array]:
+    def pool(self, side: str) -> dict[str, AnyArray]:
         """Return size, workers, attention groups and expert groups of a worker of one side; one
         pool serves both when aggregated.
         """
@@ -332,7 +330,7 @@ class ServingRows:
             name: np.where(stated_as_words, stated, plans[name]) for name, stated in audited.items()
         }
 
-    def reasons(self) -> Array:
+    def reasons(self) -> AnyArray:
         """Return why rows are not scored whatever the model says; empty where they may be."""
         apart = self.apart & ~self.decode["stated"] & ~self.prefill["stated"]
         context = mapped(
@@ -372,7 +370,7 @@ class ServingRows:
             (np.isnan(self.target), "unstated result"),
         )
 
-    def texts(self, kind: dict[str, Any]) -> dict[str, str]:
+    def texts(self, kind: JsonObject) -> dict[str, str]:
         """Return the inputs of a group that are texts."""
         eight = self.chips.values.structure(f"parts.{kind['chip']}.peak_fp8") > 0
         narrow = kind["experts"] in ("fp8", "nvfp4") or (
@@ -390,13 +388,13 @@ class ServingRows:
             "workload.software": "public",
         }
 
-    def computes_experts_natively(self, kind: dict[str, Any]) -> bool:
+    def computes_experts_natively(self, kind: JsonObject) -> bool:
         """Say whether the chip itself computes the format of a group's experts."""
         return computed_on(
             self.chips.values, kind["chip"], kind["experts"], "workload.expert_format"
         ).is_native
 
-    def numbers(self, kind: dict[str, Any], rows: Array, values: Any) -> dict[str, Any]:
+    def numbers(self, kind: JsonObject, rows: AnyArray, values: Any) -> JsonObject:
         """Return the inputs of a group that are numbers; what a row that predicts ahead leaves
         unsaid is what recipes do.
         """
@@ -419,7 +417,7 @@ class ServingRows:
             )
         return found
 
-    def plan(self, rows: Array, apart: bool) -> ServingPlan:
+    def plan(self, rows: AnyArray, apart: bool) -> ServingPlan:
         """Return the plans that rows state."""
         decode, prefill = (
             {name: values[rows] for name, values in pool.items()}
@@ -436,7 +434,7 @@ class ServingRows:
         )
         return ServingPlan(chosen, before, decode["workers"], prefill["workers"])
 
-    def take_engines(self, rows: Array, engines: Engines) -> None:
+    def take_engines(self, rows: AnyArray, engines: Engines) -> None:
         """Let rows that state no plan have the engines that a search found."""
         self.decode["size"][rows] = engines.size
         self.decode["groups"][rows] = engines.size / engines.tensor
@@ -465,7 +463,7 @@ class ServingRows:
             found |= {f"{prefix}{name}": value for name, value in own.items()}
         return found
 
-    def settings(self, kind: dict[str, Any], row: int) -> dict[str, Any]:
+    def settings(self, kind: JsonObject, row: int) -> JsonObject:
         """Return the inputs of a row as a command line sets them."""
         numbers = self.numbers(kind, np.array([row]), self.chips.values)
         silent = "workload.concurrency" if kind["offline"] else "workload.offline"
@@ -475,7 +473,7 @@ class ServingRows:
         software = {"workload.software": self.date[row]}
         return self.texts(kind) | software | asked | {"workload.interactivity": ANY}
 
-    def commands(self) -> tuple[Array, Array, Array]:
+    def commands(self) -> tuple[AnyArray, AnyArray, AnyArray]:
         """Return the command line that gives the prediction of each row again, the key of its
         number, and what that times gives it.
         """
@@ -498,7 +496,7 @@ class ServingRows:
         return command, key, scale
 
 
-def inference_targets(table: pd.DataFrame, by_token: Array) -> tuple[Array, Array]:
+def inference_targets(table: pd.DataFrame, by_token: AnyArray) -> tuple[AnyArray, AnyArray]:
     """Return the measured value of every row and what it is: tokens per second and GPU (all, else
     output), else time per token.
 
@@ -520,7 +518,7 @@ def inference_targets(table: pd.DataFrame, by_token: Array) -> tuple[Array, Arra
 
 
 def group_machine(
-    asked: ServingRows, chips: Specifications, kind: dict[str, Any], rows: Array
+    asked: ServingRows, chips: Specifications, kind: JsonObject, rows: AnyArray
 ) -> tuple[Machine, RowValues]:
     """Return the chips that some rows of a group run on, under the software of their dates, and
     their values.
@@ -533,8 +531,12 @@ def group_machine(
 
 
 def predict_plans(
-    asked: ServingRows, chips: Specifications, kind: dict[str, Any], rows: Array, plan: ServingPlan
-) -> tuple[dict[str, Array], Array]:
+    asked: ServingRows,
+    chips: Specifications,
+    kind: JsonObject,
+    rows: AnyArray,
+    plan: ServingPlan,
+) -> tuple[dict[str, AnyArray], AnyArray]:
     """Return the predictions of rows of a group with some plans by what they are, and which of them
     fit.
     """
@@ -551,8 +553,8 @@ def predict_plans(
 
 
 def predict_group(
-    asked: ServingRows, chips: Specifications, kind: dict[str, Any], rows: Array
-) -> tuple[dict[str, Array], Array]:
+    asked: ServingRows, chips: Specifications, kind: JsonObject, rows: AnyArray
+) -> tuple[dict[str, AnyArray], AnyArray]:
     """Return the predictions of the rows of a group by what they are, and which rows have a plan
     that fits.
 
@@ -582,7 +584,7 @@ def predict_group(
         slowest = np.where(fits, predicted["output_tput_tok_s_per_gpu"], np.inf)
         asked.slowest[rows] = np.minimum.reduceat(slowest, [0, *ends[:-1]])
 
-    def of_best(values: Any) -> Array:
+    def of_best(values: Any) -> AnyArray:
         return np.take_along_axis(np.broadcast_to(values, fits.shape), best, axis=-1)
 
     return {name: of_best(values) for name, values in predicted.items()}, of_best(fits)

@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 
 from tco.catalog import Catalogue
+from tco.core.types import AnyArray, JsonMapping, JsonObject
 from tco.performance.chip.engine_corrections import Correction, correction_of_rows
 from tco.performance.chip.formats import Computed, computed_on
 from tco.performance.chip.gemm import Traits, kernels_on, traits_of
@@ -38,7 +39,6 @@ from tco.validation.specifications import (
 )
 from tco.validation.wording import interpret_note
 
-Array = np.ndarray[Any, Any]
 WIDTHS = re.compile(
     r"hidden (\d+), ffn (\d+), (\d+)/(\d+) heads"
 )  # of the model an elementwise row comes from
@@ -173,7 +173,7 @@ def kernel_kinds(table: pd.DataFrame, chips: Specifications) -> list[KernelKind]
     return [one if one.kernel == "elementwise" else one._replace(elementwise="") for one in made]
 
 
-def widths(table: pd.DataFrame) -> Array:
+def widths(table: pd.DataFrame) -> AnyArray:
     """Return the width that rows state, as n those of elementwise kernels, else that of their
     model.
     """
@@ -193,8 +193,12 @@ def widths(table: pd.DataFrame) -> Array:
 
 
 def kernel_skip_reasons(
-    table: pd.DataFrame, chips: Specifications, kinds: list[KernelKind], target: Array, names: Array
-) -> Array:
+    table: pd.DataFrame,
+    chips: Specifications,
+    kinds: list[KernelKind],
+    target: AnyArray,
+    names: AnyArray,
+) -> AnyArray:
     """Return why rows are not scored; empty where they are."""
     operations, own = (
         texts(table, "op").astype(str),
@@ -227,7 +231,7 @@ def kernel_skip_reasons(
     )
 
 
-def sided(table: pd.DataFrame, name: str) -> Array:
+def sided(table: pd.DataFrame, name: str) -> AnyArray:
     """Return a side of the rows; values of attention are as wide as its keys where nothing else is
     said.
     """
@@ -239,7 +243,7 @@ def sided(table: pd.DataFrame, name: str) -> Array:
     )
 
 
-def routing(table: pd.DataFrame, sides: Mapping[str, Array]) -> dict[str, Array]:
+def routing(table: pd.DataFrame, sides: Mapping[str, AnyArray]) -> dict[str, AnyArray]:
     """Return how tokens choose experts: in turn if balanced, by a power law of popularity, by
     chance where nothing is said.
     """
@@ -253,7 +257,7 @@ def routing(table: pd.DataFrame, sides: Mapping[str, Array]) -> dict[str, Array]
     }
 
 
-def copied_expert_times(table: pd.DataFrame, kinds: Sequence[KernelKind]) -> Array:
+def copied_expert_times(table: pd.DataFrame, kinds: Sequence[KernelKind]) -> AnyArray:
     """Say which expert layers have a time that, to its last digit, other shapes have too; where
     most of a table has, all of it.
     """
@@ -271,9 +275,9 @@ def copied_expert_times(table: pd.DataFrame, kinds: Sequence[KernelKind]) -> Arr
     return np.asarray(found | mostly, dtype=bool)
 
 
-def kernel_arguments(kind: KernelKind, table: pd.DataFrame, catalogue: Catalogue) -> dict[str, Any]:
+def kernel_arguments(kind: KernelKind, table: pd.DataFrame, catalogue: Catalogue) -> JsonObject:
     """Return the sides of the rows of one kind by the names a kernel takes them under."""
-    found: dict[str, Any] = {
+    found: JsonObject = {
         name: sided(table, name) for name in SHAPES[kind.kernel] if name not in STATED
     }
     if kind.kernel == "experts":
@@ -293,7 +297,7 @@ def kernel_arguments(kind: KernelKind, table: pd.DataFrame, catalogue: Catalogue
     return found
 
 
-def in_window(keys: Array, window: Array, causal: Any) -> Array:
+def in_window(keys: AnyArray, window: AnyArray, causal: Any) -> AnyArray:
     """Return the keys without a window that are as many to attend to: of a prompt w (2 - w / k)
     under a mask, else the window.
     """
@@ -308,7 +312,7 @@ ANSWERS = {
 }  # what a row states -> key of `tco kernel`'s answer
 
 
-def stated_kernel_figures(made: KernelTime) -> dict[str, Any]:
+def stated_kernel_figures(made: KernelTime) -> JsonObject:
     """Return what a kernel's time is stated as."""
     return {
         "time_us": made.time * 1e6,
@@ -317,10 +321,10 @@ def stated_kernel_figures(made: KernelTime) -> dict[str, Any]:
     }
 
 
-def commands(kind: KernelKind, sides: Mapping[str, Any], parts: Array) -> list[str]:
+def commands(kind: KernelKind, sides: JsonMapping, parts: AnyArray) -> list[str]:
     """Return the command line that asks for the kernel of every row again."""
     attention = kind.kernel in ("prefill", "decode", "latent")
-    options: dict[str, Any] = {"op": "attention" if attention else kind.kernel}
+    options: JsonObject = {"op": "attention" if attention else kind.kernel}
     options |= {"phase": kind.kernel if attention else None, "precision": kind.number_format}
     options["library"] = kind.engine or (None if kind.library == BARE else kind.library)
     named = {
@@ -353,11 +357,11 @@ def commands(kind: KernelKind, sides: Mapping[str, Any], parts: Array) -> list[s
 class KernelRows(NamedTuple):
     """What the rows of a file say and ask: some of one kind together, and their sides."""
 
-    target: Array
-    names: Array
-    skip: Array
-    questions: list[tuple[KernelKind, list[int], dict[str, Any]]]
-    commands: Array
+    target: AnyArray
+    names: AnyArray
+    skip: AnyArray
+    questions: list[tuple[KernelKind, list[int], JsonObject]]
+    commands: AnyArray
 
 
 def parse_kernel_rows(table: pd.DataFrame, chips: Specifications) -> KernelRows:
@@ -387,7 +391,7 @@ def parse_kernel_rows(table: pd.DataFrame, chips: Specifications) -> KernelRows:
 def predicted_kernel(
     kind: KernelKind,
     rows: list[int],
-    sides: Mapping[str, Any],
+    sides: JsonMapping,
     chips: Specifications,
     learnt: Correction | None = None,
 ) -> KernelTime:
@@ -401,7 +405,9 @@ def predicted_kernel(
     )
 
 
-def engine_kernel_rows(table: pd.DataFrame, chips: Specifications) -> tuple[Array, list[OfEngine]]:
+def engine_kernel_rows(
+    table: pd.DataFrame, chips: Specifications
+) -> tuple[AnyArray, list[OfEngine]]:
     """Return the measured times of rows of engines' tables, in seconds, and the rows of every
     kernel with the times that physics gives them.
     """

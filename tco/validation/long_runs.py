@@ -24,6 +24,7 @@ import pandas as pd
 from tco.catalog import Catalogue
 from tco.core.inputs import Values
 from tco.core.provenance import P95
+from tco.core.types import AnyArray, JsonObject
 from tco.scenario.evaluate import evaluate
 from tco.validation.measured import numeric_column, texts
 from tco.validation.naming import read_pattern_table
@@ -35,7 +36,6 @@ FILE = "training/long_runs.csv"
 LEAST_CHIPS = 512
 REFERENCE = 1024  # chips of the level
 TUNED = {"workload.as_deployed": "0"}
-Array = np.ndarray[Any, Any]
 
 
 class LongRun(NamedTuple):
@@ -118,7 +118,7 @@ def fit_decline(runs: list[LongRun]) -> Decline:
     return Decline(level, slope, math.hypot(float(spreads[0]), between), float(spreads[1]))
 
 
-def weighted_line(doublings: Array, logs: Array, groups: Array) -> tuple[float, float]:
+def weighted_line(doublings: AnyArray, logs: AnyArray, groups: AnyArray) -> tuple[float, float]:
     """Return level and slope of a line through points whose groups weigh alike."""
     _, group, sizes = np.unique(groups, return_inverse=True, return_counts=True)
     weights = np.sqrt(1 / sizes[group])
@@ -127,7 +127,7 @@ def weighted_line(doublings: Array, logs: Array, groups: Array) -> tuple[float, 
     return float(level), float(slope)
 
 
-def long_run_rows(runs: list[LongRun], date: str) -> Iterator[dict[str, Any]]:
+def long_run_rows(runs: list[LongRun], date: str) -> Iterator[JsonObject]:
     """Yield the catalogue rows of the efficiency of long runs: its level at 1,024 chips and its
     decline, each with its range.
     """

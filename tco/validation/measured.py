@@ -24,6 +24,7 @@ import pandas as pd
 from tco.core.errors import DataError, located, refuse_unknown
 from tco.core.files import LARGEST_FILE, data_directory, is_there, read_csv, read_toml
 from tco.core.provenance import refuse_own
+from tco.core.types import AnyArray, JsonObject
 
 COLUMNS = ("header", "mark", "column", "reads", "where")
 CALCULATIONS: dict[str, Callable[[Any, Any], Any]] = {
@@ -81,7 +82,7 @@ def evaluate_column_template(table: pd.DataFrame, reads: str) -> pd.Series[str]:
 
 
 @cache
-def columns_known() -> dict[str, Any]:
+def columns_known() -> JsonObject:
     """Return what is known of the columns of measured files."""
     return read_toml(data_directory() / "measured" / "columns.toml")
 
@@ -116,7 +117,7 @@ SUFFIXES = {
 
 def measurement_kind(columns: list[str], path: Path, given: str | None = None) -> str:
     """Return the kind of a file: the given one, or the one whose own column its header holds."""
-    kinds: dict[str, Any] = columns_known()["kinds"]
+    kinds: JsonObject = columns_known()["kinds"]
     if given is not None:
         refuse_unknown("kind of measurements", [given], kinds, "--kind")
         return given
@@ -235,30 +236,26 @@ def to_numbers(column: pd.Series[str], name: str, path: Path) -> pd.Series[float
     return found
 
 
-def numeric_column(table: pd.DataFrame, name: str, default: float = np.nan) -> np.ndarray[Any, Any]:
+def numeric_column(table: pd.DataFrame, name: str, default: float = np.nan) -> AnyArray:
     """Return a numeric column as an array; a column the file lacks is the default throughout."""
     if name not in table:
         return np.full(len(table), default)
     return np.asarray(table[name].fillna(default), dtype=float)
 
 
-def texts(table: pd.DataFrame, name: str) -> np.ndarray[Any, Any]:
+def texts(table: pd.DataFrame, name: str) -> AnyArray:
     """Return a text column as an array; a column the file lacks is empty throughout."""
     return table[name].to_numpy(object) if name in table else np.full(len(table), "", dtype=object)
 
 
-def mapped(
-    values: Iterable[Any], of: Callable[[Any], Any], kind: type = object
-) -> np.ndarray[Any, Any]:
+def mapped(values: Iterable[Any], of: Callable[[Any], Any], kind: type = object) -> AnyArray:
     """Return what each of some values means; each that differs is asked once."""
     each = list(values)
     found = {one: of(one) for one in set(each)}
     return np.array([found[one] for one in each], dtype=kind)
 
 
-def first_stated(
-    table: pd.DataFrame, *names: str
-) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+def first_stated(table: pd.DataFrame, *names: str) -> tuple[AnyArray, AnyArray]:
     """Return of every row the first of some columns that it states, and which that is; empty where
     it states none.
     """
@@ -267,7 +264,7 @@ def first_stated(
     return np.select(stated, values, np.nan), np.select(stated, names, "").astype(object)
 
 
-def tiers(table: pd.DataFrame) -> np.ndarray[Any, Any]:
+def tiers(table: pd.DataFrame) -> AnyArray:
     """Return the tier that the notes of rows begin with: A near the hardware, B and C held back by
     software; empty where they state none.
     """
@@ -275,7 +272,7 @@ def tiers(table: pd.DataFrame) -> np.ndarray[Any, Any]:
     return np.asarray(notes.str.extract(r"^tier ([A-Z]);", expand=False).fillna(""), dtype=object)
 
 
-def refused(table: pd.DataFrame, *marks: tuple[Any, Any]) -> np.ndarray[Any, Any]:
+def refused(table: pd.DataFrame, *marks: tuple[Any, Any]) -> AnyArray:
     """Return why each row is left out, empty where it is not: suspect, a claim, a value no
     measurement can have, or the first of some marks.
 

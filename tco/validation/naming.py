@@ -21,11 +21,11 @@ import pandas as pd
 from tco.catalog import Catalogue
 from tco.core.errors import DataError, located, unknown
 from tco.core.files import read_csv
+from tco.core.types import AnyArray, JsonObject
 from tco.models.architecture import is_stated_model, load_model
 from tco.models.from_figures import KEYS, figures_text, missing_figures
 from tco.validation.measured import mapped, texts
 
-Array = np.ndarray[Any, Any]
 MARKS = re.compile(r"\((r|tm|c)\)|[®™©]")
 MEMORY = re.compile(r"(\d+(?:\.\d+)?)(gi?b)\b")
 COUNT = re.compile(r"^\d{1,2}x(?=[a-z]|$)|^x\d+$")  # how many of them
@@ -43,12 +43,12 @@ class Spelling(NamedTuple):
 
 def read_pattern_table(
     catalogue: Catalogue, name: str, columns: tuple[str, ...], flags: int = 0
-) -> list[dict[str, Any]]:
+) -> list[JsonObject]:
     """Return the rows of a table that any data folder may have, a person's own folder first;
     patterns are read as regular expressions.
     """
 
-    def read() -> Iterator[dict[str, Any]]:
+    def read() -> Iterator[JsonObject]:
         for folder in reversed(catalogue.folders):
             for line, row in read_csv(path, columns) if (path := folder / name).is_file() else ():
                 try:
@@ -60,7 +60,7 @@ def read_pattern_table(
                         f"{path}:{line}: {row['pattern']!r} is no regular expression ({error})"
                     ) from None
 
-    found: list[dict[str, Any]] = catalogue.once(("table", name), lambda: list(read()))
+    found: list[JsonObject] = catalogue.once(("table", name), lambda: list(read()))
     return found
 
 
@@ -169,12 +169,12 @@ def accelerators(catalogue: Catalogue) -> Accelerators:
     return found
 
 
-def part_ids(catalogue: Catalogue, names: Iterable[Any]) -> Array:
+def part_ids(catalogue: Catalogue, names: Iterable[Any]) -> AnyArray:
     """Return the part id of every name; empty where it is unknown."""
     return mapped(map(str, names), accelerators(catalogue).part)
 
 
-def unread_accelerators(catalogue: Catalogue, names: Iterable[Any]) -> Array:
+def unread_accelerators(catalogue: Catalogue, names: Iterable[Any]) -> AnyArray:
     """Return why the rows of every name that is unknown are not read."""
     known = accelerators(catalogue)
     return mapped(map(str, names), lambda name: "" if known.part(name) else known.fault(name))
@@ -251,7 +251,7 @@ def vocabulary_alone(figures: Mapping[str, float]) -> bool:
     return missing_figures(figures) == ["vocab"]
 
 
-def read_models(catalogue: Catalogue, table: pd.DataFrame) -> tuple[Array, Array]:
+def read_models(catalogue: Catalogue, table: pd.DataFrame) -> tuple[AnyArray, AnyArray]:
     """Return the model of every row, and the reason where it is unknown."""
     names = [str(name) for name in texts(table, "model")]
     asked = [
@@ -262,7 +262,7 @@ def read_models(catalogue: Catalogue, table: pd.DataFrame) -> tuple[Array, Array
     return both[:, 0], both[:, 1]
 
 
-def model_ids(catalogue: Catalogue, table: pd.DataFrame) -> Array:
+def model_ids(catalogue: Catalogue, table: pd.DataFrame) -> AnyArray:
     """Return the model of every row; empty where it is unknown."""
     return read_models(catalogue, table)[0]
 

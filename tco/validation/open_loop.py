@@ -15,6 +15,7 @@ import pandas as pd
 
 from tco.core.errors import DataError
 from tco.core.trace import untraced_value
+from tco.core.types import AnyArray
 from tco.models.architecture import load_model
 from tco.performance.service.engine import Engine, engine_for_plan
 from tco.performance.service.ladder import first_tokens_of_ladder
@@ -49,8 +50,6 @@ STATED = {  # settings of engines as rows write them
     "token_budget": re.compile(r"(?:max-num-batched-tokens|chunked-prefill-size)\W+(\d+)"),
     "most_sequences": re.compile(r"(?:max-num-seqs|max-running-requests)\W+(\d+)"),
 }
-
-Array = np.ndarray[Any, Any]
 
 
 def predict_open_loop_runs(table: pd.DataFrame, chips: Specifications) -> Prediction:
@@ -105,7 +104,7 @@ def predict_open_loop_runs(table: pd.DataFrame, chips: Specifications) -> Predic
     )
 
 
-def unsimulable_rows(table: pd.DataFrame) -> Array:
+def unsimulable_rows(table: pd.DataFrame) -> AnyArray:
     """Return which rows are too large to simulate, or have less than a whole server."""
     requests = numeric_column(table, "offered_requests_per_s") * numeric_column(
         table, "stage_duration_s"
@@ -132,7 +131,7 @@ def stated_router(chips: Specifications, routing: str) -> dict[str, float] | Non
     return None
 
 
-def ladders(table: pd.DataFrame, skip: Array) -> Iterator[list[int]]:
+def ladders(table: pd.DataFrame, skip: AnyArray) -> Iterator[list[int]]:
     """Yield the rows of each ladder."""
     found = dict[tuple[Any, ...], list[int]]()
     for row in np.flatnonzero(skip == "").tolist():
@@ -149,7 +148,7 @@ def ladder_times(
     router: dict[str, float],
     rows: list[int],
     date: str,
-) -> list[Array]:
+) -> list[AnyArray]:
     """Return times to first token of the stages of a ladder, in seconds."""
     row = rows[0]
     number = {name: float(np.nan_to_num(numeric_column(table, name)[row])) for name in NUMBERS}

@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import re
 from datetime import date
-from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from tco.catalog import Catalogue
 from tco.core.provenance import Period, days_of, period
+from tco.core.types import AnyArray
 from tco.performance.software_maturity import parse_calendar_month
 from tco.validation.measured import mapped, texts
 
@@ -54,7 +53,7 @@ def row_date(catalogue: Catalogue, printed: str, source_id: str = "", source_url
     return f"{date.fromordinal(middle):%Y-%m}"
 
 
-def row_dates(catalogue: Catalogue, table: pd.DataFrame) -> np.ndarray[Any, Any]:
+def row_dates(catalogue: Catalogue, table: pd.DataFrame) -> AnyArray:
     """Return the date of the software of every row of a table, as texts."""
     columns = (texts(table, name).astype(str) for name in ("date", "source_id", "source_url"))
     return mapped(zip(*columns, strict=True), lambda cells: row_date(catalogue, *cells))

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -19,6 +19,7 @@ from tco.catalog import Catalogue
 from tco.catalog.accuracy import errors_of
 from tco.core.errors import DataError, UsageError, unknown
 from tco.core.inputs import Values
+from tco.core.types import AnyArray, JsonObject
 from tco.performance.serving.plans import tokens_of_drafts
 from tco.validation import collectives, deployments, inference, kernels, open_loop, training
 from tco.validation.measured import (
@@ -36,13 +37,12 @@ from tco.validation.specifications import Specifications, command_line
 from tco.validation.unstated import ranged
 from tco.validation.wording import interpret_note
 
-Array = np.ndarray[Any, Any]
 POOLS = ("prefill_gpus", "prefill_workers", "decode_gpus", "decode_workers")
 
 
 def detailed_skip_reasons(
-    table: pd.DataFrame, skip: Array, kind: str, catalogue: Catalogue
-) -> Array:
+    table: pd.DataFrame, skip: AnyArray, kind: str, catalogue: Catalogue
+) -> AnyArray:
     """Return the reasons of a file of a kind, each with what its row lacks."""
     said = {"unknown-accelerator": unread_accelerators(catalogue, texts(table, "accelerator"))}
     if "model" in table:
@@ -62,7 +62,7 @@ def detailed_skip_reasons(
 
 def lacking(
     table: pd.DataFrame, reason: str, columns: Sequence[str], catalogue: Catalogue
-) -> Array:
+) -> AnyArray:
     """Return a reason with the columns that every row leaves blank; with all of them where what
     stands in them is not enough.
     """
@@ -78,7 +78,7 @@ def lacking(
     return np.array([f"{reason}: {names or ', '.join(columns)}" for names in named], dtype=object)
 
 
-def blanks(table: pd.DataFrame, name: str) -> Array:
+def blanks(table: pd.DataFrame, name: str) -> AnyArray:
     """Say of every row whether a column is blank or zero."""
     if of_text(name):
         return np.array([not str(text).strip() for text in texts(table, name)], dtype=bool)
@@ -146,7 +146,7 @@ class Validation(NamedTuple):
     """A file's score and the rows behind it."""
 
     kind: str
-    card: dict[str, Any]
+    card: JsonObject
     rows: pd.DataFrame
 
 

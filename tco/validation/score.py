@@ -4,7 +4,7 @@ group.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, NamedTuple
 
@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from tco.core.errors import DataError
+from tco.core.types import AnyArray, JsonMapping, JsonObject
 from tco.validation.measured import columns_known, tiers
 from tco.validation.specifications import Specifications
 
@@ -34,18 +35,18 @@ GROUPS = (
 class Prediction:
     """What a kind's model says of the rows of a file: one entry a row, in order."""
 
-    target: np.ndarray[Any, Any]  # the measured value, in the unit of `target_name`
-    predicted: np.ndarray[Any, Any]  # the same quantity by the model
-    target_name: np.ndarray[Any, Any]
-    skip: np.ndarray[Any, Any]  # reason, empty where the row is scored
-    command: np.ndarray[Any, Any] | None = None  # the command line that gives the same number again
-    key: np.ndarray[Any, Any] | None = None  # path into its JSON, steps joined by "/"
-    scale: np.ndarray[Any, Any] | None = None  # its value x scale is the prediction
-    low: np.ndarray[Any, Any] | None = (
+    target: AnyArray  # the measured value, in the unit of `target_name`
+    predicted: AnyArray  # the same quantity by the model
+    target_name: AnyArray
+    skip: AnyArray  # reason, empty where the row is scored
+    command: AnyArray | None = None  # the command line that gives the same number again
+    key: AnyArray | None = None  # path into its JSON, steps joined by "/"
+    scale: AnyArray | None = None  # its value x scale is the prediction
+    low: AnyArray | None = (
         None  # least and most of the predictions over what the row leaves unstated
     )
-    high: np.ndarray[Any, Any] | None = None
-    unstated: np.ndarray[Any, Any] | None = None  # what that is: names with a space between them
+    high: AnyArray | None = None
+    unstated: AnyArray | None = None  # what that is: names with a space between them
 
     def __post_init__(self) -> None:
         """Leave out what is measured as nothing, against which no error can be told."""
@@ -69,12 +70,10 @@ class OfEngine(NamedTuple):
     format: str
     rows: Sequence[int]
     time: Any
-    sides: Mapping[str, Any]
+    sides: JsonMapping
 
 
-def scores(
-    target: np.ndarray[Any, Any], predicted: np.ndarray[Any, Any]
-) -> dict[str, float | int | None]:
+def scores(target: AnyArray, predicted: AnyArray) -> dict[str, float | int | None]:
     """Return the errors of some predictions: |p/t - 1|, and bias as the median of p/t - 1."""
     count = len(target)
     if not count:
@@ -98,7 +97,7 @@ def scores(
     }
 
 
-def spearman(a: np.ndarray[Any, Any], b: np.ndarray[Any, Any]) -> float | None:
+def spearman(a: AnyArray, b: AnyArray) -> float | None:
     """Return the rank correlation; None where one side does not vary."""
     ranks = [pd.Series(x).rank().to_numpy() for x in (a, b)]
     if len(a) < 3 or any(np.ptp(x) == 0 for x in ranks):
@@ -152,13 +151,13 @@ def range_scores(made: Prediction) -> dict[str, float | int | None]:
     }
 
 
-def scorecard(table: pd.DataFrame, made: Prediction) -> dict[str, Any]:
+def scorecard(table: pd.DataFrame, made: Prediction) -> JsonObject:
     """Return the whole score of a file: counts, errors, and errors by every group the file knows."""
     scored, apart = made.skip == "", made.skip == OFFLINE
     reasons, counts = np.unique(made.skip[~scored].astype(str), return_counts=True)
-    found: dict[str, Any] = scores(made.target[scored], made.predicted[scored])
+    found: JsonObject = scores(made.target[scored], made.predicted[scored])
     found["scored"] = found.pop("n")
-    by: dict[str, dict[str, Any]] = {}
+    by: dict[str, JsonObject] = {}
     labels = table.assign(target=made.target_name, tier=tiers(table))
     for name in (*GROUPS, *(("tier",) if labels.tier.any() else ())):
         if name in labels:
@@ -231,9 +230,9 @@ def unsupported(error: DataError, count: int) -> Prediction:
     )
 
 
-def merge_predictions(parts: list[tuple[np.ndarray[Any, Any], Prediction]]) -> Prediction:
+def merge_predictions(parts: list[tuple[AnyArray, Prediction]]) -> Prediction:
     """Return predictions of parts of the rows as one, every row in its place."""
-    columns: dict[str, np.ndarray[Any, Any]] = {}
+    columns: dict[str, AnyArray] = {}
     for name in (field.name for field in fields(Prediction)):
         for rows, one in parts:
             values = getattr(one, name)

@@ -21,6 +21,7 @@ import numpy as np
 from tco.catalog import Catalogue
 from tco.core.errors import DataError
 from tco.core.inputs import Readable, Values
+from tco.core.types import AnyArray, JsonMapping, JsonObject, Settings
 from tco.performance.chip.formats import family_of
 from tco.validation.measured import mapped
 from tco.validation.naming import part_ids
@@ -32,30 +33,28 @@ class Specifications:
 
     catalogue: Catalogue
     values: Values
-    names: np.ndarray[Any, Any]  # accelerator of each row, as the file writes it
-    found: dict[str, np.ndarray[Any, Any]] = field(
-        default_factory=dict
-    )  # cleared when values are set
-    kept: dict[str, Any] = field(default_factory=dict)  # what rests on the rows alone
+    names: AnyArray  # accelerator of each row, as the file writes it
+    found: dict[str, AnyArray] = field(default_factory=dict)  # cleared when values are set
+    kept: JsonObject = field(default_factory=dict)  # what rests on the rows alone
     settings: Mapping[str, str] = field(default_factory=dict)  # what the user sets, as texts
 
     @cached_property
-    def parts(self) -> np.ndarray[Any, Any]:
+    def parts(self) -> AnyArray:
         """Part id of each row; empty where the accelerator is unknown."""
         return part_ids(self.catalogue, self.names)
 
     @cached_property
-    def families(self) -> np.ndarray[Any, Any]:
+    def families(self) -> AnyArray:
         """Family of each row's chip; empty where it is unknown."""
         return mapped(self.parts, lambda part: family_of(self.catalogue, part) if part else "")
 
-    def part(self, name: str) -> np.ndarray[Any, Any]:
+    def part(self, name: str) -> AnyArray:
         """Return an attribute of every row's chip."""
         return self.gather(
             f"parts.{name}", self.parts, lambda part: self.values[f"parts.{part}.{name}"]
         )
 
-    def gather(self, key: str, ids: np.ndarray[Any, Any], read: Any) -> np.ndarray[Any, Any]:
+    def gather(self, key: str, ids: AnyArray, read: Any) -> AnyArray:
         """Return one value for each row, read once for each id; a value that is a column of sets
         gives an array of (sets, rows).
         """
@@ -72,7 +71,7 @@ class Specifications:
             self.found[key] = gathered if len(gathered) > 1 else gathered[0]
         return self.found[key]
 
-    def say(self, values: Mapping[str, Any]) -> None:
+    def say(self, values: Settings) -> None:
         """Set parameters: each a number, or a column of them."""
         self.values.update(values)
         self.found.clear()
@@ -94,7 +93,7 @@ class Specifications:
             self.kept[key] = make()
         return self.kept[key]
 
-    def rows(self, chosen: np.ndarray[Any, Any]) -> Specifications:
+    def rows(self, chosen: AnyArray) -> Specifications:
         """Return the specifications of some rows."""
         made = Specifications(
             self.catalogue, self.values, self.names[chosen], settings=self.settings
@@ -117,8 +116,8 @@ class RowValues(Readable):
     def __init__(
         self,
         chips: Specifications,
-        given: Mapping[str, Any] | None = None,
-        owners: Mapping[str, np.ndarray[Any, Any]] | None = None,
+        given: Settings | None = None,
+        owners: Mapping[str, AnyArray] | None = None,
     ) -> None:
         super().__init__(given or {})
         self.chips = chips
@@ -164,14 +163,12 @@ def command_line_text(value: Any) -> str:
     return str(int(number)) if number.is_integer() and abs(number) < 1e15 else repr(number)
 
 
-def plan_axes_text(axes: Mapping[str, Any]) -> str:
+def plan_axes_text(axes: JsonMapping) -> str:
     """Return the axes of a plan as `--plan` takes them: tp=8,ep=1."""
     return ",".join(f"{name}={command_line_text(value)}" for name, value in axes.items())
 
 
-def command_line(
-    words: Sequence[str], options: Mapping[str, Any], settings: Mapping[str, Any]
-) -> str:
+def command_line(words: Sequence[str], options: JsonMapping, settings: Settings) -> str:
     """Return a whole command line: `tco`, its words, its options, and the inputs that are set. An
     option that is None is left out.
     """

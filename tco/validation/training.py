@@ -17,6 +17,7 @@ import pandas as pd
 
 from tco.catalog.catalogue import CONFIGURATION, RUN
 from tco.core.errors import DataError
+from tco.core.types import AnyArray, JsonObject
 from tco.fabric.libraries import family_library
 from tco.fabric.links import Route, links_of_chips
 from tco.models.architecture import load_model
@@ -58,7 +59,6 @@ from tco.validation.specifications import (
 )
 from tco.validation.training_rows import Reader, training_targets, usable_domain
 
-Array = np.ndarray[Any, Any]
 WORKLOAD = "training"  # the workload of all commands
 SIZES = {"workload.optimizer_size": 12.0, "workload.accumulator_size": 4.0}
 AXES = (
@@ -114,8 +114,8 @@ class TrainingQuery(NamedTuple):
 
 
 def training_skip_reasons(
-    table: pd.DataFrame, chips: Specifications, unknown: Array, target: Array
-) -> Array:
+    table: pd.DataFrame, chips: Specifications, unknown: AnyArray, target: AnyArray
+) -> AnyArray:
     """Return why rows are not asked; empty where they are."""
     accelerators = numeric_column(table, "n_accelerators")
     return refused(
@@ -137,7 +137,7 @@ def training_skip_reasons(
 
 
 def questions(
-    table: pd.DataFrame, chips: Specifications, models: Array, skip: Array
+    table: pd.DataFrame, chips: Specifications, models: AnyArray, skip: AnyArray
 ) -> list[TrainingQuery]:
     """Return what every row asks; `skip` takes the reason of those that leave no plan."""
     reader = Reader(table, chips.catalogue)
@@ -233,11 +233,11 @@ class Answers(NamedTuple):
     one set of parameters was asked for.
     """
 
-    seconds: Array  # (..., rows)
-    batch: Array
-    slowest: Array  # time for a sequence of the slowest plan that fits
+    seconds: AnyArray  # (..., rows)
+    batch: AnyArray
+    slowest: AnyArray  # time for a sequence of the slowest plan that fits
     plan: list[TrainingPlan | None]
-    need: Array  # bytes of the leanest plan, where none fits
+    need: AnyArray  # bytes of the leanest plan, where none fits
 
 
 def fastest_plan_per_row(found: list[TrainingQuery], chips: Specifications, count: int) -> Answers:
@@ -272,7 +272,7 @@ def ask(
     asked, plans = members[0][0].asked, concatenate_candidates([one for _, one in members])
     lengths = [len(one.plans) for _, one in members]
 
-    def column_of(values: list[Any]) -> Array:
+    def column_of(values: list[Any]) -> AnyArray:
         return np.repeat(np.array(values, dtype=float), lengths)
 
     rows = np.repeat([question.asked.row for question, _ in members], lengths)
@@ -359,7 +359,7 @@ def predict_training_runs(table: pd.DataFrame, chips: Specifications) -> Predict
     """Predict every row of a file of training runs."""
     target, names = training_targets(table)
 
-    def read() -> tuple[list[TrainingQuery], Array, Array]:
+    def read() -> tuple[list[TrainingQuery], AnyArray, AnyArray]:
         models, unknown = read_models(chips.catalogue, table)
         skip = training_skip_reasons(table, chips, unknown, target)
         return questions(table, chips, models, skip), models, skip
@@ -421,9 +421,9 @@ def published_work_per_token(
     return flops * again / 1e12
 
 
-def asked_again(asked: TrainingRow, batch: int, chips: Specifications) -> dict[str, Any]:
+def asked_again(asked: TrainingRow, batch: int, chips: Specifications) -> JsonObject:
     """Return the inputs that ask for a row's job again, whatever its plan."""
-    settings: dict[str, Any] = {
+    settings: JsonObject = {
         "workload": WORKLOAD,
         "workload.model": asked.model,
         "cluster.chips": asked.chips,

@@ -11,19 +11,18 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from tco.catalog import Catalogue
+from tco.core.types import AnyArray
 from tco.performance.training.job import engine_words
 from tco.validation.measured import columns_known, first_stated, numeric_column, texts
 from tco.validation.naming import read_pattern_table
 from tco.validation.row_dates import row_dates
 from tco.validation.wording import interpret_note, precisions
 
-Array = np.ndarray[Any, Any]
 SEQUENCE = 4096  # tokens, where unstated
 STEP_TOKENS = 4.0e6  # of a step, where the batch is unstated
 SIZES = (
@@ -43,7 +42,7 @@ OPEN = {
 WIDEST = 16
 
 
-def training_targets(table: pd.DataFrame) -> tuple[Array, Array]:
+def training_targets(table: pd.DataFrame) -> tuple[AnyArray, AnyArray]:
     """Return the measured value of every row and what it is: time of a step, else tokens per second
     and chip, else TFLOP/s.
 

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -30,13 +30,13 @@ from tco.catalog import Catalogue
 from tco.catalog.catalogue import CONFIGURATION, RUN
 from tco.catalog.rows import attribute
 from tco.core.provenance import P95
+from tco.core.types import JsonObject
 from tco.performance.chip.formats import families_of
 from tco.performance.software_maturity import OWNERS, SERVING, TRAINING, serving_engines
 from tco.validation.measured import TIMES, texts
 from tco.validation.score import Prediction
 from tco.validation.specifications import Specifications
 
-Array = np.ndarray[Any, Any]
 PARAMETERS = {"inference": SERVING, "training": TRAINING}  # kinds whose answers have ranges
 SHARED = OWNERS[:-2]
 # standard deviations of the middle, beyond which a residual counts as one there: tails do not set
@@ -149,7 +149,7 @@ def fit_variance_components(found: pd.DataFrame) -> Split:
 
 def unexplained_rows(
     kind: str, found: pd.DataFrame, catalogue: Catalogue, date: str
-) -> Iterator[dict[str, Any]]:
+) -> Iterator[JsonObject]:
     """Yield the catalogue rows of what a fit leaves unexplained: P5 and P95 of the effect of every
     owner, and of one without rows.
     """

@@ -8,14 +8,15 @@ that of the plans the row leaves open.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import product
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 
+from tco.core.types import JsonMapping, JsonObject
 from tco.models.architecture import Architecture, load_model
 from tco.performance.software_maturity import parse_calendar_month, served_by
 from tco.performance.training.job import engine_words
@@ -33,8 +34,7 @@ from tco.validation.score import OFFLINE, Prediction, Predictor, predict_by_acce
 from tco.validation.specifications import Specifications
 from tco.validation.wording import interpret_note
 
-Array = np.ndarray[Any, Any]
-Cells = dict[str, Any]  # column -> what stands in it
+Cells = JsonObject  # column -> what stands in it
 SEQUENCES = (2048.0, 4096.0, 8192.0)  # tokens of a training sequence, as publications have them
 STEPS = (1e6, 16e6)  # tokens of a training step, as publications have them
 FORMATS = {
@@ -49,7 +49,7 @@ READ_ONLY = "SUSPECT: stands beside variants, and is not asked again"
 class FilledRow(NamedTuple):
     """A row whose blanks are filled in."""
 
-    cells: Mapping[str, Any]
+    cells: JsonMapping
     chips: Specifications
     part: str
     family: str

@@ -5,26 +5,25 @@ Engines lie inside one scale-up domain, without pipelines, and divide the chips 
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from tco.core.types import AnyArray
 from tco.models.architecture import Architecture
 from tco.performance.layer.chip_model import Machine
 from tco.performance.serving.plan_choice import offered_axes
 from tco.performance.serving.plans import DecodePlan, ServingPlan, as_prefill_plan
 
-Array = np.ndarray[Any, Any]
-
 
 class Engines(NamedTuple):
     """Candidate engines, a value each."""
 
-    size: Array  # chips of an engine
-    tensor: Array  # chips that share a sequence's attention
-    experts: Array  # groups that the experts are spread over
+    size: AnyArray  # chips of an engine
+    tensor: AnyArray  # chips that share a sequence's attention
+    experts: AnyArray  # groups that the experts are spread over
 
-    def plan(self, chips: Array) -> ServingPlan:
+    def plan(self, chips: AnyArray) -> ServingPlan:
         """Return the plans of runs on some chips, each all of its engines."""
         decode = DecodePlan(self.size, self.tensor, 1.0, 1.0, 0.0, 1.0, self.experts)
         return ServingPlan(decode, as_prefill_plan(decode), chips / self.size)

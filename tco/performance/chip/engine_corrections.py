@@ -15,7 +15,7 @@ one before it.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from functools import cache, partial
 from typing import Any, NamedTuple
 
@@ -27,10 +27,10 @@ from tco.core.elementwise import as_array, exp, log
 from tco.core.errors import DataError, unknown
 from tco.core.files import read_csv
 from tco.core.formula import formula, maximum, minimum
-from tco.core.types import FloatArray, Quantity
+from tco.core.types import FloatArray, JsonMapping, Quantity
 from tco.core.units import Pure, Second
 
-Shape = Mapping[str, Any]
+Shape = JsonMapping
 NAMED = ("operation", "kernel", "format", "chip")
 LEVEL, BENDS = (
     "level",

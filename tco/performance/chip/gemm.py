@@ -8,7 +8,7 @@ callers add as they count kernels.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -26,7 +26,7 @@ from tco.core.formula import (
     select,
     stack_terms,
 )
-from tco.core.types import Quantity
+from tco.core.types import JsonObject, Quantity, Settings
 from tco.core.units import Pure
 from tco.performance.chip import kernels as cost
 from tco.performance.chip.formats import FORMATS, WIDE, Computed, element_size, unpacking_time
@@ -56,7 +56,7 @@ class Chip(NamedTuple):
     the values, and its kind.
     """
 
-    values: Mapping[str, Any]
+    values: Settings
     parts: str
     performance: str
     tiled: bool  # many small cores; else a few large arrays
@@ -127,7 +127,7 @@ def device_efficiency(cores_per_device: Pure, cores: Pure, whole_chip: Pure) -> 
 
 
 def kernels_on(
-    values: Mapping[str, Any],
+    values: Settings,
     chip: str,
     family: str,
     traits: Traits,
@@ -343,7 +343,7 @@ def stack_operands(made: tuple[Operands, ...], axes: int) -> Operands:
             else np.array(several, dtype=float).reshape(-1, *[1] * axes)
         )
 
-    found: dict[str, Any] = {
+    found: JsonObject = {
         name: column(terms)
         for name, terms in zip(Operands._fields, zip(*made, strict=True), strict=True)
         if name != "array"

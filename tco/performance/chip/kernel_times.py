@@ -8,7 +8,6 @@ practice state.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,7 +15,7 @@ import numpy as np
 from tco.catalog import Catalogue
 from tco.core.errors import DataError
 from tco.core.formula import total
-from tco.core.types import Quantity
+from tco.core.types import JsonMapping, JsonObject, Quantity, Settings
 from tco.performance.chip import kernels as cost
 from tco.performance.chip.engine_corrections import Correction
 from tco.performance.chip.formats import FORMATS, WIDE, Computed, element_size, family_of
@@ -50,7 +49,7 @@ SHAPES = {  # names of the sides a kernel is asked with
 }
 BARE = "bare-kernel"  # the library of kernels called one at a time
 
-Shape = Mapping[str, Any]
+Shape = JsonMapping
 
 
 class KernelTime(NamedTuple):
@@ -59,7 +58,7 @@ class KernelTime(NamedTuple):
     """
 
     time: Any
-    parts: dict[str, Any]
+    parts: JsonObject
     flops: Any
     bytes: Any
 
@@ -67,7 +66,7 @@ class KernelTime(NamedTuple):
 class KernelLibrary(NamedTuple):
     """How a library runs a kernel, as its rows of practice say."""
 
-    values: Mapping[str, Any]
+    values: Settings
     name: str
 
     def practice(self, name: str) -> Any:
@@ -75,7 +74,7 @@ class KernelLibrary(NamedTuple):
         return self.values[f"performance.{self.name}.{name}"]
 
 
-def chip_on(catalogue: Catalogue, values: Mapping[str, Any], part: str) -> Chip:
+def chip_on(catalogue: Catalogue, values: Settings, part: str) -> Chip:
     """Return a chip of the catalogue as its kernels see it."""
     return kernels_on(values, part, family_of(catalogue, part), traits_of(catalogue, part))
 

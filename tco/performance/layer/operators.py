@@ -9,7 +9,7 @@ the plan (tokens, tensor parallel, group sizes) are numbers or arrays.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -17,7 +17,7 @@ import numpy as np
 
 from tco.core.formula import formula, in_use, select, somewhere, total
 from tco.core.trace import scope, untraced_value
-from tco.core.types import Quantity
+from tco.core.types import JsonMapping, Quantity
 from tco.core.units import FLOP, Byte, Pure, Second
 from tco.fabric.collective_costs import only_if_shared
 from tco.fabric.collective_rates import Paces, evenly, paces_of, shortest_collective_time
@@ -185,7 +185,7 @@ NO_KINDS = Kinds((), ())  # every plan is one of its own
 WAITING = Operator("", 0.0, 0, None, None, None, None, 0.0)  # stands where products wait
 
 
-def waited_for(time: Any, waits: Mapping[str, Any], name: str, ranks: Any, world: Any) -> Any:
+def waited_for(time: Any, waits: JsonMapping, name: str, ranks: Any, world: Any) -> Any:
     """Return the time of a collective until the last of its ranks has come, and longer where they
     reach beyond their world.
     """

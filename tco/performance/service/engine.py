@@ -10,11 +10,12 @@ beside.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from tco.core.trace import untraced_value
+from tco.core.types import AnyArray
 from tco.models.architecture import Architecture
 from tco.performance.chip.roofline import causal_keys
 from tco.performance.layer.chip_model import Machine
@@ -28,7 +29,6 @@ from tco.performance.serving.plans import (
     attention_chips,
 )
 
-Array = np.ndarray[Any, Any]
 SHORT, LONG = 512.0, 16384.0  # tokens of the two contexts that times are asked at
 SHORTER, MOST = (
     8.0,
@@ -71,7 +71,7 @@ class Engine(NamedTuple):
 
 
 def lines(
-    short: Array, long: Array, near: float, far: float, at: Array, wanted: Array
+    short: AnyArray, long: AnyArray, near: float, far: float, at: AnyArray, wanted: AnyArray
 ) -> tuple[list[float], list[float]]:
     """Return base and slope of times that are known at two contexts, for all sizes that are wanted."""
     slope = (long - short) / (far - near)
@@ -105,7 +105,7 @@ def engine_for_plan(
     )
     largest = int(min(np.ceil(sequences * SHORTER / groups), MOST))
 
-    def step(length: float) -> Array:
+    def step(length: float) -> AnyArray:
         asked = request._replace(prompt=length, answer=0.0, cache_hit=None)
         return np.ravel(
             passes.decode_pass(
@@ -113,7 +113,7 @@ def engine_for_plan(
             ).per_token
         )
 
-    def read(length: float) -> Array:
+    def read(length: float) -> AnyArray:
         asked = request._replace(prompt=length, cache_hit=None)
         return np.ravel(
             passes.evaluate_prefill(machine, model, before, asked, TOKENS[None] / length).time

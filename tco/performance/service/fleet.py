@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tco.core.trace import untraced_value
+from tco.core.types import FloatArray
 from tco.models.architecture import Architecture
 from tco.performance.layer.chip_model import Machine
 from tco.performance.service.engine import Engine, engine_for_plan
@@ -40,7 +41,6 @@ from tco.performance.serving.plans import (
     depths_of,
 )
 
-Array = np.ndarray[Any, Any]
 SPEEDS = np.geomspace(8, 512, 10)  # tokens/s a user for which the best plan of each size is tried
 STABLE = 0.98  # of the rate an engine could hold
 REQUESTS = 3000  # of a simulation, the first fifth of which is not looked at
@@ -81,9 +81,9 @@ class Times(NamedTuple):
     prompt, and their last; and of prompts, found.
     """
 
-    first: Array
-    last: Array
-    answer: Array
+    first: FloatArray
+    last: FloatArray
+    answer: FloatArray
     found: float  # share of the tokens of prompts
 
 
@@ -94,7 +94,7 @@ class ServingFleet(NamedTuple):
     decoders: int
     reader: PoolPlan | None  # none where engines that decode read prompts beside
     readers: int
-    times: dict[str, Array]
+    times: dict[str, FloatArray]
     answer: float  # mean tokens of an answer
     found: float  # share of the prompts' tokens that were found in a cache
     utilisation: float  # rate over the one that its chips could hold
@@ -159,7 +159,7 @@ def domains_holding(engines: Sequence[tuple[float, int]], domain_chips: int) -> 
     return offered - domains_by_room[domain_chips]
 
 
-def quantile_error(times: Array, quantile: float) -> float:
+def quantile_error(times: FloatArray, quantile: float) -> float:
     """Return the standard error of a quantile, from those of parts of a simulation, one after
     another.
     """
@@ -169,7 +169,7 @@ def quantile_error(times: Array, quantile: float) -> float:
     )
 
 
-def meets_promises(times: dict[str, Array], promises: Sequence[Promise]) -> bool:
+def meets_promises(times: dict[str, FloatArray], promises: Sequence[Promise]) -> bool:
     """Say whether promises are kept."""
     return all(np.quantile(times[one.metric], one.quantile) <= one.limit for one in promises)
 
@@ -342,7 +342,7 @@ class Search:
             )
         return self.known[key]
 
-    def joined(self, decoding: Times, reading: Times | None) -> dict[str, Array]:
+    def joined(self, decoding: Times, reading: Times | None) -> dict[str, FloatArray]:
         """Return what promises are made of, requests of both pools joined by lot."""
         before: Any = (
             0.0

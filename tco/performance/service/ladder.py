@@ -9,15 +9,15 @@ request after some minutes; its first token is then not counted.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from tco.core.types import FloatArray
 from tco.performance.service.engine import Engine
 from tco.performance.service.routing import AffinityRouter, AffinityRules, RandomRouter
 from tco.performance.service.simulation import Arrival, EngineRun
 
-Array = np.ndarray[Any, Any]
 PAUSE = 30.0  # seconds between two stages
 WARM_UP = 50.0  # seconds over which every prompt is sent at first
 PATIENCE = 300.0  # seconds after which a client gives up a request, the default of aiohttp
@@ -60,7 +60,7 @@ def first_tokens_of_ladder(
     load: Mapping[str, float],
     stages: Sequence[tuple[float, float]],
     seed: int,
-) -> list[Array]:
+) -> list[FloatArray]:
     """Return times to first token of every stage of a ladder that is stated in plain numbers, in
     seconds.
 
@@ -88,7 +88,7 @@ def first_tokens_of_ladder(
 
 def first_tokens(
     fleet: RoutedFleet, prompts: Prompts, stages: Sequence[RateStage], seed: int
-) -> list[Array]:
+) -> list[FloatArray]:
     """Return times to first token of every stage, in seconds.
 
     Args:

@@ -11,13 +11,13 @@ from __future__ import annotations
 
 from collections import OrderedDict, deque
 from heapq import heapify, heappop, heappush
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from tco.core.types import FloatArray
 from tco.performance.service.engine import Engine
 
-Array = np.ndarray[Any, Any]
 ENDLESS = float("inf")
 ANSWERS = -2  # slots of answers count down from here
 
@@ -25,12 +25,12 @@ ANSWERS = -2  # slots of answers count down from here
 class Requests(NamedTuple):
     """Requests in the order they arrive: seconds, and tokens."""
 
-    arrived: Array
-    prompt: Array
-    answer: Array
-    slot: Array  # whose prompts begin alike
-    known: Array  # tokens of the prompt that the slot has had before
-    keeps: Array  # tokens that it may come back to
+    arrived: FloatArray
+    prompt: FloatArray
+    answer: FloatArray
+    slot: FloatArray  # whose prompts begin alike
+    known: FloatArray  # tokens of the prompt that the slot has had before
+    keeps: FloatArray  # tokens that it may come back to
 
 
 class Served(NamedTuple):
@@ -38,10 +38,10 @@ class Served(NamedTuple):
     answers, and of prompts found in a cache.
     """
 
-    first: Array
-    last: Array
-    answer: Array
-    found: Array
+    first: FloatArray
+    last: FloatArray
+    answer: FloatArray
+    found: FloatArray
 
 
 class Arrival(NamedTuple):

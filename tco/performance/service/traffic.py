@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -20,10 +20,10 @@ from tco.catalog.catalogue import values_of
 from tco.catalog.rows import attribute, input_attributes
 from tco.core.errors import DataError, located, unknown
 from tco.core.files import is_there, read_toml
+from tco.core.types import FloatArray
 from tco.core.units import parse_quantity
 from tco.performance.service.simulation import Requests
 
-Array = np.ndarray[Any, Any]
 GROUP = "traffic"
 KNOTS = np.array(
     [0.0, 1.2815515655446004, 2.3263478740408408]
@@ -111,7 +111,7 @@ class Traffic(NamedTuple):
             else float(np.sqrt(1 + (cv**2 - 1) / engines))
         )
 
-    def lengths(self, count: int, draws: np.random.Generator) -> tuple[Array, Array]:
+    def lengths(self, count: int, draws: np.random.Generator) -> tuple[FloatArray, FloatArray]:
         """Return the tokens of so many prompts and answers."""
         one, other = draws.standard_normal((2, count))
         share = 2 * np.sin(np.pi / 6 * self.values["correlation"])
@@ -169,7 +169,7 @@ class Traffic(NamedTuple):
         return before, after
 
 
-def knots(logs: Array) -> tuple[Array, Array]:
+def knots(logs: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return the quantiles of a length and their logarithms, those at both ends on the lines of
     their neighbours.
     """

@@ -4,11 +4,11 @@ step moves along each.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from tco.core.types import JsonMapping
 from tco.fabric.links import Links, RankGroup, hops_between, rank_group
 from tco.performance.layer.operators import waited_for
 from tco.performance.serving.passes import STAGE_TRANSFER, PassResult
@@ -84,7 +84,7 @@ def pass_communication_axes(
     plan: DecodePlan | PrefillPlan,
     links: Links,
     made: PassResult,
-    waits: Mapping[str, Any] | None = None,
+    waits: JsonMapping | None = None,
 ) -> list[PlanAxis]:
     """Return the axes of a pass along which chips exchange anything; `waits` say how long their
     ranks wait for each other.

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tco.core.types import FloatArray
 from tco.models.architecture import Architecture
 from tco.performance.layer.chip_model import Machine
 from tco.performance.serving.passes import PassResult, decode_pass
@@ -51,22 +52,20 @@ CLOSE = 25e-6  # of a batch: so near to one that takes longer, across a step, it
 TRIES = 6  # one is the rule, and three where the best ends at a step
 LEAST = 0.05  # power by which the time of a token grows with the batch
 
-Array = np.ndarray[Any, Any]
-
 
 class Solved(NamedTuple):
     """Plans of a search that could be the best, each with the batch that just meets the target."""
 
-    rows: Array  # their places among the plans
-    rate: Array  # sequences a chip and second that are expected of them
-    bound: Array  # more than they could make
-    batch: Array  # at which that rate is expected
+    rows: FloatArray  # their places among the plans
+    rate: FloatArray  # sequences a chip and second that are expected of them
+    bound: FloatArray  # more than they could make
+    batch: FloatArray  # at which that rate is expected
     batches: tuple[
-        Array, Array
+        FloatArray, FloatArray
     ]  # seen to meet it, and the next one that does not, or that fills the memory
-    power: Array  # of the batch, by which the time of a token grows there
+    power: FloatArray  # of the batch, by which the time of a token grows there
     best: tuple[
-        Array, Array
+        FloatArray, FloatArray
     ]  # of the batches that were seen in time, the one that makes most, and how much
 
 
@@ -77,7 +76,7 @@ def solved(
     plan: DecodePlan,
     passed: PassResult,
     allowed: float,
-    meets: Array,
+    meets: FloatArray,
 ) -> Solved | None:
     """Return the plans that could be the best with the batch each may decode; None where no batch
     beyond the grid is to be gained.
@@ -199,9 +198,9 @@ def best_batch_before_step(
     request: ServingRequest,
     plan: DecodePlan,
     allowed: float,
-    batch: Array,
-    known: tuple[Array, Array],
-) -> tuple[Array, Array]:
+    batch: FloatArray,
+    known: tuple[FloatArray, FloatArray],
+) -> tuple[FloatArray, FloatArray]:
     """Return the batch of each plan that makes most and how much, of those known and some smaller
     than one in time.
 

@@ -15,7 +15,7 @@ from tco.core.elementwise import sqrt
 from tco.core.formula import formula, greatest, maximum, minimum, total
 from tco.core.inputs import Readable
 from tco.core.trace import scope, untraced_value
-from tco.core.types import Quantity
+from tco.core.types import JsonObject, Quantity
 from tco.core.units import Byte, PerSecond, Pure, Second, TokenPerChip
 from tco.models.architecture import Architecture
 from tco.performance.deployment import deployed_rate
@@ -196,7 +196,7 @@ def share_reading(reading: Pure, readers: Pure, engines: Pure, chips: Pure) -> Q
 class Loaded(NamedTuple):
     """What engines reach under a load."""
 
-    rates: dict[str, Any]
+    rates: JsonObject
     decode: PassResult
     prefill: PassResult
     prefill_share: Any

@@ -18,6 +18,7 @@ from tco.compile.execute import ScheduleRunner, kernel_outputs, taken
 from tco.compile.inverse import largest_within
 from tco.compile.lower import BATCH, BATCH_PATH, ArithmeticKernel
 from tco.core.inputs import Readable
+from tco.core.types import AnyArray, JsonObject
 from tco.models.architecture import Architecture
 from tco.performance.layer.chip_model import Machine
 from tco.performance.serving import passes
@@ -26,7 +27,6 @@ from tco.performance.serving.batches import SLOWEST
 from tco.performance.serving.plans import SEQUENCES, ServingPlan, attention_chips, request_of
 from tco.performance.serving.record import ServingResult
 
-Array = np.ndarray[Any, Any]
 Names = Mapping[str, int]  # places of results by their names
 DECODE, PREFILL = 0, 1  # axes of plans
 STEP, LEAST = (
@@ -66,7 +66,7 @@ class Chosen(NamedTuple):
 
 def traced(
     machine: Machine, model: Architecture, values: Readable, plans: ServingPlan
-) -> tuple[ServingResult, dict[str, Any]]:
+) -> tuple[ServingResult, JsonObject]:
     """Return a serving workload on plans, and beside its rates what a choice among them rests on."""
     found = served.evaluate_serving_plan(machine, model, values, plans)
     targets = {
@@ -110,7 +110,7 @@ class DrawBlock:
     """Draws of a kernel's inputs."""
 
     def __init__(
-        self, kernel: ArithmeticKernel, names: Names, drawn: Mapping[str, Array], count: int
+        self, kernel: ArithmeticKernel, names: Names, drawn: Mapping[str, AnyArray], count: int
     ) -> None:
         self.kernel, self.names, self.count = kernel, names, count
         self.values = kernel.values(drawn)
@@ -134,7 +134,9 @@ class BatchResponse:
     plan and a draw.
     """
 
-    def __init__(self, block: DrawBlock, name: str, rows: Any, draws: Array | None = None) -> None:
+    def __init__(
+        self, block: DrawBlock, name: str, rows: Any, draws: AnyArray | None = None
+    ) -> None:
         kernel = self.kernel = block.kernel
         self.place, self.batch = block.names[name], kernel.inputs[BATCH_PATH]
         block.keep(*[one for one in kernel.before(BATCH, [self.place]) if one != self.batch])
@@ -146,7 +148,7 @@ class BatchResponse:
             block.count if draws is None else len(draws),
         )
 
-    def __call__(self, batch: Array, places: Array | None = None) -> Array:
+    def __call__(self, batch: AnyArray, places: AnyArray | None = None) -> AnyArray:
         """Return the result at a batch for each of the pairs, or for those in some places alone; at
         several, row by row.
         """
@@ -159,12 +161,12 @@ class Hints(NamedTuple):
     a step grows, and the rate; speeds by plans.
     """
 
-    batch: Array
-    power: Array
-    rate: Array
+    batch: AnyArray
+    power: AnyArray
+    rate: AnyArray
 
 
-def decode_attention_chips(plans: ServingPlan) -> Array:
+def decode_attention_chips(plans: ServingPlan) -> AnyArray:
     """Return the chips that share the attention of a sequence, of every plan that decodes."""
     return np.ravel(attention_chips(plans.decode)) * 1.0
 
@@ -174,7 +176,7 @@ def best_plans_per_draw(
     plans: ServingPlan,
     hints: Hints | None,
     speeds: Speeds = OWN,
-    begin: Array = FIRST,
+    begin: AnyArray = FIRST,
     spare: float = 0.0,
 ) -> list[Chosen]:
     """Return the best of some plans in every draw at each speed, with the batch that meets it; of
@@ -215,7 +217,7 @@ def choose_loaded_engines(block: DrawBlock, speed: float | None) -> Chosen:
     return Chosen({DECODE: rows}, np.full(block.count, np.nan), meets)
 
 
-def best_prefill_by_draw(block: DrawBlock, step: Array) -> tuple[Array, Array]:
+def best_prefill_by_draw(block: DrawBlock, step: AnyArray) -> tuple[AnyArray, AnyArray]:
     """Return the plan that reads prompts in every draw, and whether the first token comes in time,
     a step of decoding after it.
     """
@@ -237,15 +239,15 @@ def draw_target_speed(block: DrawBlock, speed: float | None) -> Any:
     return block[("interactivity",)][0] if speed is None else speed
 
 
-def time_allowed(block: DrawBlock, speed: float | None) -> Array:
+def time_allowed(block: DrawBlock, speed: float | None) -> AnyArray:
     """Return the time a token may take in every draw."""
-    found: Array = np.broadcast_to(
+    found: AnyArray = np.broadcast_to(
         1 / np.maximum(draw_target_speed(block, speed), SLOWEST) * (1 + EXACTLY), block.count
     )
     return found
 
 
-def best_of(score: Any, time: Any, meets: Any, fits: Any, count: int) -> tuple[Array, Array]:
+def best_of(score: Any, time: Any, meets: Any, fits: Any, count: int) -> tuple[AnyArray, AnyArray]:
     """Return the plan with the best score in each draw, of those that fit and meet the target, else
     the quickest that fits; and if it meets it.
     """
@@ -257,7 +259,7 @@ def best_of(score: Any, time: Any, meets: Any, fits: Any, count: int) -> tuple[A
     return chosen, (fits & meets)[chosen, np.arange(count)]
 
 
-def room(block: DrawBlock, plans: int) -> Array:
+def room(block: DrawBlock, plans: int) -> AnyArray:
     """Return the sequences that memory holds beside the weights, of every plan in every draw."""
     held, none, (memory,) = (
         BatchResponse(block, "held", slice(None)),
@@ -265,13 +267,13 @@ def room(block: DrawBlock, plans: int) -> Array:
         block[("memory",)],
     )
     empty = held(none)
-    found: Array = np.maximum(memory - empty, 0) / (held(none + 1) - empty)
+    found: AnyArray = np.maximum(memory - empty, 0) / (held(none + 1) - empty)
     return found
 
 
 def solve_decode_plans(
-    block: DrawBlock, chips: Array, hints: Hints, speeds: Speeds, begin: Array, spare: float
-) -> tuple[Array, Array, Array]:
+    block: DrawBlock, chips: AnyArray, hints: Hints, speeds: Speeds, begin: AnyArray, spare: float
+) -> tuple[AnyArray, AnyArray, AnyArray]:
     """Return the plan that decodes in every draw at each speed, its batch, and whether it gives
     each user that speed.
 
@@ -298,14 +300,14 @@ def solve_decode_plans(
         np.zeros(many * count),
     )
 
-    def times(some: Any, sizes: Array) -> Array:
+    def times(some: Any, sizes: AnyArray) -> AnyArray:
         """Return the time of a token of some plans, each with a batch in every case."""
         token = BatchResponse(block, "token", some)
         return np.concatenate(
             [token(sizes[:, at * count :][:, :count]) for at in range(many)], axis=1
         )
 
-    def solve(some: Array, which: Array, first: Array) -> None:
+    def solve(some: AnyArray, which: AnyArray, first: AnyArray) -> None:
         """Give some plans to some cases, each with the largest batch in time, where that is better
         than what they have.
         """
@@ -326,12 +328,14 @@ def solve_decode_plans(
         mine = which[better]
         rows[mine], batch[mine], rate[mine] = some[better], found[better], gained[better]
 
-    def expected(power: Array, tried: Array, time: Array, limit: Array, largest: Array) -> Array:
+    def expected(
+        power: AnyArray, tried: AnyArray, time: AnyArray, limit: AnyArray, largest: AnyArray
+    ) -> AnyArray:
         """Return the batch that is expected to be just in time, from the time of another."""
-        batch: Array = np.clip(tried * (1 + (limit / time - 1) / power), 1.0, largest)
+        batch: AnyArray = np.clip(tried * (1 + (limit / time - 1) / power), 1.0, largest)
         return batch
 
-    def by_speed(found: Array) -> Array:
+    def by_speed(found: AnyArray) -> AnyArray:
         return found.reshape(many, count)
 
     if plans == 1:
@@ -377,7 +381,7 @@ def solve_decode_plans(
 
 
 def back_off_from_tile_step(
-    token: BatchResponse, chips: Array, batch: Array, rate: Array, near: Array
+    token: BatchResponse, chips: AnyArray, batch: AnyArray, rate: AnyArray, near: AnyArray
 ) -> None:
     """Put fewer sequences in the place of the largest batches in time, near the best, where they
     make more: a tile or wave less.
@@ -405,7 +409,7 @@ def back_off_from_tile_step(
 def hinted(
     kernel: ArithmeticKernel,
     names: Names,
-    centre: Mapping[str, Array],
+    centre: Mapping[str, AnyArray],
     plans: ServingPlan,
     speeds: Speeds = OWN,
 ) -> Hints | None:
@@ -435,10 +439,10 @@ def hinted(
 def promising(
     kernel: ArithmeticKernel,
     names: Names,
-    pilots: Mapping[str, Array],
+    pilots: Mapping[str, AnyArray],
     plans: ServingPlan,
     speeds: Sequence[float] = (),
-) -> tuple[dict[int, Array], Hints | None]:
+) -> tuple[dict[int, AnyArray], Hints | None]:
     """Return the rows of plans to choose among on each axis, and what is known of them: the best of
     some pilot draws, and those near it at a centre.
 
@@ -494,7 +498,7 @@ def promising(
     return found, first and Hints(*(one[:, found[DECODE]] for one in first))
 
 
-def fastest_single_request_plans(block: DrawBlock, plans: int) -> Array:
+def fastest_single_request_plans(block: DrawBlock, plans: int) -> AnyArray:
     """Return which plans decode one request sooner than all others in some draw: they alone may
     keep a promise in slow draws.
     """
@@ -504,7 +508,7 @@ def fastest_single_request_plans(block: DrawBlock, plans: int) -> Array:
     return np.isin(np.arange(plans), fastest)
 
 
-def rates_under_load(block: DrawBlock, plans: ServingPlan, speeds: Speeds) -> Array:
+def rates_under_load(block: DrawBlock, plans: ServingPlan, speeds: Speeds) -> AnyArray:
     """Return the rate of each plan with its requests in flight at each speed; zero of those that do
     not fit.
 
@@ -522,7 +526,7 @@ def rates_under_load(block: DrawBlock, plans: ServingPlan, speeds: Speeds) -> Ar
     )
 
 
-def of_rows(plans: ServingPlan, rows: Mapping[int, Array]) -> ServingPlan:
+def of_rows(plans: ServingPlan, rows: Mapping[int, AnyArray]) -> ServingPlan:
     """Return some of the plans on each axis."""
 
     def select_rows(part: Any, axis: int) -> Any:

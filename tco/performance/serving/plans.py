@@ -17,7 +17,7 @@ from tco.core.elementwise import expm1, log1p
 from tco.core.formula import ceil_ratio, formula, maximum, minimum, select
 from tco.core.inputs import Readable
 from tco.core.trace import untraced_value
-from tco.core.types import FloatArray, Quantity
+from tco.core.types import FloatArray, JsonObject, Quantity
 from tco.core.units import Byte, BytePerSecond, Pure, Second
 from tco.fabric.links import Links
 from tco.models.architecture import Architecture
@@ -422,7 +422,7 @@ def plan_axes(model: Architecture, links: Links, context: Quantity) -> PrefillPl
     return PrefillPlan(*(table[:, at : at + 1] for at in range(table.shape[1])))
 
 
-def borders_crossed(plan: DecodePlan, links: Links) -> np.ndarray[Any, Any]:
+def borders_crossed(plan: DecodePlan, links: Links) -> FloatArray:
     """Return what lies across the domains of a world in each row of plans: "nothing", one of CUTS,
     or "network" beyond a world.
     """
@@ -439,7 +439,7 @@ def whole_or_mean(number: Quantity) -> float | int:
     return int(value) if value.is_integer() else value
 
 
-def decode_plan_document(plan: DecodePlan, links: Links) -> dict[str, Any]:
+def decode_plan_document(plan: DecodePlan, links: Links) -> JsonObject:
     """Return a decode plan in the names reports use."""
     lies = layout_of(plan, links)
     return {

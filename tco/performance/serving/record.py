@@ -4,12 +4,11 @@ takes long to read in.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from tco.core.trace import untraced_value
-from tco.core.types import JsonObject
+from tco.core.types import JsonMapping, JsonObject
 from tco.performance.deployment import deployed_rate
 from tco.performance.profile import Report
 from tco.performance.serving.plans import CUTS, ServingPlan, borders_crossed, decode_plan_document
@@ -27,13 +26,13 @@ class ServingResult:
     """What the workload reaches, by metric name, and how."""
 
     plan: ServingPlan | None
-    rates: dict[str, Any] = field(default_factory=dict)
+    rates: JsonObject = field(default_factory=dict)
     prefill_share: Any = None
     decode: PassResult | None = None
     prefill: PassResult | None = None
     choices: dict[str, PlanChoice] = field(default_factory=dict)
     links: Links | None = None  # that the plans lie on
-    waits: Mapping[str, Any] = field(
+    waits: JsonMapping = field(
         default_factory=dict
     )  # of the ranks of their collectives for each other
     reason: str = ""
@@ -142,7 +141,7 @@ class ServingResult:
             "seconds": seconds,
         }
         margin = self.choices["decode"].margin if "decode" in self.choices else None
-        plan: dict[str, Any] = dict(self.described)
+        plan: JsonObject = dict(self.described)
         for phase in ("decode", "prefill") if self.plan is not None else ():
             axes = getattr(self.plan, phase)._asdict()
             plan[phase] = {

@@ -9,14 +9,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tco.core.types import Quantity
+from tco.core.types import AnyArray, Quantity
 from tco.performance.layer.chip_model import Machine
 from tco.performance.training.job import TrainingJob
 from tco.performance.training.plans import PlanBlock, TrainingPlan
 from tco.performance.training.schedule import micro_batch, micro_batch_shape, training_rate
 from tco.performance.training.search import recompute_sharding_plans
 
-Array = np.ndarray[Any, Any]
 FIELDS = (
     "tensor",
     "context",
@@ -38,11 +37,11 @@ class Candidates(NamedTuple):
     """
 
     schedule: str
-    plans: Array  # (plans, fields)
+    plans: AnyArray  # (plans, fields)
     levels: tuple[str, ...]
     sharding: tuple[tuple[int, int], ...]
-    open_levels: Array  # (plans, levels)
-    open_sharding: Array  # (plans, sharding)
+    open_levels: AnyArray  # (plans, levels)
+    open_sharding: AnyArray  # (plans, sharding)
 
 
 def candidates(blocks: list[PlanBlock]) -> list[Candidates]:
@@ -79,7 +78,7 @@ def concatenate_candidates(parts: list[Candidates]) -> Candidates:
         for name in ("levels", "sharding")
     )
 
-    def spread(own: tuple[Any, ...], every: tuple[Any, ...], plans: int) -> Array:
+    def spread(own: tuple[Any, ...], every: tuple[Any, ...], plans: int) -> AnyArray:
         return np.tile(np.array([one in own for one in every]), (plans, 1))
 
     return Candidates(
@@ -98,9 +97,9 @@ class Timed(NamedTuple):
     """
 
     choices: list[tuple[str, int, int]]
-    times: Array  # (choices, ..., plans)
-    held: Array
-    fits: Array
+    times: AnyArray  # (choices, ..., plans)
+    held: AnyArray
+    fits: AnyArray
 
 
 def token_rate(
@@ -123,7 +122,7 @@ def candidate_step_times(job: TrainingJob, machine: Machine, found: Candidates) 
         *(np.shape(one.time) for _, one, _ in made), np.shape(machine.memory)
     )
 
-    def stack_choices(values: Iterable[Any]) -> Array:
+    def stack_choices(values: Iterable[Any]) -> AnyArray:
         return np.stack([np.broadcast_to(value, shape) for value in values])
 
     names = [(plan.recompute, plan.zero, plan.hybrid) for plan, _, _ in made]
@@ -140,7 +139,7 @@ def candidate_step_times(job: TrainingJob, machine: Machine, found: Candidates) 
     )
 
 
-def open_to(found: Candidates, level: str, zero: int, hybrid: int) -> Array:
+def open_to(found: Candidates, level: str, zero: int, hybrid: int) -> AnyArray:
     """Say for every plan whether a choice is open to it."""
     return np.asarray(
         found.open_levels[:, found.levels.index(level)]

@@ -23,7 +23,7 @@ from tco.core.files import read_csv
 from tco.core.formula import formula
 from tco.core.inputs import Readable, Values
 from tco.core.trace import untraced_value
-from tco.core.types import Quantity
+from tco.core.types import Quantity, Settings
 from tco.core.units import Pure
 from tco.models.architecture import Architecture
 from tco.performance.chip.formats import element_size
@@ -336,7 +336,7 @@ class TrainingJob:
 
     model: Architecture
     software: Software
-    values: Mapping[str, Any]
+    values: Settings
     # whole numbers; arrays where many jobs are asked together, of which no plans are sought
     chips: Any
     batch: int = 0  # sequences of a step

@@ -9,7 +9,7 @@ time, and when recomputation does its forward part again.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -19,7 +19,7 @@ import numpy as np
 from tco.core.elementwise import elementwise_maximum, elementwise_minimum
 from tco.core.formula import formula, total
 from tco.core.trace import scope
-from tco.core.types import Quantity
+from tco.core.types import JsonMapping, JsonObject, Quantity
 from tco.core.units import FLOP, Byte, FLOPPerSecond, Pure, Second
 from tco.fabric.collective_costs import only_if_shared, outer_share, ring_bytes
 from tco.fabric.collectives import fastest_algorithm_time, reach
@@ -169,7 +169,7 @@ class Item(NamedTuple):
     forward_parts: tuple[OperatorWork, ...] = ()
     backward_parts: tuple[OperatorWork, ...] = ()
     bandwidth: Any = None  # of passes through memory
-    holds: Mapping[str, Any] = MappingProxyType(
+    holds: JsonMapping = MappingProxyType(
         {}
     )  # how long a collective holds the links of each tier, exposed or not
     share: Any = 0.0  # of a collective that the chip waits for
@@ -186,7 +186,7 @@ class Exchange(NamedTuple):
     """One collective of a group: its time, and how long it holds the links of each tier."""
 
     time: Any
-    holds: dict[str, Any]
+    holds: JsonObject
 
 
 def all_gather(links: Links, size: Quantity, group: RankGroup) -> Exchange:

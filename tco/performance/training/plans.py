@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tco.core.errors import DataError, unknown
-from tco.core.types import FloatArray, Quantity
+from tco.core.types import AnyArray, FloatArray, Quantity
 from tco.fabric.links import Links
 from tco.performance.serving.plans import divisors
 from tco.performance.training.job import TrainingJob
@@ -139,7 +139,7 @@ class PlanBlock:
     """Rows of one schedule, and the choices that do not depend on the row."""
 
     schedule: str
-    rows: np.ndarray[Any, Any]  # columns: those of Groups, then micro_batch and interleave
+    rows: AnyArray  # columns: those of Groups, then micro_batch and interleave
     zero_levels: tuple[int, ...]
     sequence_parallel: tuple[int, ...]
     overlap: tuple[int, ...]
@@ -318,8 +318,8 @@ def space(job: TrainingJob, domain: int, fixed: Fixed = ALL_FREE) -> list[PlanBl
     """
     layers = job.model.layers
     kinds: dict[int, list[tuple[str, int]]] = {}
-    made: dict[tuple[str, bool, bool], list[np.ndarray[Any, Any]]] = {}
-    sizes: dict[int, np.ndarray[Any, Any]] = {}
+    made: dict[tuple[str, bool, bool], list[AnyArray]] = {}
+    sizes: dict[int, AnyArray] = {}
     for found in candidate_divisions(job, domain, fixed):
         group = Groups(*found)
         if group.pipeline not in kinds:
@@ -362,7 +362,7 @@ def block_of(
     schedule: str,
     tensor: bool,
     sharded: bool,
-    rows: np.ndarray[Any, Any],
+    rows: AnyArray,
 ) -> PlanBlock:
     """Return rows with the choices that differ for them: levels of sharding where anything is
     shared, two that need tensor parallelism.

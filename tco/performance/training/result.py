@@ -81,7 +81,7 @@ class TrainingResult:
     """What the workload reaches, by metric name, and how."""
 
     plan: TrainingPlan | None
-    rates: dict[str, Any] = field(default_factory=dict)
+    rates: JsonObject = field(default_factory=dict)
     chips: int = 0
     lines: StepLines | None = None
     axes: list[PlanAxis] = field(
@@ -174,7 +174,7 @@ class TrainingResult:
         return {} if self.lines is None else {"step": self.lines}
 
 
-def training_plan_document(plan: TrainingPlan, model: Architecture, batch: int) -> dict[str, Any]:
+def training_plan_document(plan: TrainingPlan, model: Architecture, batch: int) -> JsonObject:
     """Return a plan in the names reports use."""
     layers = int(slots(plan, model))
     return {

@@ -130,8 +130,8 @@ class RecomputationLevel(NamedTuple):
     added: ScheduleVariant  # exchanges following what is computed
     hidden: ScheduleVariant  # exchanges behind another micro-batch
     kept: Any  # activations of all layers
-    links: dict[str, Any]  # by tier: how long collectives hold the links
-    waits: dict[str, Any]  # for how long of that the chip waits
+    links: JsonObject  # by tier: how long collectives hold the links
+    waits: JsonObject  # for how long of that the chip waits
 
 
 class MicroBatch(NamedTuple):
@@ -454,8 +454,8 @@ class Pipe(NamedTuple):
     longest: Any  # on the stage with the output head
     transfer: Quantity
     bubble: Quantity
-    links: dict[str, Any]  # by tier, over all micro-batches
-    waits: dict[str, Any]
+    links: JsonObject  # by tier, over all micro-batches
+    waits: JsonObject
 
 
 def micro_batch_times(plan: TrainingPlan, micro: MicroBatch) -> ScheduleVariant:

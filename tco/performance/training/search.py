@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tco.core.types import Quantity
+from tco.core.types import AnyArray, Quantity
 from tco.performance.layer.chip_model import Machine
 from tco.performance.training.job import TrainingJob
 from tco.performance.training.micro_batch import MicroBatchShape
@@ -41,7 +41,6 @@ from tco.performance.training.step import (
 )
 
 ROWS = 2048  # of one chunk: its arrays stay in the cache
-Array = np.ndarray[Any, Any]
 
 
 class Candidate(NamedTuple):
@@ -108,7 +107,7 @@ def search_training_plans(
     return found
 
 
-def grid_axes(block: PlanBlock) -> tuple[Array, Array, Array]:
+def grid_axes(block: PlanBlock) -> tuple[AnyArray, AnyArray, AnyArray]:
     """Return sequence parallelism, overlap and offload as axes of the grid behind the rows."""
     parallel, overlap, offload = (
         np.array(one) for one in (block.sequence_parallel, block.overlap, block.offload)
@@ -185,7 +184,7 @@ def needed(levels: Sequence[str], job: TrainingJob) -> list[str]:
     return [level for level in AGAIN if level in (*levels, *both)]
 
 
-def distinct_micro_batch_shapes(block: PlanBlock) -> tuple[Array, Array]:
+def distinct_micro_batch_shapes(block: PlanBlock) -> tuple[AnyArray, AnyArray]:
     """Return the distinct shapes of the rows, and which of them each row has."""
     plan = block.base(block.rows)
     stride = data_stride(plan) if np.any(plan.expert > 1) else np.ones_like(plan.expert)
@@ -200,7 +199,7 @@ def distinct_micro_batch_shapes(block: PlanBlock) -> tuple[Array, Array]:
     return shapes, index.reshape(-1)
 
 
-def micro_batch_per_row(micro: MicroBatch, index: Array, count: int) -> MicroBatch:
+def micro_batch_per_row(micro: MicroBatch, index: AnyArray, count: int) -> MicroBatch:
     """Return the times of the shapes as times of rows."""
 
     def take(value: Any) -> Any:

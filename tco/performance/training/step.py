@@ -141,8 +141,8 @@ class TrainingStep(NamedTuple):
     """One step: its time, what it is made of, and the memory of the fullest chip by use."""
 
     time: Any
-    parts: dict[str, Any]
-    memory: dict[str, Any]
+    parts: JsonObject
+    memory: JsonObject
     held: Any
     known: Any  # of its time, all but what nothing explains
 
@@ -226,7 +226,7 @@ def beside_pipeline(
     groups: list[Shard],
     times: Any,
     find: Callable[[], Gathers],
-) -> dict[str, Any]:
+) -> JsonObject:
     """Return what gathers of parameters beside the pipeline add, some times a micro-batch: both use
     links, cores and memory.
     """
@@ -371,7 +371,7 @@ def fullest_chip_memory(
     pipe: Pipe,
     groups: list[Shard],
     common: Common,
-) -> dict[str, Any]:
+) -> JsonObject:
     """Return the memory of the fullest chip by use."""
     held = common.of(("memory", plan.zero, plan.hybrid), lambda: memory_of_model(job, plan, groups))
     flight = common.of("in flight", lambda: in_flight_of(plan, pipe))

@@ -10,20 +10,20 @@ from itertools import groupby, pairwise
 import numpy as np
 
 from tco.comparison.maps import NOBODY, Map
+from tco.core.types import FloatArray
 from tco.report.assumptions import premise_lines, workload_line
 from tco.report.figures import WIDE
 from tco.report.figures.scales import Linear, Log, Plot, Scale
 from tco.report.figures.style import BODY, vendor_colours
 from tco.report.figures.svg import Drawing, Labels, Point, box_of, distinct, text_width
 from tco.report.table import significant
-from tco.scenario.beliefs import Array
 from tco.scenario.metrics import METRICS, MORE_IS_BETTER
 
 CLOSE = 0.1  # of a lead, below which a cell is pale
 EVEN = 1e-6  # relative to a step: steps that are alike
 
 
-def leads_of(field: Map) -> Array:
+def leads_of(field: Map) -> FloatArray:
     """Return by how much the next is worse than the best in every cell; nan where none has a value,
     or no other has.
     """
@@ -33,7 +33,7 @@ def leads_of(field: Map) -> Array:
         ordered[0],
         ordered[1] if len(ordered) > 1 else np.full_like(ordered[0], np.nan),
     )
-    found: Array = (best / following if more else following / best) - 1
+    found: FloatArray = (best / following if more else following / best) - 1
     return found
 
 
@@ -102,7 +102,7 @@ def render_map_figure(field: Map, width: float, named: bool) -> str:
     return drawing.svg()
 
 
-def cell_words(names: Sequence[str], winner: int, figures: Array) -> str:
+def cell_words(names: Sequence[str], winner: int, figures: FloatArray) -> str:
     """Say what the best scenario of a cell comes to, and the one that comes next."""
     nearest = sorted(
         np.flatnonzero(~np.isnan(figures)).tolist(),
@@ -131,7 +131,7 @@ def borders(values: Sequence[float], scale: Scale) -> list[tuple[float, float]]:
     return list(pairwise(ends))
 
 
-def runs(best: Array, winner: int) -> Iterator[tuple[int, int, int]]:
+def runs(best: FloatArray, winner: int) -> Iterator[tuple[int, int, int]]:
     """Yield where a scenario wins in cells side by side: the row, the first cell, and the one after
     the last.
     """
@@ -145,7 +145,7 @@ def runs(best: Array, winner: int) -> Iterator[tuple[int, int, int]]:
 
 
 def middles(
-    best: Array,
+    best: FloatArray,
     winner: int,
     across: Sequence[tuple[float, float]],
     up: Sequence[tuple[float, float]],

@@ -5,8 +5,9 @@ what-if.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from tco.core.types import JsonMapping
 from tco.report.table import Table
 
 
@@ -33,7 +34,7 @@ class Section(NamedTuple):
 class WhatIf(NamedTuple):
     """What the script of the page is given, and the functions it computes with."""
 
-    document: Mapping[str, Any]
+    document: JsonMapping
     functions: Sequence[str]
 
 

@@ -18,6 +18,7 @@ from tco.core.equation import Symbol, expression
 from tco.core.formula import REGISTRY, Formula, normal_form
 from tco.core.provenance import Input
 from tco.core.trace import recorded_by
+from tco.core.types import JsonObject
 from tco.evaluation.evaluated_scenario import Evaluation
 from tco.evaluation.renters import of_one_statistic
 from tco.performance.serving.plans import SEQUENCES, ServingPlan
@@ -242,7 +243,7 @@ def record_extra_outputs(
 
     It is what a domain draws and the position of a rack takes, and what tokens cost before rebates.
     """
-    found: dict[str, Any] = {}
+    found: JsonObject = {}
     with recorded_by(recording):
         if f"{METRIC}{HOUR}" in names:
             values = inputs.values(recording.read)
@@ -261,7 +262,7 @@ def record_extra_outputs(
 class PageProgram(NamedTuple):
     """What the script computes: cells and lines, and where inputs lie among the cells."""
 
-    document: dict[str, Any]
+    document: JsonObject
     functions: list[str]  # names, as the lines number them
     inputs: dict[
         str, list[int]
@@ -347,7 +348,7 @@ def payer_scenario_document(
     cell: Mapping[int, int],
     shown: Container[str],
     plans: Sequence[tuple[str, ...]],
-) -> dict[str, Any]:
+) -> JsonObject:
     """Return a way as the script reads it, its plans by their place among those of all."""
     results = [
         {name: cell[place] for name, place in script_outputs(names, shown).items()}

@@ -6,11 +6,11 @@ from __future__ import annotations
 
 from collections.abc import Container, Mapping, Sequence
 from itertools import chain, zip_longest
-from typing import Any
 
 from tco.catalog import Catalogue
 from tco.catalog.rows import input_attributes
 from tco.comparison.report_data import COSTS, Material
+from tco.core.types import JsonObject
 from tco.performance.software_maturity import REACH
 from tco.report.assumptions import SEVERAL, SHOWN, workload_line
 from tco.report.cells import GROSS, RATIOS, cost_behind, input_sort_key, own_unit
@@ -49,7 +49,7 @@ def controls_of(
     results: Sequence[Result],
     catalogue: Catalogue,
     swings: Sequence[Sequence[str]],
-) -> list[dict[str, Any]]:
+) -> list[JsonObject]:
     """Return every input of a program; those that stand open first, then by place. `swings` are
     paths, the strongest first, of each scenario.
     """
@@ -76,7 +76,7 @@ def controls_of(
 
 def control(
     program: PageProgram, path: str, catalogue: Catalogue, chips: Mapping[str, str]
-) -> dict[str, Any]:
+) -> JsonObject:
     """Return one input, its numbers in the unit its file writes; several cells are values of
     several scenarios, which a setting makes alike.
     """

@@ -6,13 +6,13 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Mapping
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 from tco.core.streams import printable_line
+from tco.core.types import JsonMapping
 from tco.report.figures.style import properties, style_sheet
 from tco.report.page.page import ReportPage
 from tco.report.page.program import script as script_of
@@ -97,7 +97,7 @@ def digest(script: str) -> str:
     return base64.b64encode(sha256(script.encode("utf-8")).digest()).decode("ascii")
 
 
-def embedded(document: Mapping[str, Any]) -> str:
+def embedded(document: JsonMapping) -> str:
     """Return a document as JSON in which nothing ends the element it stands in."""
     return json.dumps(document, ensure_ascii=True, allow_nan=False, separators=(",", ":")).replace(
         "<", "\\u003c"

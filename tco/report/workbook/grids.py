@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from tco.core.trace import STRUCTURE
+from tco.core.types import JsonObject
 from tco.report.explanation import STRUCTURE_TITLE, node_equation, structure_document
 from tco.report.workbook.cells import SheetRow
 from tco.report.workbook.sheets import Workbook, number_format
@@ -142,11 +143,11 @@ def flatten_tables(found: Any, lead: str = "") -> Iterator[tuple[str, Any]]:
         yield lead, found
 
 
-def decisions_by_name(result: Result) -> dict[str, Any]:
+def decisions_by_name(result: Result) -> JsonObject:
     """Return all that is decided of a result, by name: its documents and texts, its plan, its
     choices, and what they were decided by.
     """
-    document: dict[str, Any] = structure_document(result.structure) or {}
+    document: JsonObject = structure_document(result.structure) or {}
     origin = result.origin
     variant, documents = (origin.variant, origin.documents) if origin else ({}, {})
     told = [

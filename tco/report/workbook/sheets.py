@@ -14,6 +14,7 @@ from tco import __version__
 from tco.catalog import Catalogue
 from tco.core.streams import printable_line
 from tco.core.trace import Node
+from tco.core.types import JsonObject
 from tco.report.workbook import excel
 from tco.report.workbook.cells import Content, SheetRow
 from tco.scenario.result import Result
@@ -21,7 +22,7 @@ from tco.scenario.result import Result
 SHEETS = ("Summary", "Inputs", "BOM", "Cost", "Performance", "Structure", "Sources", "Read me")
 INK, PAPER, LINE, GREY = "#1F2A44", "#FFFFFF", "#C9CED8", "#6B7280"
 INPUT, OWN, FIXED = "#FFF9DB", "#FFD9B3", "#EEF0F4"
-LOOKS: dict[str, dict[str, Any]] = {
+LOOKS: dict[str, JsonObject] = {
     "title": {"bold": True, "font_size": 16, "font_color": INK},
     "subtitle": {"font_color": GREY, "italic": True},
     "section": {"bold": True, "font_size": 12, "font_color": INK, "bottom": 2, "bottom_color": INK},
