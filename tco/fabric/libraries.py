@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from tco.catalog import Catalogue
 from tco.core.errors import DataError, unknown
-from tco.core.types import JsonMapping, Quantity, Settings
+from tco.core.types import Quantity, Settings
 from tco.fabric.collective_costs import token_bytes
 
 FOLDER = "libraries"
@@ -36,7 +36,7 @@ class CollectiveLibrary(NamedTuple):
     overhead: Any = None  # the caller's, of a collective
     staged: Any = None  # the caller's, of each byte
     cores: Any = None  # that copy tokens in an expert exchange
-    kernels: JsonMapping = {}  # of an expert exchange that forwards tokens, by operation
+    kernels: Mapping[str, Any] = {}  # of an expert exchange that forwards tokens, by operation
     formats: Mapping[
         str, tuple[float, float, float]
     ] = {}  # of tokens on the wire: bytes of an element, of a scale, elements of a block

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tco.core.errors import DataError
 from tco.core.inputs import Readings
-from tco.core.types import JsonMapping
 from tco.scenario.choices import CHEAPEST
 
 if TYPE_CHECKING:
@@ -32,7 +31,7 @@ class Structure(NamedTuple):
     # zero counts
     readings: Readings
     compared: tuple[str, ...] = ()  # inputs by which the alternatives were the cheapest
-    choices: JsonMapping = {}  # what they came to, for people
+    choices: Mapping[str, Any] = {}  # what they came to, for people
 
     def variant_of(self, system: str, variant: Mapping[str, str] | None) -> Mapping[str, str]:
         """Return the variants to load a system with, its own unless others are asked for; another

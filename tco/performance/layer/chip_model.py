@@ -10,13 +10,14 @@ under `layer`.
 from __future__ import annotations
 
 import operator
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from tco.core.elementwise import elementwise_maximum, exp
 from tco.core.errors import unknown
 from tco.core.formula import Known, formula, in_use, select
 from tco.core.inputs import Readable
-from tco.core.types import JsonMapping, Quantity
+from tco.core.types import Quantity
 from tco.core.units import Pure, Second
 from tco.fabric.links import Latencies, Links, known_of
 from tco.performance.chip.formats import (
@@ -158,7 +159,7 @@ class Machine(NamedTuple):
     expert_size: Any = None
     dispatch_size: Any = None
     overhead: Any = None  # host time of a step that no kernel hides
-    waits: JsonMapping = {}  # of ranks for each other, by the name of the parameter
+    waits: Mapping[str, Any] = {}  # of ranks for each other, by the name of the parameter
     expert_factor: Any = None  # time of the engine's grouped kernels over the best
     whole_factor: Any = None  # the same of experts that stand whole on their ranks
     # tokens that prompts are padded to a multiple of; None where each has a program of its length
