@@ -22,10 +22,10 @@ TOGETHER = {  # the module that registers some commands on `app`, where it has n
     "compare": ("compare", "frontier", "fleet", "gigawatt", "rents"),
     "explain": ("price", "perf", "explain", "inputs"),
     "baseline": ("baseline", "diff"),
-    "analyse": ("uncertainty", "sensitivity", "solve", "sweep"),
+    "uncertainty": ("uncertainty", "sensitivity", "solve", "sweep"),
     "evidence": ("claims", "validate", "calibrate", "measure"),
     "drafts": ("init", "parts", "systems", "models", "scenarios"),
-    "shelves": (
+    "catalogue": (
         "sources",
         "rebates",
         "sites",

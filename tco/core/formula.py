@@ -12,6 +12,7 @@ formula call is one node.
 from __future__ import annotations
 
 import importlib
+import inspect
 import operator
 from collections.abc import Callable, Iterable, Sequence
 from contextvars import ContextVar
@@ -59,7 +60,8 @@ class Formula:
         self.name = function.__name__
         self.unit = unit
         self.source = source
-        self.text = (function.__doc__ or "").strip()
+        summary, *paragraphs = inspect.cleandoc(function.__doc__ or "").split("\n\n")
+        self.text = "\n\n".join([" ".join(summary.split()), *paragraphs])
         annotations = function.__annotations__
         code = function.__code__
         names = code.co_varnames[: code.co_argcount]

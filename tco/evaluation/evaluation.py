@@ -16,7 +16,6 @@ from tco.core.errors import DataError, UsageError, refuse_unknown
 from tco.core.files import data_directory, read_toml
 from tco.core.provenance import ANCHOR, anchoring, making
 from tco.evaluation.evaluated_scenario import Evaluation
-from tco.scenario.resolve import resolve_scenario
 
 if TYPE_CHECKING:
     from tco.scenario.result import Result
@@ -89,6 +88,7 @@ def evaluate_each(
     from tco.evaluation.what_if import unmoved
     from tco.scenario.document import load_scenario
     from tco.scenario.evaluate import evaluate, without_bill
+    from tco.scenario.resolve import resolve_scenario
     from tco.scenario.result import Result
 
     shared = catalogue_for(None, data)

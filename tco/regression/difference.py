@@ -16,7 +16,6 @@ from tco.core.types import JsonMapping, JsonObject
 from tco.core.units import convert
 from tco.scenario.metrics import AGAINST_BASELINE
 from tco.scenario.plan_records import plan_from
-from tco.scenario.resolve import resolve_scenario
 from tco.scenario.result import Result
 from tco.scenario.saved import hold, is_finite_number
 from tco.scenario.structure import plain_plan
@@ -125,6 +124,7 @@ def reevaluate_state(state: JsonMapping, kept: Mapping[str, str], catalogue: Cat
     """
     from tco.scenario.document import Scenario
     from tco.scenario.evaluate import run
+    from tco.scenario.resolve import resolve_scenario
 
     asked = Scenario(
         "kept",

@@ -17,7 +17,7 @@ from tco import evaluate as tco_evaluate
 from tco.catalog.rows import Attribute
 from tco.cli import options
 from tco.cost import ledger
-from tco.scenario import workload
+from tco.scenario import choices, workload
 from tco.scenario.metrics import Metric
 from tco.scenario.result import why_absent
 from tests.catalog.test_contributing import blocks
@@ -92,6 +92,8 @@ def test_the_kind_of_workload_of_the_page(own, monkeypatch):
     exec("from __future__ import annotations\n" + code, made)
     for name, kind in eval(f"{{{row}}}", made).items():
         monkeypatch.setitem(workload.KINDS, name, kind)
+        kinds = (*choices.WORKLOAD_KINDS, name)
+        monkeypatch.setitem(choices.CHOICES, "workload.kind", ("kind of workload", kinds))
     own.write("workloads/replay.toml", 'name = "A replay"\nkind = "replayed"\n')
     asked = {"workload.output_rate": "500 token/s/chip"}
     found, stated = (
@@ -118,9 +120,9 @@ def test_the_cost_line_of_the_page(own, monkeypatch):
     )
     usual = ledger.add_repairs
 
-    def repairs(ledger, values, bill, broken):
-        exec(line, {"ledger": ledger, "bill": bill, "yearly_upkeep": ledger.yearly_upkeep})
-        usual(ledger, values, bill, broken)
+    def repairs(lines, values, bill, broken):
+        exec(line, {"ledger": lines, "bill": bill, "yearly_upkeep": ledger.yearly_upkeep})
+        usual(lines, values, bill, broken)
 
     monkeypatch.setattr(ledger, "add_repairs", repairs)
     own.write(
@@ -230,7 +232,7 @@ def test_the_form_of_the_page(commands, with_output, monkeypatch, tmp_path):
     assert found == list(
         csv.reader(io.StringIO(tco("watts", "gb200-nvl72", "--format", "csv").stdout))
     )
-    assert output.choices("own")("tsv")
+    assert output.format_choices("own")("tsv")
     assert (
         "expected one of .csv, .json, .md, .tsv, .txt"
         in tco("watts", "gb200-nvl72", "--output", tmp_path / "watts.foo").stderr

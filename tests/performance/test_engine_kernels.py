@@ -166,9 +166,11 @@ def test_a_correction_helps_on_a_chip_that_it_has_not_seen(name):
         if row["chip"] == ANY
     }
     unseen = table[apart].reset_index(drop=True)
-    measured, timed = {"kernels": kernels, "collectives": collectives}[kind_of(name)].of_engines(
-        unseen, today.chips_of(unseen)
-    )
+    readers = {
+        "kernels": kernels.engine_kernel_rows,
+        "collectives": collectives.engine_collective_rows,
+    }
+    measured, timed = readers[kind_of(name)](unseen, today.chips_of(unseen))
     corrected, bare = [], []
     for one in timed:
         row = common.get((one.operation, one.kernel, one.format))

@@ -323,7 +323,7 @@ class Law:
         count = len(next(iter(places.values())))
         return self.function({path: places.get(path, np.zeros(count)) for path in "abcdefg"})
 
-    def ways(self):
+    def one_at_a_time_values(self):
         return {path: self.together({path: PLACES}) for path in "abcdefg"}
 
 

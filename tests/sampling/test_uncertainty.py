@@ -97,7 +97,7 @@ def test_no_input_with_a_range_is_left_undrawn(name):
 def test_of_draws_low_and_high_are_the_5th_and_95th_percentile_and_the_value_is_at_home(one):
     places = Dice(CATALOGUE, 3, 0, MANY).throw("any")
     below = 0.5 if one.belief not in (PERT, TRIANGULAR) else norm.cdf(one.home)
-    assert np.quantile(one.at(places), [0.05, below, 0.95]) == pytest.approx(
+    assert np.quantile(one.quantile(places), [0.05, below, 0.95]) == pytest.approx(
         [one.low, one.value, one.high], rel=0.01, abs=0.03
     )
 
@@ -248,10 +248,10 @@ def test_where_the_system_refuses_copies_the_work_is_done_here(monkeypatch, refu
 def test_copies_end_with_what_they_are_a_copy_of(tmp_path):
     """Whoever kills a long answer has his machine back."""
     code = (
-        "import os, sys, time\nfrom tco.compile import run\nrun.CORES = 2\nhome = os.getpid()\n"
+        "import os, sys, time\nfrom tco.compile import execute\nexecute.CORES = 2\nhome = os.getpid()\n"
         "def made(one):\n    os.getpid() == home or print(os.getpid(), flush=True)\n    "
         "time.sleep(30)\n"
-        "dict(run.side_by_side(made, [1, 2]))\n"
+        "dict(execute.fork_map(made, [1, 2]))\n"
     )
     parent = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
     copy = int(parent.stdout.readline())

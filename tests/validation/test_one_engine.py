@@ -31,9 +31,9 @@ CALCULATORS = {(formula.function.__module__, formula.name) for formula in FORMUL
 # that the engine computes.
 QUESTIONS = {
     "DecodePlan",
-    "Group",
-    "Job",
-    "Plan",
+    "RankGroup",
+    "TrainingJob",
+    "TrainingPlan",
     "Precision",
     "PrefillPlan",
     "Route",
@@ -152,7 +152,7 @@ def test_validation_defines_no_formula():
         "2)",
         "def f():\n    from tco.performance.chip.roofline import achieved_bandwidth",
         "from tco.performance.layer.chip_model import Machine\nMachine()",
-        "from tco.performance.layer import machine\nmachine.Machine()",
+        "from tco.performance.layer import chip_model\nchip_model.Machine()",
         "from tco.fabric.links import Links as L\nL()",
         "from tco.fabric.links import Latencies\nLatencies()",
         "from tco.performance.layer.operators import Operator\nOperator()",
@@ -171,7 +171,7 @@ def test_the_rule_sees_what_it_forbids(source):
         "from tco.performance.layer.chip_model import Machine, machine\ndef f(one: Machine):\n    "
         "return machine(one)",
         "from tco.models.architecture import load_model\nload_model(1, 2)",
-        "from tco.performance.training.plans import Plan\nPlan()",
+        "from tco.performance.training.plans import TrainingPlan\nTrainingPlan()",
     ],
 )
 def test_the_rule_allows_questions(source):
