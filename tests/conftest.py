@@ -1,4 +1,6 @@
-"""What many tests share: the shipped catalogue, read once, and a folder of one's own laid over it."""
+"""What many tests share: the shipped catalogue, read once, and a folder of one's own laid
+over it.
+"""
 
 from __future__ import annotations
 

@@ -80,7 +80,9 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Run what a page says to type; its links to the project's documents become links of the site."""
+    """Run what a page says to type; its links to the project's documents become links of the
+    site.
+    """
     folder, inside, _ = page.file.src_uri.partition("/")
     return (
         filled(markdown.replace("(../../../../CONTRIBUTING.md)", "(../contributing.md)"))
@@ -247,7 +249,9 @@ def helps(command: Any, context: typer.Context) -> Iterator[tuple[str, str]]:
 
 
 def inputs() -> str:
-    """Return what `--set` takes of documents and parts: every attribute with its unit and bounds."""
+    """Return what `--set` takes of documents and parts: every attribute with its unit and
+    bounds.
+    """
     with (ROOT / "data/attributes.csv").open(encoding="utf-8", newline="") as stream:
         rows = list(csv.DictReader(stream))
     parts = [

@@ -89,7 +89,9 @@ class Catalogue:
 
     # ---------------------------------------------------------------- tables of rows
     def rows(self, group: str) -> Rows:
-        """Return the rows of every table of a group of attributes by (owner, attribute), read once."""
+        """Return the rows of every table of a group of attributes by (owner, attribute), read
+        once.
+        """
         folder_names, key = TABLES[group]
         found: Rows = self.once(
             ("rows", group),

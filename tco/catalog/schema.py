@@ -70,7 +70,9 @@ class SystemSchema(Strict):
 
 
 class TokenFormatSchema(Strict):
-    """A format of tokens on the wire: bytes of an element and of a scale, and elements of a block."""
+    """A format of tokens on the wire: bytes of an element and of a scale, and elements of a
+    block.
+    """
 
     element: float = Field(gt=0)
     scale: float = Field(ge=0)

@@ -1,4 +1,6 @@
-"""`tco init`, `tco parts | systems | scenarios new`, `tco models add`: files of one's own to edit."""
+"""`tco init`, `tco parts | systems | scenarios new`, `tco models add`: files of one's own to
+edit.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,9 @@ FILES |= {".gitignore": "gitignore", "README.md": "README.md"}
 def init(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="The folder to make.")],
 ) -> None:
-    """Make a folder of your own, with an editable scenario and prices laid over the shipped ones."""
+    """Make a folder of your own, with an editable scenario and prices laid over the shipped
+    ones.
+    """
     from tco.core.files import is_there, write_all
 
     if is_there(folder) and (not folder.is_dir() or any(folder.iterdir())):
@@ -162,5 +166,7 @@ def add_model(
 
 
 def option(given: CommandRequest) -> str:
-    """Return the option that names the folder again, where it is not the one that is taken anyway."""
+    """Return the option that names the folder again, where it is not the one that is taken
+    anyway.
+    """
     return "" if given.data is None else f" --data {given.data}"

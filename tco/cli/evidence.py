@@ -122,7 +122,9 @@ def validate(
         ),
     ] = None,
 ) -> None:
-    """Compare predictions with measurements, each row predicted from its own stated configuration."""
+    """Compare predictions with measurements, each row predicted from its own stated
+    configuration.
+    """
     from tco.core.inputs import as_number
     from tco.report import validation
     from tco.scenario.resolve import plain_inputs

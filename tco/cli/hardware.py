@@ -364,7 +364,9 @@ def participating_chips(
 
 
 def buffer_of(text: str, option: str) -> float:
-    """Return the bytes of a buffer; one that is negative, or counted in bits, raises `UsageError`."""
+    """Return the bytes of a buffer; one that is negative, or counted in bits, raises
+    `UsageError`.
+    """
     from tco.core.units import parse_quantity
 
     if text.strip().endswith("b"):
@@ -457,7 +459,9 @@ def kernel(
         ),
     ] = None,
 ) -> None:
-    """Time a GEMM, attention or an elementwise kernel on one chip, and show the bound that binds."""
+    """Time a GEMM, attention or an elementwise kernel on one chip, and show the bound that
+    binds.
+    """
     from tco.comparison.operations import answer_kernel_query, operation_of
     from tco.report.hardware import kernel_answer
     from tco.scenario.resolve import plain_inputs

@@ -38,9 +38,9 @@ from tco.performance.serving.record import ServingResult
 from tco.performance.software_maturity import REACH
 from tco.sampling.drivers import leading_drivers, rank_share
 from tco.sampling.response import (
-    Quantity,
     Response,
     Sampled,
+    ScenarioQuantity,
     ended,
     ratios,
     response_of,
@@ -464,7 +464,7 @@ def middle_speed(regime: Regime) -> float | None:
 
 def quantity_of(
     regime: Regime, sides: Sequence[CurveSamples], dice: Dice, samples: dict[int, Sampled]
-) -> Quantity | None:
+) -> ScenarioQuantity | None:
     """Return the performance per cost of a regime's leader over its rival's, at the middle of its
     speeds; none where nobody is held against another.
 
@@ -484,7 +484,7 @@ def quantity_of(
     ):
         return None
     middle = middle_speed(regime)
-    return Quantity(
+    return ScenarioQuantity(
         metric,
         own.response,
         base.response,
@@ -510,7 +510,7 @@ def sureness(
     ranges = {metric: metric_percentiles(metric, many) for metric, many in sample.metrics.items()}
     drivers: list[Driver] = []
     if alike and own is not base and (metric := rated_by([own.result, base.result])) is not None:
-        ratio = Quantity(metric, own.response, base.response, dice, samples)
+        ratio = ScenarioQuantity(metric, own.response, base.response, dice, samples)
         drivers = leading_drivers(ratio.ranges, ratio.one_at_a_time_values(), ratio.together)
     error = None if own is base else error_of_share(sample.better)
     return Sureness(

@@ -28,7 +28,7 @@ from tco.core.provenance import Input
 from tco.core.types import FloatArray
 from tco.performance.deployment import EFFICIENCY
 from tco.sampling.drivers import leading_drivers, narrowing, rank_share
-from tco.sampling.response import Quantity
+from tco.sampling.response import ScenarioQuantity
 from tco.scenario.beliefs import Range
 from tco.scenario.resolve import plain_inputs
 from tco.validation.fit import COLUMNS
@@ -58,7 +58,7 @@ def kind_of_rows() -> Mapping[str, str]:
 
 
 def regime_with_evidence(
-    regime: Regime, ratio: Quantity, costs: FloatArray, catalogue: Catalogue
+    regime: Regime, ratio: ScenarioQuantity, costs: FloatArray, catalogue: Catalogue
 ) -> Regime:
     """Return a regime with the inputs that move the ratio of its leader to its rival, and the
     measurements that would narrow it.

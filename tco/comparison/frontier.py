@@ -299,7 +299,9 @@ def frontier_points(
 
 
 def mark_cheapest(frontiers: Sequence[Frontier]) -> None:
-    """Mark the points that no point of another system beats, among those that serve one workload."""
+    """Mark the points that no point of another system beats, among those that serve one
+    workload.
+    """
     for workload in {frontier.decode.workload for frontier in frontiers}:
         alike = [frontier for frontier in frontiers if frontier.decode.workload == workload]
         every = [

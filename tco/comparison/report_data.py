@@ -178,7 +178,9 @@ def field_between(
 
 
 def evaluation_frontiers(asked: Sequence[Evaluation], notes: list[str]) -> list[Frontier]:
-    """Return what interactivity costs on every system that can be asked, held against each other."""
+    """Return what interactivity costs on every system that can be asked, held against each
+    other.
+    """
     found = []
     for one in asked:
         pool = study_or_note(

@@ -44,7 +44,9 @@ def gain(shares: FloatArray, seen: Sequence[FloatArray]) -> float:
 
 
 def noisy_deviates(places: Sequence[FloatArray], errors: Sequence[float]) -> list[FloatArray]:
-    """Return the places of inputs as a measurement sees them, each off by a share of its own width."""
+    """Return the places of inputs as a measurement sees them, each off by a share of its own
+    width.
+    """
     random = np.random.default_rng(0)
     return [
         place + error * random.normal(size=len(place))

@@ -115,7 +115,9 @@ class Program:
     def step(
         self, function: Formula | str, takes: Sequence[Any], compute: Callable[..., Any]
     ) -> Recorded:
-        """Return what a function gives of some values, computed where it is met for the first time."""
+        """Return what a function gives of some values, computed where it is met for the first
+        time.
+        """
         key = (
             function,
             tuple([one.place if isinstance(one, Recorded) else self.leaf(one) for one in takes]),

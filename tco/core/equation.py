@@ -71,7 +71,9 @@ class Symbol(NDArrayOperatorsMixin):
 
 
 def literal(value: Any) -> str:
-    """Return a number as short as it reads back: in twelve digits, or in all where it needs them."""
+    """Return a number as short as it reads back: in twelve digits, or in all where it needs
+    them.
+    """
     short = f"{value:.12g}"
     return short if float(short) == value else repr(float(value))
 

@@ -91,7 +91,9 @@ GATHERED: dict[str, Callable[..., float]] = {
 def evaluate_formula(
     text: str, scope: ExpressionScope, place: Callable[[int], str]
 ) -> DimensionedQuantity:
-    """Return what a formula comes to; `place` says where one of its characters stands, for errors."""
+    """Return what a formula comes to; `place` says where one of its characters stands, for
+    errors.
+    """
     return ExpressionEvaluator(text, scope, place).formula_amount()
 
 

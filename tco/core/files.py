@@ -92,7 +92,9 @@ def open_regular_file(path: Path | str, flags: int = 0) -> BinaryIO:
 def read_csv(
     path: Path, columns: Sequence[str], optional: Sequence[str] = ()
 ) -> Iterator[tuple[int, dict[str, str]]]:
-    """Yield (line number, row) of a CSV file that has `columns`, and may have the `optional` ones."""
+    """Yield (line number, row) of a CSV file that has `columns`, and may have the `optional`
+    ones.
+    """
     text = read_text(path)
     if "\0" in text:
         raise DataError(f"{path}: holds NUL bytes, expected CSV text")

@@ -227,7 +227,9 @@ def maximum(one: Quantity, other: Quantity) -> Quantity:
 
 
 def minimum(one: Quantity, other: Quantity) -> Quantity:
-    """Return the smaller of two: as `np.minimum`, and quicker on plain numbers, which stay plain."""
+    """Return the smaller of two: as `np.minimum`, and quicker on plain numbers, which stay
+    plain.
+    """
     if type(one) in NUMBERS and type(other) in NUMBERS:
         return one if one <= other else other
     return elementwise_minimum(one, other)
@@ -356,7 +358,9 @@ def known_on(rests: tuple[Any, ...], held: Any) -> Known:
 
 @lru_cache(maxsize=32)
 def of_numbers(_: tuple[Any, ...]) -> Known:
-    """Return what is known of some numbers, as long as they are among the last that were asked for."""
+    """Return what is known of some numbers, as long as they are among the last that were
+    asked for.
+    """
     return Known()
 
 

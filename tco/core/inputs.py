@@ -179,7 +179,9 @@ class Values(Readable):
         return None if path in self.given else self.follows.get(path)
 
     def input(self, path: str) -> Input:
-        """Return the input behind a path, with its provenance; an unknown path raises `DataError`."""
+        """Return the input behind a path, with its provenance; an unknown path raises
+        `DataError`.
+        """
         found = self.inputs.get(path)
         if found is None:
             if path in self.given:
@@ -330,7 +332,9 @@ class Values(Readable):
         return made
 
     def unset(self, path: str) -> float | None:
-        """Return what a path is where nobody sets it, as a number; None where it is nothing then."""
+        """Return what a path is where nobody sets it, as a number; None where it is nothing
+        then.
+        """
         try:
             with paused():
                 return float(
@@ -347,7 +351,9 @@ class Values(Readable):
         return path in self.given
 
     def derived(self, path: str, unit: str, compute: Callable[[], Any]) -> Any:
-        """Return the value of a named derived quantity: computed, or what the user has set instead."""
+        """Return the value of a named derived quantity: computed, or what the user has set
+        instead.
+        """
         self.derived_units[path] = unit
         if path in self.given:
             if path not in self.inputs:

@@ -40,7 +40,9 @@ def capital_recovery_factor(rate: Pure, life: Year, period: Year = 1) -> Quantit
 
 @formula(unit="", source="tco-model")
 def rate_of_period(rate: Pure, interval: Month, year: Month = 12) -> Quantity:
-    """Interest of one period where a yearly rate is paid in parts, as loans quote it: i = r m / 12."""
+    """Interest of one period where a yearly rate is paid in parts, as loans quote it: i = r m
+    / 12.
+    """
     return rate * (interval / year)
 
 

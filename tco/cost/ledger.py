@@ -73,7 +73,9 @@ def price_of_each(price: USD, count: Pure) -> Quantity:
 
 @formula(unit="USD/chip/h", source="tco-model")
 def used_chip_hour(calendar: USDPerChipHour, goodput: Pure, utilisation: Pure) -> Quantity:
-    """Cost of a chip-hour that makes progress and is used: calendar cost / (goodput x utilisation)."""
+    """Cost of a chip-hour that makes progress and is used: calendar cost / (goodput x
+    utilisation).
+    """
     return calendar / (goodput * utilisation)
 
 

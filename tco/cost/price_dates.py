@@ -143,7 +143,9 @@ def waiting_inputs(system: System, states: Callable[[str, str], bool]) -> list[s
 def dated_part_paths(
     system: System, attribute: str, states: Callable[[str, str], bool]
 ) -> list[str]:
-    """Return the paths of the parts of a tree that state a date, or how long they take to set up."""
+    """Return the paths of the parts of a tree that state a date, or how long they take to set
+    up.
+    """
 
     def paths() -> list[str]:
         parts = dict.fromkeys(leaf.part for leaf in system.leaves if leaf.quantity)
@@ -181,7 +183,9 @@ def available_of(inputs: Mapping[str, Input], date: str) -> Available | None:
 
 
 def last_of(inputs: Mapping[str, Input], attribute: str) -> Dates | None:
-    """Return the latest of what the parts of an answer state, with its range; None where none does."""
+    """Return the latest of what the parts of an answer state, with its range; None where none
+    does.
+    """
     end = f".{attribute}"
     found = [
         one for path, one in inputs.items() if path.endswith(end) and path.startswith("parts.")

@@ -70,7 +70,9 @@ def rate_without_backup(price_per_power: USDPerWatt, backup: USDPerWatt) -> Quan
 
 @formula(unit="USD", source="tco-model")
 def sidecar_price(rack_power: Watt, price_per_power: USDPerWatt) -> Quantity:
-    """Liquid-to-air coolers for liquid-cooled racks where only air cools: C = P x price per watt."""
+    """Liquid-to-air coolers for liquid-cooled racks where only air cools: C = P x price per
+    watt.
+    """
     return rack_power * price_per_power
 
 

@@ -69,7 +69,9 @@ def rent_statistic_publishers(evaluation: Evaluation) -> list[tuple[str, str]]:
 
 
 class BreakEvenRent(NamedTuple):
-    """The rent below which a rack that has none does the work for less than the cheapest renter's."""
+    """The rent below which a rack that has none does the work for less than the cheapest
+    renter's.
+    """
 
     scenario: str
     against: str  # the renter whose work costs least

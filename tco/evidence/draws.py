@@ -133,7 +133,9 @@ def conclusion_probability(
 
 
 def claim_figure_samples(claim: Claim, drawn: ClaimUnderDraws) -> AnyArray:
-    """Return the figure of a claim in every draw in which it is known; in none raises `Underived`."""
+    """Return the figure of a claim in every draw in which it is known; in none raises
+    `Underived`.
+    """
     place = place_in(claim.where, claim.formula)
     with np.errstate(invalid="ignore", divide="ignore"):
         many = np.atleast_1d(

@@ -290,7 +290,9 @@ class Context:
         return DimensionedQuantity(number_of(self._system(system), "planes"))
 
     def hops(self, system: str, rack: float, tray: float, position: float) -> DimensionedQuantity:
-        """Return the devices between the first chip of a world and another, on the shortest path."""
+        """Return the devices between the first chip of a world and another, on the shortest
+        path.
+        """
         return DimensionedQuantity(
             hops_apart(self._system(system), int(rack), int(tray), int(position))
         )

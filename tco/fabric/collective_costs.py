@@ -140,7 +140,9 @@ def staying_bytes(size: Byte, domains: Pure) -> Quantity:
 
 @formula(unit="byte/s", source="tco-model")
 def outside_rate(worlds: Pure, crossing: BytePerSecond, network: BytePerSecond) -> Quantity:
-    """Rate between domains: the world's own lanes while the group fits one world, else the network."""
+    """Rate between domains: the world's own lanes while the group fits one world, else the
+    network.
+    """
     return select(worlds > 1, network, crossing)
 
 

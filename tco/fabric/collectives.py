@@ -132,7 +132,9 @@ def fastest_algorithm_time(
 
 
 def algorithm_named(found: Ways, operation: str, name: str) -> Callable[[], AlgorithmTiming]:
-    """Return one algorithm of an operation; one that the fabric does not have raises `DataError`."""
+    """Return one algorithm of an operation; one that the fabric does not have raises
+    `DataError`.
+    """
     if name not in found:
         raise NotOfferedError(str(unknown("algorithm", name, found, f"{operation} on this fabric")))
     return found[name]
@@ -408,7 +410,9 @@ def all_to_all_algorithms(at: GroupLinks, size: Quantity) -> Ways:
 
 
 def broadcast(at: GroupLinks, size: Quantity) -> Ways:
-    """Broadcast: the whole buffer passes every rank once, pipelined, along a ring or down a tree."""
+    """Broadcast: the whole buffer passes every rank once, pipelined, along a ring or down a
+    tree.
+    """
     t, group = at.links.latencies, at.group
 
     def wire() -> Quantity:

@@ -137,7 +137,9 @@ def combined_library(catalogue: Catalogue, names: Iterable[str]) -> CollectiveLi
 def offering(
     catalogue: Catalogue, library: CollectiveLibrary, operation: str, algorithm: str
 ) -> CollectiveLibrary:
-    """Return which of the libraries that stand together as one offers an algorithm of an operation."""
+    """Return which of the libraries that stand together as one offers an algorithm of an
+    operation.
+    """
     members = [combined_library(catalogue, [name]) for name in library.id.split("+")]
     return next((one for one in members if one.offered(operation, algorithm)), library)
 

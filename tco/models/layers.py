@@ -304,7 +304,9 @@ class Architecture(NamedTuple):
     @property
     @lru_cache(maxsize=256)  # noqa: B019 - a model is a plain value
     def attentions(self) -> dict[Attention, int]:
-        """Layers by kind of attention: kinds of layers may differ in their feed-forward part only."""
+        """Layers by kind of attention: kinds of layers may differ in their feed-forward part
+        only.
+        """
         found: dict[Attention, int] = {}
         for block in self.blocks:
             if block.attention.heads:

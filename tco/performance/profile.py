@@ -92,7 +92,9 @@ def time_by_bound(result: TimedPass) -> dict[str, float]:
 
 
 def profile_lines(phase: TimedPass) -> list[OperatorProfile]:
-    """Return the lines of a pass, those of one name joined; what no operator takes is the host's."""
+    """Return the lines of a pass, those of one name joined; what no operator takes is the
+    host's.
+    """
     found: dict[str, OperatorProfile] = {}
     for operator in phase.operators:
         if not float(operator.time):  # a collective of one chip

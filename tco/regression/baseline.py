@@ -145,7 +145,9 @@ def known_metrics(names: Sequence[str] | None) -> tuple[str, ...]:
 
 
 def change_of(move: Move) -> float:
-    """Return by how much a metric moved; one that came counts as a gain, one that went as a loss."""
+    """Return by how much a metric moved; one that came counts as a gain, one that went as a
+    loss.
+    """
     if move.old is not None and move.new is not None:
         return move.new - move.old
     gain = -1.0 if is_worse(move.metric, 1.0) else 1.0

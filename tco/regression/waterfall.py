@@ -212,7 +212,9 @@ def counterfactual_steps(own: Evaluation, other: Evaluation, metric: str) -> Ite
 
 
 def asked_apart(own: Result, other: Result) -> Iterator[tuple[str, dict[str, str]]]:
-    """Yield what two systems are asked for that differs: documents, and what was set on the other."""
+    """Yield what two systems are asked for that differs: documents, and what was set on the
+    other.
+    """
     if own.origin is None or other.origin is None:
         return
     for group in DOCUMENTS:
@@ -264,7 +266,9 @@ def hours_paid(result: Result) -> float:
 
 
 class ReplacedInputs(NamedTuple):
-    """Inputs of one system with the values of the other, as settings, and what both have in words."""
+    """Inputs of one system with the values of the other, as settings, and what both have in
+    words.
+    """
 
     cause: str
     settings: dict[str, str]

@@ -251,7 +251,9 @@ FINDING = Record(Member("finding", read=str, label="finding"))
 
 
 def item_cell(value: Any) -> str | float:
-    """Return a value of an item as a text; a number with a fraction stays one, for tables to round."""
+    """Return a value of an item as a text; a number with a fraction stays one, for tables to
+    round.
+    """
     if isinstance(value, float):
         return value
     if isinstance(value, dict):

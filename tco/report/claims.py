@@ -52,7 +52,9 @@ def claims_answer(
 
 
 def claims_table(catalogue: Catalogue, findings: Sequence[Finding]) -> Table:
-    """Return the ledger, each claim with its note on a line of its own, and how many claims hold."""
+    """Return the ledger, each claim with its note on a line of its own, and how many claims
+    hold.
+    """
     rows: list[Sequence[str]] = []
     for found in findings:
         claim = found.claim

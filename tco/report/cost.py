@@ -1,4 +1,6 @@
-"""What a scenario costs: the lines of `tco price`, and with `--cash-flow` its money month by month."""
+"""What a scenario costs: the lines of `tco price`, and with `--cash-flow` its money month by
+month.
+"""
 
 from __future__ import annotations
 

@@ -54,7 +54,9 @@ def result_inputs(result: Result, as_written: bool = True) -> list[Input]:
 
 
 def result_and_money_inputs(catalogue: Catalogue, result: Result) -> list[Input]:
-    """Return what a result rests on, and what its money by month, delays and swaps would besides."""
+    """Return what a result rests on, and what its money by month, delays and swaps would
+    besides.
+    """
     money = catalogue.document_inputs("defaults", "money", "money", "money")
     return result_inputs(result) + [
         input_in_written_unit(given)

@@ -20,7 +20,9 @@ ANEW = "\r\x1b[K"  # what begins a line of a terminal again
 
 
 class Bar:
-    """Tells how many cases are done, how many a second, and how long the rest takes at that rate."""
+    """Tells how many cases are done, how many a second, and how long the rest takes at that
+    rate.
+    """
 
     def __init__(self, quiet: bool) -> None:
         self.quiet, self.told = quiet, time.monotonic()

@@ -1,4 +1,6 @@
-"""How sure an answer is at the speed of its workload: rows and lines of a comparison, and records."""
+"""How sure an answer is at the speed of its workload: rows and lines of a comparison, and
+records.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,9 @@ DIGITS = 2  # of a range
 
 
 def percentiles(*names: str) -> Maybe:
-    """Return the shape of some figures of a metric's draws, with the reason where one has no end."""
+    """Return the shape of some figures of a metric's draws, with the reason where one has no
+    end.
+    """
     return Maybe(
         Record(*(Member(name, float | None) for name in names), Member("reason", optional=True))
     )

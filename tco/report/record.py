@@ -233,7 +233,9 @@ class Answer(NamedTuple):
 
 
 def document(command: str, catalogue: Catalogue, content: JsonObject) -> JsonObject:
-    """Return a command's document: its schema and version, the hash of the data, then its content."""
+    """Return a command's document: its schema and version, the hash of the data, then its
+    content.
+    """
     found = {
         "schema": f"tco.{command}/1",
         "tco_version": __version__,
@@ -269,7 +271,9 @@ def json_number_or_none(value: Any) -> float | int | None:
 
 
 def named_in(one: Any, name: str) -> Any:
-    """Return a member of something by its name or, of a tuple, its place; of nothing there is none."""
+    """Return a member of something by its name or, of a tuple, its place; of nothing there is
+    none.
+    """
     if one is None:
         return None
     return (

@@ -77,7 +77,9 @@ def alike_text(one: str, other: Any) -> str:
 
 
 def lines_alike(one: Sequence[str], other: Sequence[str]) -> list[str]:
-    """Return lines without what differs; of those that are withheld as a whole one stands for all."""
+    """Return lines without what differs; of those that are withheld as a whole one stands for
+    all.
+    """
     lines = redact_differences(list(one), list(other))
     return list(dict.fromkeys(SENTENCE if line == WITHHELD else line for line in lines))
 

@@ -77,7 +77,9 @@ def reasons(steps: Sequence[ChangeContribution]) -> list[str]:
 
 
 def metric_change_lines(move: Move) -> list[str]:
-    """Return the steps of a metric, a line each: what it adds, in its unit and relative, and why."""
+    """Return the steps of a metric, a line each: what it adds, in its unit and relative, and
+    why.
+    """
     unit = METRICS[move.metric].unit
     head = (
         f"{move.metric} {metric_side_text(move.old)} -> {metric_side_text(move.new)} {unit}".rstrip()

@@ -99,7 +99,9 @@ def to_markdown(table: Table) -> str:
 
 
 def to_csv(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
-    """Return CSV with LF line ends, numbers at full precision, and texts that no spreadsheet runs."""
+    """Return CSV with LF line ends, numbers at full precision, and texts that no spreadsheet
+    runs.
+    """
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")
     writer.writerow(header)

@@ -153,7 +153,9 @@ def uncertainty_answer(found: Uncertainty) -> Answer:
 
 
 def uncertainty_tables(found: Uncertainty, every: Mapping[str, JsonObject | None]) -> list[Table]:
-    """Return the percentiles of each metric beside its point, and a histogram of what matters most."""
+    """Return the percentiles of each metric beside its point, and a histogram of what matters
+    most.
+    """
     result, rows = found.asked.result, []
     for metric, label, unit, size in SHOWN:
         one = every[metric]

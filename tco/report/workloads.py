@@ -29,7 +29,9 @@ WORKLOADS = Document("compare", Member("workloads", [ROW]))
 
 
 def workloads_answer(catalogue: Catalogue, found: Sequence[Cell]) -> Answer:
-    """Return the matrix: in the table who is to be chosen, in CSV and JSON what every rack keeps."""
+    """Return the matrix: in the table who is to be chosen, in CSV and JSON what every rack
+    keeps.
+    """
     return WORKLOADS.answer(
         catalogue,
         {"workloads": found},

@@ -210,7 +210,7 @@ def one_at_a_time(ranges: Mapping[str, Range]) -> dict[str, FloatArray]:
 
 
 @dataclass(frozen=True)
-class Quantity:
+class ScenarioQuantity:
     """A metric as inputs move: that of a scenario, or the ratio of a baseline's to it, in which
     both are moved; at one speed.
 

@@ -33,7 +33,7 @@ from tco.sampling.drivers import (
     narrowing,
     pairs_that_flip,
 )
-from tco.sampling.response import Quantity, decides, ended, response_of
+from tco.sampling.response import ScenarioQuantity, decides, ended, response_of
 from tco.scenario.beliefs import Dice, belief_of, beliefs_of
 from tco.scenario.evaluate_samples import CELLS
 from tco.scenario.metrics import AGAINST_BASELINE
@@ -203,7 +203,7 @@ def sensitivity(
     if not ranged:
         raise DataError(f"{scenario}: none of its inputs has a range")
     own, *other = (response_of(side, hold) for side in sides)
-    quantity = Quantity(
+    quantity = ScenarioQuantity(
         read, own, other[0] if other else None, Dice(sides[0].catalogue, seed, 0, DRAWS)
     )
     ways = quantity.one_at_a_time_values()
@@ -238,7 +238,7 @@ def sensitivity(
     )
 
 
-def variance_shares(quantity: Quantity) -> dict[str, float]:
+def variance_shares(quantity: ScenarioQuantity) -> dict[str, float]:
     """Return the share of the metric's variance over the draws that have it which knowing each
     input takes away.
     """
@@ -272,7 +272,11 @@ def input_swing(given: Input, way: FloatArray, ratio: bool, flips_at: float | No
 
 # ---------------------------------------------------------------- all together
 def sobol_indices_by_input(
-    quantity: Quantity, sides: Sequence[Evaluation], swings: Sequence[Swing], count: int, seed: int
+    quantity: ScenarioQuantity,
+    sides: Sequence[Evaluation],
+    swings: Sequence[Swing],
+    count: int,
+    seed: int,
 ) -> dict[str, Indices]:
     """Return the Sobol indices of the inputs that move a metric, all others at their values, on
     plans that are held with their batches.

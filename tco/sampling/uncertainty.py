@@ -104,7 +104,9 @@ class Uncertainty(Shown):
         )
 
     def to_frame(self) -> Any:
-        """Return every draw of every metric as a pandas data frame, and in each row what it is of."""
+        """Return every draw of every metric as a pandas data frame, and in each row what it
+        is of.
+        """
         import pandas as pd
 
         return pd.DataFrame(self.sample.metrics | {"meets_the_target": self.sample.meets}).assign(

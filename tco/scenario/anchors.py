@@ -73,7 +73,9 @@ class RandomEffect(NamedTuple):
 
 
 class Moved(NamedTuple):
-    """What runs tell of the effects of a system: means, variances, and the variance of their sum."""
+    """What runs tell of the effects of a system: means, variances, and the variance of their
+    sum.
+    """
 
     means: FloatArray
     variances: FloatArray
@@ -138,7 +140,9 @@ def posterior(
     beyond: FloatArray,
     scatter: float,
 ) -> Moved:
-    """Return what rows tell of the effects of a system, each row off by the scatter of single runs."""
+    """Return what rows tell of the effects of a system, each row off by the scatter of single
+    runs.
+    """
     effects = list(dict.fromkeys(level.effect for row in (levels, *rows) for level in row))
     has = np.zeros((len(rows), len(effects)))
     for number, row in enumerate(rows):

@@ -274,7 +274,9 @@ class Lot:
         solve: bool,
         speeds: Sequence[float],
     ) -> list[DrawResults]:
-        """Return the same of serving: plan and batch of each draw first, then what rests on them."""
+        """Return the same of serving: plan and batch of each draw first, then what rests on
+        them.
+        """
         from tco.performance.serving import plan_choice_compiled
 
         plans: ServingPlan = self.plans  # type: ignore[assignment]

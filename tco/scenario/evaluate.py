@@ -143,7 +143,9 @@ def assemble_result(
     trace: bool,
     refuse: bool = True,
 ) -> Result:
-    """Return what a chain came to: its metrics and, of plain numbers, what people read beside them."""
+    """Return what a chain came to: its metrics and, of plain numbers, what people read beside
+    them.
+    """
     catalogue, found = inputs.catalogue, inputs.scenario
     many = bool(inputs.shape)  # shares, bounds and ages are told of one number
     keep_for_studies(inputs, values)
@@ -317,7 +319,9 @@ def told_of(inputs: ResolvedScenario, name: str, cost: Cost, make: Callable[[], 
 
 
 def shares_of_cost(cost: Cost, values: Values) -> dict[str, dict[str, float]]:
-    """Return the shares of a cost by the kind of what they rest on, and how direct its sources are."""
+    """Return the shares of a cost by the kind of what they rest on, and how direct its
+    sources are.
+    """
     return shares_by_kind(cost.lines) | {
         "directness": shares_by_directness(cost.lines, values.inputs)
     }

@@ -287,7 +287,9 @@ def gross_token_cost(
 
 @formula(unit="", source="tco-contract")
 def perf_per_tco(baseline: USDPerMillionTokens, own: USDPerMillionTokens) -> Quantity:
-    """Performance per cost against a baseline: c_baseline / c_own, each the cost per output token."""
+    """Performance per cost against a baseline: c_baseline / c_own, each the cost per output
+    token.
+    """
     return baseline / own
 
 

@@ -148,7 +148,9 @@ def take_date_and_software(inputs: ResolvedScenario, stated: Mapping[str, Given]
 
 
 def choose_parts(inputs: ResolvedScenario, values: Values, variants: dict[str, str]) -> None:
-    """Choose the parts of the tree: the size of a bare chip's domain, or one of its alternatives."""
+    """Choose the parts of the tree: the size of a bare chip's domain, or one of its
+    alternatives.
+    """
     name = inputs.scenario.system
     if inputs.system.bare:
         chip = f"parts.{name}"

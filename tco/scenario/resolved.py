@@ -238,7 +238,9 @@ class ResolvedScenario:
         return [path for path in idle if path not in self.judged and path in self.settings]
 
     def unit_of(self, path: str) -> str:
-        """Return the unit of an input that is set, whether or not the catalogue has a value for it."""
+        """Return the unit of an input that is set, whether or not the catalogue has a value
+        for it.
+        """
         group, _, rest = path.partition(".")
         found = input_attributes().get((group, rest.rpartition(".")[2]))
         return found.unit if found and self.is_known(path) else self.resolve(path).unit
@@ -273,7 +275,9 @@ class ResolvedScenario:
 
 @cache
 def bounds(path: str) -> tuple[float, float]:
-    """Return the smallest and largest value an input may take; derived values must not be negative."""
+    """Return the smallest and largest value an input may take; derived values must not be
+    negative.
+    """
     group, _, rest = path.partition(".")
     found = input_attributes().get((group, rest.rpartition(".")[2]))
     return (found.minimum, found.maximum) if found else (0.0, 1e30)

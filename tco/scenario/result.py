@@ -230,7 +230,9 @@ class Result:
         return {**names, "set": in_words(set_of(self))}
 
     def to_frame(self) -> Any:
-        """Return metric, value and unit as a pandas data frame, and in each row what they are of."""
+        """Return metric, value and unit as a pandas data frame, and in each row what they are
+        of.
+        """
         import pandas as pd
 
         rows = [

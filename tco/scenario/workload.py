@@ -462,7 +462,9 @@ def metric_workload_kinds(metric: str) -> frozenset[str]:
 
 
 def kind_of_plan(plan: Any) -> str:
-    """Return the kind of workload that a plan, or the table of one, is of; empty of anything else."""
+    """Return the kind of workload that a plan, or the table of one, is of; empty of anything
+    else.
+    """
     axes = plan if isinstance(plan, Mapping) else getattr(plan, "_fields", ())
     return next((name for name, kind in KINDS.items() if kind.axis and kind.axis in axes), "")
 

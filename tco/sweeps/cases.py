@@ -220,7 +220,9 @@ def cases_of(
     drawn: CaseDraws | None,
     count: int,
 ) -> CaseResults:
-    """Evaluate cases of one setting; `centre` has a value of every axis at which the plan is found."""
+    """Evaluate cases of one setting; `centre` has a value of every axis at which the plan is
+    found.
+    """
     answer = settled(asked, (*fixed, *centre.items()))
     found = CaseResults(count)
     searched = [path for path in axes if path in answer.reads] if asked.plan == "best" else []
@@ -312,7 +314,9 @@ def on_structure(
     group: AnyArray,
     answer: Settled,
 ) -> tuple[Mapping[str, AnyArray | None], AnyArray, Mapping[str, AnyArray]]:
-    """Evaluate cases of one structure: their metrics, whether targets are met, and what was drawn."""
+    """Evaluate cases of one structure: their metrics, whether targets are met, and what was
+    drawn.
+    """
     result = answer.answer
     settings: JsonObject = parted(fixed)[0] | {
         path: (many[group], unit) for path, (many, unit) in axes.items()

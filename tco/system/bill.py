@@ -456,7 +456,9 @@ def assembly_line(values: Values, leaf: Leaf, labour: list[Labour], system: Syst
 def add_conversion_loss(
     values: Values, converter: Leaf | None, lines: list[BillLine], system: System
 ) -> None:
-    """Give the power shelves, which only convert, the loss behind everything else as their power."""
+    """Give the power shelves, which only convert, the loss behind everything else as their
+    power.
+    """
     if converter is None:
         raise DataError(
             f"{system.where}: the tree holds no power shelf (a part with an efficiency)"

@@ -128,7 +128,9 @@ class Cards(NamedTuple):
 
 
 def cards_of(system: System, network: str) -> Cards | None:
-    """Return the NICs that join the chips of a system to a network; None where its file names none."""
+    """Return the NICs that join the chips of a system to a network; None where its file names
+    none.
+    """
     stated, where = system.network.get(network), f"{system.where}: network.{network}"
     if stated is None:
         return None
@@ -177,7 +179,9 @@ def converged(system: System) -> bool:
 
 
 def nic_faults(system: System) -> Iterator[str]:
-    """Yield the networks whose cards the tree does not hold; a key nobody reads raises `DataError`."""
+    """Yield the networks whose cards the tree does not hold; a key nobody reads raises
+    `DataError`.
+    """
     keys = [f"network.{key}" for key in ("first_tier", IN_RACKS, *NETWORKS)]
     for key in system.network:
         if f"network.{key}" not in keys:

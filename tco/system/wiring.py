@@ -99,7 +99,9 @@ def scale_up(used: dict[str, float]) -> dict[str, float]:
 
 
 def chip_faults(system: System, catalogue: Catalogue, values: Values) -> Iterator[str]:
-    """Yield the lanes a chip lacks: for its scale-up links, and for those with its host and NICs."""
+    """Yield the lanes a chip lacks: for its scale-up links, and for those with its host and
+    NICs.
+    """
     used: dict[str, float] = system.once("used lanes", lambda: used_lanes(system))
     inside = scale_up(used)
     for attribute, wanted, what in (

@@ -87,7 +87,9 @@ def all_at_once(catalogue: Catalogue, table: pd.DataFrame) -> AnyArray:
 
 
 def requests_in_flight_of_log(table: pd.DataFrame, answers: AnyArray) -> AnyArray:
-    """Return the requests in flight that rate and mean latencies of a log imply; NaN without one."""
+    """Return the requests in flight that rate and mean latencies of a log imply; NaN without
+    one.
+    """
     rate = numeric_column(table, "requests_per_s")
     first_token, per_token = (
         numeric_column(table, "ttft_ms_mean"),

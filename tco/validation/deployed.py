@@ -63,7 +63,9 @@ FAMILY_SPREAD, PUBLISHER_SPREAD = (
 
 
 class Effects(NamedTuple):
-    """Effects with their covariance, the variance of each level, and how far single runs lie off."""
+    """Effects with their covariance, the variance of each level, and how far single runs lie
+    off.
+    """
 
     owners: list[tuple[str, str]]  # level and owner of each effect
     means: AnyArray
@@ -112,7 +114,9 @@ def gaps(table: pd.DataFrame, catalogue: Catalogue, values: Values) -> pd.DataFr
 
 
 def fit_mixed_model(found: pd.DataFrame) -> Effects:
-    """Return what classes, engines and envelopes do to the share of the best rate that runs reach."""
+    """Return what classes, engines and envelopes do to the share of the best rate that runs
+    reach.
+    """
     shares = found["share"].to_numpy(float)
     owners = [(level, owner) for level in LEVELS for owner in sorted(set(found[level]))]
     has = np.array([(found[level] == owner).to_numpy(float) for level, owner in owners]).T

@@ -171,8 +171,8 @@ LEFT_OUT = {
 LEAST_GROUP = 20
 HELD_BACK = ("B", "C")  # tiers of rows that software holds back: scored, and never fitted
 GROUPS = ("accelerator", "model", "op", "source_id")
-# errors well beyond it count by their logarithm: runs of an engine's first weeks say little of the
-# rest (Cauchy)
+# Errors well beyond this count by their logarithm (Cauchy): runs of the first weeks of an engine
+# say little of the others.
 SCALE = 0.1
 STEP = 0.01  # of a logarithm, for derivatives
 ROUNDS = 60  # at most; fits end long before, by convergence

@@ -151,7 +151,9 @@ class Validation(NamedTuple):
 
 
 def rescore_column(table: pd.DataFrame, made: Prediction, name: str) -> Prediction:
-    """Return the predictions held against another column, where the model predicts that quantity."""
+    """Return the predictions held against another column, where the model predicts that
+    quantity.
+    """
     if name not in set(made.target_name) | set(table.columns):
         raise unknown("column", name, table.columns, "--against")
     chosen = made.target_name == name

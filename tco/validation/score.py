@@ -152,7 +152,9 @@ def range_scores(made: Prediction) -> dict[str, float | int | None]:
 
 
 def scorecard(table: pd.DataFrame, made: Prediction) -> JsonObject:
-    """Return the whole score of a file: counts, errors, and errors by every group the file knows."""
+    """Return the whole score of a file: counts, errors, and errors by every group the file
+    knows.
+    """
     scored, apart = made.skip == "", made.skip == OFFLINE
     reasons, counts = np.unique(made.skip[~scored].astype(str), return_counts=True)
     found: JsonObject = scores(made.target[scored], made.predicted[scored])

@@ -168,7 +168,9 @@ def questions(
 def question_of(
     reader: Reader, chips: Specifications, name: str, row: int
 ) -> tuple[TrainingRow, dict[str, str], tuple[int, ...]]:
-    """Return what a row asks, the axes of its plan that it fixes, and the batches it leaves open."""
+    """Return what a row asks, the axes of its plan that it fixes, and the batches it leaves
+    open.
+    """
     part, family = str(chips.parts[row]), str(chips.families[row])
     said, model = reader.texts(row), load_model(chips.catalogue, name)
     facts = facts_of(model, said["workload.precision"])

@@ -126,7 +126,9 @@ def serving(row: FilledRow) -> Iterator[tuple[str, list[Cells]]]:
 
 
 def training(row: FilledRow) -> Iterator[tuple[str, list[Cells]]]:
-    """Yield what a training row leaves open beside its plan: lengths, engine, software and formats."""
+    """Yield what a training row leaves open beside its plan: lengths, engine, software and
+    formats.
+    """
     catalogue, chips = row.chips.catalogue, row.cells["n_accelerators"]
     if row.blank("global_batch_seqs"):
         length = row.cells["seq_len"] if not row.blank("seq_len") else SEQUENCES[1]

@@ -1,4 +1,6 @@
-"""How long it takes to move every input with a range to both its ends. Run with `--benchmark-only`."""
+"""How long it takes to move every input with a range to both its ends. Run with
+`--benchmark-only`.
+"""
 
 from __future__ import annotations
 

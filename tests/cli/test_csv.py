@@ -99,7 +99,9 @@ def test_price_is_its_json(name):
     "arguments", [("gb200-nvl72",), ("train-gpt3-175b-a100x64",)], ids=" ".join
 )
 def test_perf_says_of_which_plan_it_is(arguments):
-    """Each row has what it takes to ask again: the plan as `--plan` takes it, and what it reached."""
+    """Each row has what it takes to ask again: the plan as `--plan` takes it, and what it
+    reached.
+    """
     lines, found = table("perf", *arguments), document("perf", *arguments)
     assert [(line["phase"], line["name"], float(line["time_us"])) for line in lines] == [
         (row["phase"], row["name"], row["time_us"]) for row in found["operators"]

@@ -28,7 +28,9 @@ FILES = dict(
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory):
-    """A project with a baseline of one rack, and what runs a shell line in it as a pipeline does."""
+    """A project with a baseline of one rack, and what runs a shell line in it as a pipeline
+    does.
+    """
     folder = tmp_path_factory.mktemp("project")
     binaries = folder / "bin"
     binaries.mkdir()

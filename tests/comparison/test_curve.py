@@ -211,7 +211,9 @@ def test_training_has_no_speed_and_is_rated_by_what_its_tokens_cost():
 
 # ---------------------------------------------------------------- the verdict
 def costs_of(*rows, ends=EMPTY):
-    """Return what some scenarios cost in a hundred draws, each row a function of the draw's number."""
+    """Return what some scenarios cost in a hundred draws, each row a function of the draw's
+    number.
+    """
     draws = np.arange(100)
     return Costs(np.array([np.broadcast_to(row(draws), 100).astype(float) for row in rows]), ends)
 

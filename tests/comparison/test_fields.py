@@ -1,4 +1,6 @@
-"""Two inputs moved together: a cell is what the scenario comes to there, whichever way it is asked."""
+"""Two inputs moved together: a cell is what the scenario comes to there, whichever way it is
+asked.
+"""
 
 from __future__ import annotations
 

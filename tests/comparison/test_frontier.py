@@ -123,7 +123,9 @@ def test_a_pair_is_made_of_each_pool_alone(decode, prefill):
 
 
 def test_a_hand_over_takes_the_cache_through_the_slower_network():
-    """576 numbers of one byte in each of 61 layers for 8,192 tokens; the first token waits for it."""
+    """576 numbers of one byte in each of 61 layers for 8,192 tokens; the first token waits
+    for it.
+    """
     point, inside = pair(TRN3, TRN3).chosen, alone(TRN3).chosen
     assert point.hand_over_bytes == 576 * 61 * 8192
     assert inside.hand_over_s is None

@@ -62,7 +62,9 @@ def test_rates_of_return_of_manuals(amounts, rate):
 
 @given(st.lists(st.floats(1, 1e3), min_size=6, max_size=80), st.floats(0.2, 0.99))
 def test_a_rate_of_return_is_a_spreadsheets(income, share):
-    """Bought once, for a share of what comes in after: one root, by the month and as a yearly rate."""
+    """Bought once, for a share of what comes in after: one root, by the month and as a yearly
+    rate.
+    """
     price = share * sum(income)
     each = pyxirr.irr([-price, *income])
     assume(each < 1)

@@ -1,4 +1,6 @@
-"""Break-evens: what is set to the value that is found meets the target, and what has none says why."""
+"""Break-evens: what is set to the value that is found meets the target, and what has none
+says why.
+"""
 
 from __future__ import annotations
 

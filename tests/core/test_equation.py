@@ -1,4 +1,6 @@
-"""Symbols: the printed equation keeps the brackets it needs, and refuses what a formula may not do."""
+"""Symbols: the printed equation keeps the brackets it needs, and refuses what a formula may
+not do.
+"""
 
 from __future__ import annotations
 

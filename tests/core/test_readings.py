@@ -1,4 +1,6 @@
-"""One formula, many readings: number, array, quantity, trace, equation - all give the golden value."""
+"""One formula, many readings: number, array, quantity, trace, equation - all give the golden
+value.
+"""
 
 from __future__ import annotations
 

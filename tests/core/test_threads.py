@@ -39,7 +39,9 @@ def hurried() -> Iterator[None]:
 
 
 def graph(node):
-    """The nodes of a graph with their places, values and what lies below them, each once, in order."""
+    """The nodes of a graph with their places, values and what lies below them, each once, in
+    order.
+    """
     return [
         (n.id, n.name, n.value, n.unit, n.path, [name for name, _ in n.inputs])
         for n in nodes_below(node)

@@ -178,7 +178,9 @@ def test_a_site_of_ones_own_says_how_old_its_evidence_is(own, catalogue):
 
 
 def test_old_evidence_of_the_hall_is_a_share_of_the_chip_hour(catalogue):
-    """Energy rests on the price of electricity and on the load factor, both older than they may be."""
+    """Energy rests on the price of electricity and on the load factor, both older than they
+    may be.
+    """
     found = priced(catalogue, "gb200-nvl72", "2026-11")
     old = [
         line

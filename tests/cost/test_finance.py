@@ -36,7 +36,9 @@ def test_a_residual_is_the_future_value_of_the_payment(rate, life, price, residu
 
 @given(RATES, YEARS, st.floats(0, 0.9))
 def test_the_charges_pay_the_price_off(rate, life, residual):
-    """Paid every year with interest on what is owed, nothing but the residual is left at the end."""
+    """Paid every year with interest on what is owed, nothing but the residual is left at the
+    end.
+    """
     charge = FORMULA.capital_charge(
         FORMULA.capital_recovery_factor(rate, life), FORMULA.recoverable_share(residual, rate, life)
     )

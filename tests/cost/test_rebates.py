@@ -167,7 +167,9 @@ def test_an_unknown_kind_of_agreement(own):
 
 @given(st.floats(0, 1), st.floats(0, 2))
 def test_a_dollar_vests_as_much_as_any_other_until_all_has(vested, bought):
-    """What has vested before takes nothing from the next dollar, but no more is left than has not."""
+    """What has vested before takes nothing from the next dollar, but no more is left than has
+    not.
+    """
     given_back = FORMULA.warrant_rebate_on_spend(bought * 1e9, 1e6, 30.0, 10.0, 1e9, vested)
     assert given_back == pytest.approx(20e6 * min(bought, 1 - vested), rel=1e-12, abs=1e-6)
 

@@ -1,6 +1,4 @@
-"""How the house hangs together: who imports whom, imports inside functions counted, those for types
-alone not.
-"""
+"""No module imports itself by way of others: imports inside functions and for types count."""
 
 import ast
 from graphlib import TopologicalSorter
@@ -23,15 +21,12 @@ def modules():
 
 
 def imported(name, path, known):
-    """Return the modules that one imports wherever it does, not those it names in types alone."""
+    """Return the modules that a module imports, wherever it does."""
     tree, found = ast.parse(path.read_text(encoding="utf-8")), set()
     package = name if path.name == "__init__.py" else name.rpartition(".")[0]
     waiting = [tree]
     while waiting:
         node = waiting.pop()
-        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
-            waiting += node.orelse
-            continue
         if isinstance(node, ast.Import):
             found |= {one.name for one in node.names}
         elif isinstance(node, ast.ImportFrom):

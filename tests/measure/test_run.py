@@ -22,7 +22,9 @@ class Toy:
 
 @pytest.fixture
 def timed(monkeypatch, tmp_path):
-    """What is measured of an operation: time, P10 and P90 in microseconds, runs, and calls of each."""
+    """What is measured of an operation: time, P10 and P90 in microseconds, runs, and calls of
+    each.
+    """
 
     def found(run, *options, calls=1):
         (row,) = toy.measured(

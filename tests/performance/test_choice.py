@@ -1,4 +1,6 @@
-"""The choice among plans: the best that fits and is in time, and how far the next one lies behind."""
+"""The choice among plans: the best that fits and is in time, and how far the next one lies
+behind.
+"""
 
 from __future__ import annotations
 

@@ -292,7 +292,9 @@ def test_experts_of_each_cut_by_hand():
 
 
 def test_the_longer_of_two_stages_holds_31_of_61_layers():
-    """Its part of the weights, and as large a part of the caches of the sequences of both stages."""
+    """Its part of the weights, and as large a part of the caches of the sequences of both
+    stages.
+    """
     made = server("h100-hgx8")
     one, two = DecodePlan(8.0, 4.0, 1.0, 1.0, 0.0, 6.0), DecodePlan(16.0, 4.0, 1.0, 2.0, 0.0, 6.0)
     assert kept(two, made) == pytest.approx(kept(one, made) * 31 / 61, rel=1e-12)

@@ -63,7 +63,9 @@ def test_chunk_keys_is_the_mean_over_a_sequence(context):
     ],
 )
 def test_reaching_less_costs_less(name):
-    """From 64k to 128k tokens the work of a token grows by less than that of full attention would."""
+    """From 64k to 128k tokens the work of a token grows by less than that of full attention
+    would.
+    """
     model = load_model(CATALOGUE, name)
     full = sum(layers * a.heads * (a.qk_dim + a.v_dim) for a, layers in model.attentions.items())
     grown = flops_per_token(model, 131072, training=False) - flops_per_token(

@@ -542,7 +542,9 @@ def test_many_plans_at_once_take_what_each_takes(system):
 
 @on_every_server
 def test_more_chip_never_slows_a_plan(system):
-    """Every plan, every operator: rates of all engines up, whichever, or what one waits for down."""
+    """Every plan, every operator: rates of all engines up, whichever, or what one waits for
+    down.
+    """
     made, (prefill, decode) = of(system), plans(system)
     before = made.decode(decode), made.prefill(prefill)
 

@@ -1,4 +1,6 @@
-"""What a workload may ask beyond plain serving: what each input does, and that zero does nothing."""
+"""What a workload may ask beyond plain serving: what each input does, and that zero does
+nothing.
+"""
 
 from __future__ import annotations
 

@@ -80,7 +80,9 @@ def test_any_slice_against_its_graph(part):
 @settings(max_examples=20, deadline=None)
 @given(parts())
 def test_no_end_of_a_slice_takes_in_more_than_its_lanes(part):
-    """Bucket rings over all dimensions at once cannot beat what flows into the worst-placed chip."""
+    """Bucket rings over all dimensions at once cannot beat what flows into the worst-placed
+    chip.
+    """
     graph = graph_of(part)
     assert part.injection == min(
         between(graph, lambda node, chip=chip: node != chip) for chip in graph.chips

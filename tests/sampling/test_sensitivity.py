@@ -137,7 +137,9 @@ def test_the_batch_of_an_end_is_the_best_that_a_search_of_batches_finds():
 @pytest.mark.thorough
 @pytest.mark.parametrize("name", [TRN3, MI450X])
 def test_compare_names_the_same_drivers_with_the_same_figures(name):
-    """One ranking: what stands below the table of `compare` is the head of this one, flips and all."""
+    """One ranking: what stands below the table of `compare` is the head of this one, flips
+    and all.
+    """
     sure = dict(
         zip(HEADLINE, confidence_of(evaluate_each(HEADLINE, None, {}), GB200).sure, strict=True)
     )[name]

@@ -55,7 +55,9 @@ def values_at(kind, low, value, high, places):
 
 
 def by_scipy(kind, share):
-    """The distribution with its mode at a share of the way from its P5 to its P95, and these two."""
+    """The distribution with its mode at a share of the way from its P5 to its P95, and these
+    two.
+    """
     ends = lambda mode: SCIPY[kind](mode).ppf([0.05, 0.95])  # noqa: E731
     mode = optimize.brentq(
         lambda mode: (mode - ends(mode)[0]) / np.diff(ends(mode))[0] - share, 0, 1, xtol=1e-13

@@ -99,7 +99,9 @@ def test_adding_an_operator_to_a_pass_leaves_all_other_names(name, monkeypatch):
 
 @pytest.mark.parametrize("name", [name for name in NAMES if name not in SERVING])
 def test_adding_an_operator_to_a_step_leaves_all_other_names(name):
-    """Attention that keeps its scores in memory has passes over them that a fused kernel has not."""
+    """Attention that keeps its scores in memory has passes over them that a fused kernel has
+    not.
+    """
     before, after = (
         cells(name, workload__attention="fused"),
         cells(name, workload__attention="unfused"),

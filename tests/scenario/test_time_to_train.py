@@ -19,7 +19,9 @@ def shrinking(chips):
 
 
 def test_the_fewest_domains_that_keep_the_days_are_taken():
-    """86.4 T tokens in 1,000 days are a million tokens a second: 10,000 chips; in 2,000 days 5,000."""
+    """86.4 T tokens in 1,000 days are a million tokens a second: 10,000 chips; in 2,000 days
+    5,000.
+    """
     for days, chips in ((1000, 10000), (2000, 5000), (20000, 500)):
         assert chips_in(days, 86.4e12, 100, shrinking, "here") == pytest.approx(
             chips, rel=2e-3, abs=100

@@ -353,7 +353,9 @@ LARGE = SMALL | {
 
 
 def started(path, folder):
-    """A sweep as a process of its own, once it has written a partition beyond those that are there."""
+    """A sweep as a process of its own, once it has written a partition beyond those that are
+    there.
+    """
     before = len(list(folder.glob("part-*"))) if folder.exists() else 0
     words = [sys.executable, "-m", "tco", "sweep", str(path), "-o", str(folder)]
     process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)

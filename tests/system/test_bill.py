@@ -121,7 +121,9 @@ def test_more_trays_cost_more_assembly_by_their_own_hours(catalogue):
 
 
 def test_a_tray_bought_whole_takes_no_assembly(catalogue):
-    """The price of a whole tray includes what put it together; that of the rack around it does not."""
+    """The price of a whole tray includes what put it together; that of the rack around it
+    does not.
+    """
     apart, whole = (
         bill_of("gb200-nvl72", changed, catalogue=catalogue).bill
         for changed in ({}, {"parts.gb200-compute-tray.price": "160000 USD"})

@@ -53,7 +53,9 @@ def test_cards_by_ports_by_rate_over_chips(catalogue, name, variant, gbit):
 
 
 def test_hosts_have_cards_of_their_own(catalogue):
-    """Of three cards a tray one belongs to the CPU; another tray's CPU card does not count either."""
+    """Of three cards a tray one belongs to the CPU; another tray's CPU card does not count
+    either.
+    """
     assert cards_of(load_system(catalogue, "trn3-nl72x2"), "scale_out") == ("nitro-v6-400g", 72)
     assert cards_of(load_system(catalogue, "trn3-nl32x2"), "scale_out") == ("nitro-v6-400g", 32)
     assert load_system(catalogue, "trn3-nl72x2").quantity["nitro-v6-400g"] == 108

@@ -107,7 +107,9 @@ OPTIC = "optic-800g-dr8"
 
 
 def network_of(chips: float, nic: float, design: str):
-    """The network of a cluster as a scenario would build it, with as many tiers as its size needs."""
+    """The network of a cluster as a scenario would build it, with as many tiers as its size
+    needs.
+    """
     values = plain_values()
     radix = values["parts.tor-51t2.switch_capacity"] / 12.5e9
     return scale_out_network(

@@ -359,7 +359,9 @@ def test_tiers_that_do_not_hold_the_chips_name_those_that_may():
 
 
 def test_a_fat_tree_has_its_switches():
-    """A tree of k-port switches joins k^3 / 4 hosts by 5 k^2 / 4 switches (Al-Fares et al. 2008)."""
+    """A tree of k-port switches joins k^3 / 4 hosts by 5 k^2 / 4 switches (Al-Fares et al.
+    2008).
+    """
     found = document("network", "--switch", "12.8T", "--port", "400G", "--tiers", "3")
     assert found["max_endpoints"] == 32**3 / 4
     assert (

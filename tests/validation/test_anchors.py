@@ -95,7 +95,9 @@ def test_a_run_as_predicted_moves_nothing(own, plain):
 
 
 def test_a_run_moves_plans_that_are_chosen_by_their_deployment_efficiency(own):
-    """In its own class of engines and speed: the rate moves, and the speed that users get does not."""
+    """In its own class of engines and speed: the rate moves, and the speed that users get
+    does not.
+    """
     asked = (
         "perf",
         "b200-hgx8",

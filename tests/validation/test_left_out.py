@@ -90,7 +90,9 @@ def test_every_left_out_figure_follows_from_its_refits(kind):
 
 @pytest.mark.parametrize("kind", SAMPLES)
 def test_a_refit_run_again_finds_the_same(kind):
-    """From the priors to convergence: what is stored for a chip left out is where the search ends."""
+    """From the priors to convergence: what is stored for a chip left out is where the search
+    ends.
+    """
     task, part = task_of(kind), SAMPLES[kind]
     held = {
         row["path"]: float(row["value"])

@@ -1,4 +1,6 @@
-"""Names of accelerators and models as they are printed: what each means, and what is never guessed."""
+"""Names of accelerators and models as they are printed: what each means, and what is never
+guessed.
+"""
 
 import csv
 import shlex

@@ -1,4 +1,6 @@
-"""Predictions of training runs: what is read from a row, why a row is skipped, and published steps."""
+"""Predictions of training runs: what is read from a row, why a row is skipped, and published
+steps.
+"""
 
 from __future__ import annotations
 

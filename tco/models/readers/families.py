@@ -79,7 +79,9 @@ def after_gpt(
     layers: str = "num_hidden_layers",
     logits_bias: bool = False,
 ) -> ParsedConfig:
-    """Return equal layers with so many norms each, all with a bias, and one behind the last layer."""
+    """Return equal layers with so many norms each, all with a bias, and one behind the last
+    layer.
+    """
     width = c.integer(hidden)
     block = LayerBlock(c.layers(layers), attention, part, others=layer_norms(width, norms))
     context = c.integer(

@@ -115,7 +115,9 @@ def corrected_time(
 
 
 class Correction(NamedTuple):
-    """What a table says of a kernel on one chip; fields may be arrays over rows of several chips."""
+    """What a table says of a kernel on one chip; fields may be arrays over rows of several
+    chips.
+    """
 
     level: Quantity
     slopes: tuple[Quantity, ...]  # by time, first and second side: three each

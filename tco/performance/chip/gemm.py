@@ -133,7 +133,9 @@ def kernels_on(
     traits: Traits,
     reach: SoftwareMaturity = MEASURED,
 ) -> Chip:
-    """Return a chip of a family as its kernels see it; rows ask for the chip and the family `rows`."""
+    """Return a chip of a family as its kernels see it; rows ask for the chip and the family
+    `rows`.
+    """
     part, practice, share = f"parts.{chip}", f"performance.{family}", None
     if traits.logical:
         share = device_efficiency(

@@ -81,7 +81,9 @@ def product_overlap(asynchronous: Pure) -> Quantity:
 
 @formula(unit="s", source="tco-calibration")
 def ends_time(ends: Second, rows: Pure, tile_rows: Pure) -> Quantity:
-    """First loads and last writes of a tile, as long as it is filled with rows: e min(m / t_m, 1)."""
+    """First loads and last writes of a tile, as long as it is filled with rows: e min(m /
+    t_m, 1).
+    """
     return ends * minimum(rows / tile_rows, 1)
 
 
@@ -345,7 +347,9 @@ def latent_product_time(
     rate: FLOPPerSecond,
     flop_per_mac: FLOP = 2,
 ) -> Quantity:
-    """Time of both products of all heads against one cache, on all cores: 2 b k r (d_qk + d_v) / P."""
+    """Time of both products of all heads against one cache, on all cores: 2 b k r (d_qk +
+    d_v) / P.
+    """
     return flop_per_mac * sequences * keys * rows * (score_width + value_width) / rate
 
 

@@ -67,7 +67,9 @@ class Products(NamedTuple):
 
 
 class Operator(NamedTuple):
-    """One operator of a pass: its time over all layers that have it, and what that time rests on."""
+    """One operator of a pass: its time over all layers that have it, and what that time rests
+    on.
+    """
 
     name: str
     time: Any

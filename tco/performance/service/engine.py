@@ -73,7 +73,9 @@ class Engine(NamedTuple):
 def lines(
     short: AnyArray, long: AnyArray, near: float, far: float, at: AnyArray, wanted: AnyArray
 ) -> tuple[list[float], list[float]]:
-    """Return base and slope of times that are known at two contexts, for all sizes that are wanted."""
+    """Return base and slope of times that are known at two contexts, for all sizes that are
+    wanted.
+    """
     slope = (long - short) / (far - near)
     base = np.maximum(short - slope * near, 0.0)
     return np.interp(wanted, at, base).tolist(), np.interp(wanted, at, slope).tolist()

@@ -111,7 +111,9 @@ class Cache:
             self.drop()
 
     def share(self, slot: int, tokens: float) -> float:
-        """Let others use what a request has read of its slot; return the tokens that it hands over."""
+        """Let others use what a request has read of its slot; return the tokens that it hands
+        over.
+        """
         used = self.used[slot]
         more = max(tokens - used[0], 0.0)
         used[0] += more
@@ -368,7 +370,9 @@ class EngineRun:
         self.release(number, self.answer[number])
 
     def release(self, number: int, decoded: float) -> None:
-        """Give back the room of a request that has decoded some tokens, and keep what may return."""
+        """Give back the room of a request that has decoded some tokens, and keep what may
+        return.
+        """
         tokens = self.need[number] + (decoded if self.decodes else 0.0)
         question = self.question[number]
         if self.reads and question >= 0:

@@ -177,7 +177,9 @@ def chosen_in_class(
 def best_of_class(
     machine: Machine, model: Architecture, request: ServingRequest, values: Readable, name: str
 ) -> Searched:
-    """Return the best plan of one class, its requests in flight solved between those of the grid."""
+    """Return the best plan of one class, its requests in flight solved between those of the
+    grid.
+    """
     plans = plans_of_class(machine, model, request, values, name)
     if plans is None:
         return Searched(

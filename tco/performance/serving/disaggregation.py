@@ -68,7 +68,9 @@ def exposed_hand_over(hand_over: Second, prefill_time: Second, streamed: Pure) -
 
 @formula(unit="s", source="tco-model")
 def time_to_first_token_apart(prefill_time: Second, exposed: Second, step_time: Second) -> Quantity:
-    """Time to the first token without queueing: t_prefill + what is left of the hand-over + t_step."""
+    """Time to the first token without queueing: t_prefill + what is left of the hand-over +
+    t_step.
+    """
     return prefill_time + exposed + step_time
 
 
@@ -99,7 +101,9 @@ def rate_of_split(
 
 
 class WholeEngines(NamedTuple):
-    """Whole engines of both pools on some chips, and what they make a chip, idle ones among them."""
+    """Whole engines of both pools on some chips, and what they make a chip, idle ones among
+    them.
+    """
 
     chips: int
     decode_chips: int  # of an engine

@@ -149,7 +149,9 @@ def prefill_share(
 
 @formula(unit="s", source="tco-model")
 def time_to_first_token(prefill_time: Second, step_time: Second) -> Quantity:
-    """Time to the first token without queueing, of a prompt that comes alone: t_prefill + t_step."""
+    """Time to the first token without queueing, of a prompt that comes alone: t_prefill +
+    t_step.
+    """
     return prefill_time + step_time
 
 

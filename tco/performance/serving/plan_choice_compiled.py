@@ -67,7 +67,9 @@ class Chosen(NamedTuple):
 def traced(
     machine: Machine, model: Architecture, values: Readable, plans: ServingPlan
 ) -> tuple[ServingResult, JsonObject]:
-    """Return a serving workload on plans, and beside its rates what a choice among them rests on."""
+    """Return a serving workload on plans, and beside its rates what a choice among them rests
+    on.
+    """
     found = served.evaluate_serving_plan(machine, model, values, plans)
     targets = {
         "interactivity": values["workload.interactivity"],

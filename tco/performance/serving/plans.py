@@ -138,7 +138,9 @@ def accepted_tokens(draft_tokens: Pure, acceptance: Pure, decline: Pure = 1) -> 
 
 
 def tokens_of_drafts(values: Readable, drafts: Any) -> Any:
-    """Return the tokens a step yields with so many drafts, at the chances that a workload states."""
+    """Return the tokens a step yields with so many drafts, at the chances that a workload
+    states.
+    """
     return accepted_tokens(
         drafts, values["workload.spec_acceptance"], values["workload.spec_decline"]
     )
@@ -284,7 +286,9 @@ def layout_of(plan: PrefillPlan | DecodePlan, links: Links) -> DomainLayout:
 
 
 def decode_plan_from_axes(axes: PrefillPlan, sequences: Any, drafts: Any = 0.0) -> DecodePlan:
-    """Return engines that decode so many sequences an attention group, with so many drafts a step."""
+    """Return engines that decode so many sequences an attention group, with so many drafts a
+    step.
+    """
     own = (
         axes.chips,
         axes.tensor_parallel,

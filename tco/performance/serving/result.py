@@ -115,7 +115,9 @@ def under_stated_load(
     values: Readable,
     axes: AxesGiven | None,
 ) -> ServingResult:
-    """Search the plans of some axes, or all, with the requests in flight that the workload states."""
+    """Search the plans of some axes, or all, with the requests in flight that the workload
+    states.
+    """
     given = None if axes is None else axes.decode
     every = filling(offered_axes(machine, model, 0), machine.links) if given is None else given
     decode = decoding_at(every, 1.0, depths_of(machine, model, request, values))

@@ -104,7 +104,9 @@ def attention_span(keys: Pure, sequence: Pure, context_parallel: Pure) -> Quanti
 
 @formula(unit="FLOP/s", source="cudnn-sdpa-training")
 def attention_rate(peak: FLOPPerSecond, share: Pure, span: Pure, half_span: Pure) -> Quantity:
-    """Rate of a fused attention kernel, half of it where sequences are short: x P s / (s + s_half)."""
+    """Rate of a fused attention kernel, half of it where sequences are short: x P s / (s +
+    s_half).
+    """
     return share * peak * span / (span + half_span)
 
 
@@ -154,7 +156,9 @@ class OperatorWork(NamedTuple):
 
 
 class Item(NamedTuple):
-    """One operator of a micro-batch over all layers that have it; its parts are those of one layer."""
+    """One operator of a micro-batch over all layers that have it; its parts are those of one
+    layer.
+    """
 
     name: str
     bound: str  # "product", "memory", "link" or "latency"
@@ -659,7 +663,9 @@ def scan_in_memory(
 
 
 def passes(name: str, machine: Machine, moved: Any, layers: int, backward: Any, again: int) -> Item:
-    """Return passes through memory of some bytes a layer, which take some times as long backward."""
+    """Return passes through memory of some bytes a layer, which take some times as long
+    backward.
+    """
     forward = repeated(stream_time(moved, machine.bandwidth), layers)
     return Item(
         name,

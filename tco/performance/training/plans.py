@@ -148,7 +148,9 @@ class PlanBlock:
     hybrid: tuple[int, ...]
 
     def base(self, rows: FloatArray) -> TrainingPlan:
-        """Return rows as an array of plans along the first of four axes, its choices not yet made."""
+        """Return rows as an array of plans along the first of four axes, its choices not yet
+        made.
+        """
         return whole_plan([column.reshape(-1, 1, 1, 1) for column in rows.T], self.schedule)
 
     @property

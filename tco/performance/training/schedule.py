@@ -328,7 +328,9 @@ def pipeline_bubble(stages: Pure, interleave: Pure, micro_batch_time: Second) ->
 
 @formula(unit="s", source="qi2023")
 def zero_bubble(stages: Pure, micro_batch_time: Second, weight_gradients: Second) -> Quantity:
-    """Idle time when weight gradients fill the bubble at the memory of 1F1B: (p - 1) (F + B - 2 W)."""
+    """Idle time when weight gradients fill the bubble at the memory of 1F1B: (p - 1) (F + B -
+    2 W).
+    """
     return (stages - 1) * elementwise_maximum(micro_batch_time - 2 * weight_gradients, 0)
 
 

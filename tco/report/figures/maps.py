@@ -47,7 +47,9 @@ def map_figure(field: Map, width: float = WIDE) -> str:
 
 
 def render_map_figure(field: Map, width: float, named: bool) -> str:
-    """Return the map with names in its areas, or nothing where one finds no room; or with a legend."""
+    """Return the map with names in its areas, or nothing where one finds no room; or with a
+    legend.
+    """
     best, names = (
         field.best,
         distinct([one.title for one in field.results], [one.scenario for one in field.results]),

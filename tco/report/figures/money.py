@@ -21,7 +21,9 @@ BAR, PURCHASE = 0.7, 0.2  # of a year
 
 
 def money_figure(result: Result, money: Money, width: float = WIDE) -> str:
-    """Return bars of what each year pays and takes in, and the line of what has been paid so far."""
+    """Return bars of what each year pays and takes in, and the line of what has been paid so
+    far.
+    """
     months: dict[int, float] = {}
     years: dict[tuple[int, bool], float] = {}
     for one in money.payments:

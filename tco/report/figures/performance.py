@@ -1,4 +1,6 @@
-"""Where the time of a plan goes: its operators under the roofs of the chip, and by what binds each."""
+"""Where the time of a plan goes: its operators under the roofs of the chip, and by what binds
+each.
+"""
 
 from __future__ import annotations
 
@@ -65,7 +67,9 @@ def roofs_of(result: Result) -> dict[str, float]:
 
 
 def roofline_figure(result: Result, width: float = WIDE) -> str:
-    """Return the roofs, and every operator as a point whose area is its share of its phase's time."""
+    """Return the roofs, and every operator as a point whose area is its share of its phase's
+    time.
+    """
     dots, roofs = list(dots_of(result)), roofs_of(result)
     if not (dots and roofs):
         raise DataError(
@@ -158,7 +162,9 @@ NAMES = 0.4  # of the width, at most
 
 
 def operators_figure(result: Result, width: float = WIDE) -> str:
-    """Return the bars phase by phase, the longest first, with the share of the phase and the time."""
+    """Return the bars phase by phase, the longest first, with the share of the phase and the
+    time.
+    """
     rows = operators_of(result)
     phases = {
         phase: [row for row in rows if row.phase == phase]

@@ -1,4 +1,6 @@
-"""How sure a figure is: a histogram of the draws, with the percentiles and where the baseline lies."""
+"""How sure a figure is: a histogram of the draws, with the percentiles and where the baseline
+lies.
+"""
 
 from __future__ import annotations
 

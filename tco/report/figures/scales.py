@@ -107,7 +107,9 @@ Scale = Linear | Log
 
 
 def round_step(span: float, most: int) -> float:
-    """Return the least of 1, 2 and 5 times a power of ten of which a span holds no more than some."""
+    """Return the least of 1, 2 and 5 times a power of ten of which a span holds no more than
+    some.
+    """
     power = 10.0 ** math.floor(math.log10(span / most))
     return next(step * power for step in STEPS if span / (step * power) <= most * (1 + NEAR))
 

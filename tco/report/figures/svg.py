@@ -218,7 +218,9 @@ class Drawing:
     def legend(
         self, entries: Sequence[tuple[str, str]], shapes: Sequence[str] = ("square",)
     ) -> None:
-        """Add what looks mean: each with its words and in its shape, in as many rows as they need."""
+        """Add what looks mean: each with its words and in its shape, in as many rows as they
+        need.
+        """
         x, row, lead = self.left, BODY * 1.5, BODY + 4
         self.bottom += 4
         for at, (look, words) in enumerate(entries):

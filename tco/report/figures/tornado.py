@@ -1,4 +1,6 @@
-"""What drives a metric: a bar for each input, from its low to its high, all others at their values."""
+"""What drives a metric: a bar for each input, from its low to its high, all others at their
+values.
+"""
 
 from __future__ import annotations
 

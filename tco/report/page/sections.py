@@ -79,7 +79,9 @@ def summary_sections(material: Material) -> Iterator[Section]:
 
 
 def curve_table(material: Material) -> Table:
-    """Return what the work costs at each speed, and how each system stands to the baseline there."""
+    """Return what the work costs at each speed, and how each system stands to the baseline
+    there.
+    """
     results = material.results
     names = [result.scenario for result in results]
     costs = cost_rows(results, material.confidence, COST_DIGITS)

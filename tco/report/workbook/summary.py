@@ -1,4 +1,6 @@
-"""The first sheet: scenarios side by side, where the money goes, and every metric under its name."""
+"""The first sheet: scenarios side by side, where the money goes, and every metric under its
+name.
+"""
 
 from __future__ import annotations
 

@@ -55,7 +55,9 @@ def test_tokens_stand_still_while_an_engine_reads_prompts_alone():
 
 
 def idle_and_cached(cached, queue):
-    """Return the engine chosen for 160 tokens of two, one of which was sent a part and has a queue."""
+    """Return the engine chosen for 160 tokens of two, one of which was sent a part and has a
+    queue.
+    """
     rules = AffinityRules(0.8, LIMIT * PEAK)
     router = AffinityRouter(np.random.default_rng(0), rules, 2, 1e9)
     runs = [EngineRun(engine()) for _ in range(2)]

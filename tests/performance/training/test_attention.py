@@ -49,7 +49,9 @@ PUBLISHED = [  # TFLOP/s of one pass with a causal mask and heads of 128, by tok
 
 
 def core_of(chip: str, kernel: str, tokens: int, **settings: str):
-    """The attention core of one sequence through a model whose heads have 128 numbers, on one chip."""
+    """The attention core of one sequence through a model whose heads have 128 numbers, on one
+    chip.
+    """
     size = {
         "workload": "training",
         "workload__model": "llama-3.1-8b",

@@ -1,4 +1,6 @@
-"""Formats of the passes, and what the collectives of a step take from each other and from compute."""
+"""Formats of the passes, and what the collectives of a step take from each other and from
+compute.
+"""
 
 from __future__ import annotations
 

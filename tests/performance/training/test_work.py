@@ -16,7 +16,9 @@ DEEPSEEK = {"workload__model": "deepseek-v3", "cluster__chips": "8", "workload__
 
 
 def products(found, machine, plan):
-    """Operations of all products and attention for a token, on all the chips that share its layers."""
+    """Operations of all products and attention for a token, on all the chips that share its
+    layers.
+    """
     work = evaluate_plan(found, machine, plan)[3]
     items = [item for item in (*work.items, *work.head) if item.bound == "product"]
     parts = (

@@ -1,0 +1,134 @@
+"""What the style of a file is measured by: empty names, long lines and functions, docstrings.
+
+`python -m tests.house.measures` lowers the allowances in `allowances.csv` to today's counts.
+"""
+
+from __future__ import annotations
+
+import ast
+import csv
+import re
+from collections import Counter
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+ALLOWANCES = Path(__file__).with_name("allowances.csv")
+MEASURES = ("empty_names", "long_lines", "long_functions", "clause_docstrings", "wrapped_summaries")
+EMPTY_NAMES = frozenset(
+    [
+        "one",
+        "ones",
+        "each",
+        "every",
+        "found",
+        "made",
+        "said",
+        "told",
+        "kept",
+        "held",
+        "given",
+        "asked",
+        "known",
+        "shown",
+        "seen",
+        "wanted",
+        "moved",
+        "thrown",
+        "own",
+        "other",
+        "others",
+        "its",
+        "mine",
+        "some",
+        "many",
+        "few",
+        "whole",
+        "way",
+        "ways",
+        "place",
+        "places",
+        "at",
+        "apart",
+        "alone",
+        "beside",
+        "within",
+    ]
+)
+CLAUSE = re.compile(
+    r"(Return|Yield|Say|Give|What|How)\s+(what|how|who|why|where|whatever)\b|^What |^The same|^How "
+)
+LONGEST_LINE = 100  # characters
+LONGEST_FUNCTION = 60  # lines
+
+
+def measured_files() -> list[Path]:
+    """Return the Python files of the program and of its tests."""
+    return sorted(path for room in ("tco", "tests") for path in (ROOT / room).rglob("*.py"))
+
+
+def bound_names(tree: ast.AST) -> list[str]:
+    """Return the names that a file gives to locals and parameters, one for each binding."""
+    names = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            names.append(node.id)
+        elif isinstance(node, ast.FunctionDef | ast.Lambda):
+            arguments = node.args
+            names += [
+                argument.arg
+                for argument in arguments.posonlyargs + arguments.args + arguments.kwonlyargs
+            ]
+    return names
+
+
+def measure(source: str) -> Counter[str]:
+    """Return how often a file's source breaks each rule of style, by the name of the measure."""
+    tree, counts = ast.parse(source), Counter(dict.fromkeys(MEASURES, 0))
+    counts["empty_names"] = sum(name in EMPTY_NAMES for name in bound_names(tree))
+    counts["long_lines"] = sum(len(line) > LONGEST_LINE for line in source.splitlines())
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef):
+            assert node.end_lineno is not None
+            counts["long_functions"] += node.end_lineno - node.lineno > LONGEST_FUNCTION
+        if not isinstance(node, ast.FunctionDef | ast.ClassDef | ast.Module):
+            continue
+        if text := ast.get_docstring(node):
+            counts["clause_docstrings"] += bool(CLAUSE.match(text))
+            counts["wrapped_summaries"] += "\n" in text.split("\n\n")[0]
+    return counts
+
+
+def read_allowances() -> dict[str, dict[str, int]]:
+    """Return how often each listed file may break each rule."""
+    with ALLOWANCES.open(encoding="utf-8", newline="") as stream:
+        return {
+            row["file"]: {name: int(row[name]) for name in MEASURES}
+            for row in csv.DictReader(stream)
+        }
+
+
+def counts_by_file() -> dict[str, Counter[str]]:
+    """Return the counts of every file that breaks a rule."""
+    counts = {
+        str(path.relative_to(ROOT)): measure(path.read_text(encoding="utf-8"))
+        for path in measured_files()
+    }
+    return {file: count for file, count in counts.items() if any(count.values())}
+
+
+def lower_allowances() -> None:
+    """Write today's counts as allowances; none rises, and no file is added."""
+    allowances = read_allowances()
+    lowered = {
+        file: {name: min(count[name], allowances[file][name]) for name in MEASURES}
+        for file, count in counts_by_file().items()
+        if file in allowances
+    }
+    with ALLOWANCES.open("w", encoding="utf-8", newline="") as stream:
+        writer = csv.writer(stream, lineterminator="\n")
+        writer.writerow(("file", *MEASURES))
+        writer.writerows((file, *allowed.values()) for file, allowed in lowered.items())
+
+
+if __name__ == "__main__":
+    lower_allowances()
