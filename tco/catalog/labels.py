@@ -1,6 +1,4 @@
-"""What inputs are called where people read, by path: names of `data/words.csv`, else the words of
-the path itself.
-"""
+"""Labels of inputs by path: names of `data/words/labels.csv`, else the words of the path."""
 
 from __future__ import annotations
 
@@ -12,10 +10,13 @@ from tco.core.files import data_directory, read_csv
 
 @cache
 def patterns() -> list[tuple[re.Pattern[str], str]]:
-    """Return the names of `data/words.csv` with the paths each is of; `*` stands for one part of a
-    path or some of it.
+    """Return the names of `data/words/labels.csv` with the pattern of their paths.
+
+    `*` stands for one part of a path, or for some of it.
     """
-    rows = (row for _, row in read_csv(data_directory() / "words.csv", ("pattern", "name")))
+    rows = (
+        row for _, row in read_csv(data_directory() / "words" / "labels.csv", ("pattern", "name"))
+    )
     return [
         (re.compile(re.escape(row["pattern"]).replace(r"\*", r"([\w-]+)")), row["name"])
         for row in rows

@@ -1,10 +1,10 @@
 """Reading a file of measurements: its kind from the header, its numbers checked, every row either
 usable or skipped with a reason.
 
-A row of `data/headers.csv` says how a publisher's column is read in files that have the header's
-mark: from others by name (`{batch_size}`), as a calculation of two of them or of one and a number
-(`= isl + step`), or as a text that holds for the whole file, and where only for some rows, which of
-them.
+A row of `data/words/column_names.csv` says how a publisher's column is read in files that have the
+header's mark: from others by name (`{batch_size}`), as a calculation of two of them or of one and a
+number (`= isl + step`), or as a text that holds for the whole file, and where only for some rows, which
+of them.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ NAMED = re.compile(r"{(\w+)}")
 def translated(table: pd.DataFrame) -> pd.DataFrame:
     """Return a table of texts with the columns that its header means."""
     made: dict[str, pd.Series[str]] = {}
-    for _, row in read_csv(data_directory() / "headers.csv", COLUMNS):
+    for _, row in read_csv(data_directory() / "words" / "column_names.csv", COLUMNS):
         if row["mark"] in table:
             read = evaluate_column_template(table, row["reads"])
             chosen = pd.Series(True, index=table.index)

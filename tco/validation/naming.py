@@ -96,7 +96,7 @@ class Accelerators:
 
     def __init__(self, catalogue: Catalogue) -> None:
         self.catalogue = catalogue
-        rows = read_pattern_table(catalogue, "accelerator_words.csv", ("word", "parts"))
+        rows = read_pattern_table(catalogue, "words/accelerator_aliases.csv", ("word", "parts"))
         self.words = {
             row["word"]: frozenset(row["parts"].split()) or None for row in rows
         }  # that tell no part from another, and of which

@@ -1,9 +1,9 @@
 """What words in the columns of measured rows mean: recomputation, sharding, precision, attention
 kernel, schedule, yes and no.
 
-The words are data (`wording.csv`), patterns against a text in small letters whose hyphens and
-underscores are spaces. What a text says nothing known of stays unstated; it is never taken as the
-usual choice.
+The words are data (`words/note_patterns.csv`), patterns against a text in small letters whose
+hyphens and underscores are spaces. What a text says nothing known of stays unstated;
+it is never taken as the usual choice.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def wording_patterns(catalogue: Catalogue, subject: str) -> list[tuple[re.Patter
     """Return the patterns of a subject in order, each with what it means."""
     return [
         (row["pattern"], row["means"])
-        for row in read_pattern_table(catalogue, "wording.csv", COLUMNS)
+        for row in read_pattern_table(catalogue, "words/note_patterns.csv", COLUMNS)
         if row["subject"] == subject
     ]
 

@@ -174,7 +174,7 @@ def test_every_name_and_part_means_itself():
     )
     for name, part in exact.items():
         assert {found[one][0] for one in (name, name.upper(), f" {name} ")} == {part}, name
-    assert {row["word"] for row in table("accelerator_words.csv")} & set(exact) == set()
+    assert {row["word"] for row in table("words/accelerator_aliases.csv")} & set(exact) == set()
 
 
 def test_why_an_accelerator_is_not_read():
