@@ -3,8 +3,8 @@ usable or skipped with a reason.
 
 A row of `data/words/column_names.csv` says how a publisher's column is read in files that have the
 header's mark: from others by name (`{batch_size}`), as a calculation of two of them or of one and a
-number (`= isl + step`), or as a text that holds for the whole file, and where only for some rows, which
-of them.
+number (`= isl + step`), or as a text that holds for the whole file, and where only for some rows,
+which of them.
 """
 
 from __future__ import annotations
