@@ -90,10 +90,10 @@ def network_of(
 class Latencies(NamedTuple):
     """Latencies of a family at the clock of a chip."""
 
-    start: Any  # with the trips to memory at both ends
-    step: Any  # inside the domain
+    start: Quantity  # with the trips to memory at both ends
+    step: Quantity  # inside the domain
     far_step: Quantity  # to its farthest chip
-    chunk: Any
+    chunk: Quantity
     network_step: Quantity
     crossing_step: (
         Quantity  # to the chip or switch paired with one's own in another domain of the world
@@ -101,7 +101,7 @@ class Latencies(NamedTuple):
     in_network: Quantity
     direct_start: Quantity
     expert_kernel: Quantity
-    ends: Any = 0.0  # trips to memory, as the starts and the kernel hold them
+    ends: Quantity = 0.0  # trips to memory, as the starts and the kernel hold them
     reduction: Quantity = 0.0  # added to a step that adds up
     forwarded_step: Any = None  # to the farthest chip of the world, forwarded on the way
     near_step: Any = None  # a step to a neighbour
@@ -113,8 +113,8 @@ class Doubling(NamedTuple):
     other, and the ranks of a chip.
     """
 
-    step: Any
-    ranks: Any
+    step: Quantity
+    ranks: Quantity
 
 
 class Links(NamedTuple):
@@ -122,15 +122,15 @@ class Links(NamedTuple):
 
     domain: int  # chips of the inside tier
     world: int  # chips that the outside tier joins without the network
-    inside: Any  # rate of rings and trees
+    inside: Quantity  # rate of rings and trees
     direct: Quantity  # rate of kernels that reach peer memory directly
     # rate a chip reaches when all talk to all inside a domain through the library's channels
     pairwise: Quantity
-    spread: Any  # the same by kernels that reach peer memory directly
-    crossing: Any  # rate to other domains of the world
-    network: Any  # rate to other worlds
+    spread: Quantity  # the same by kernels that reach peer memory directly
+    crossing: Quantity  # rate to other domains of the world
+    network: Quantity  # rate to other worlds
     latencies: Latencies
-    reduces: Any  # the switches add up: one or zero, or an array of them
+    reduces: Quantity  # the switches add up: one or zero, or an array of them
     library: CollectiveLibrary  # what is offered on these links
     shared: bool = False  # lanes to other domains of the world are those that serve the inside
     torus: Torus | None = None  # a group that does not fill it takes a slice
@@ -138,10 +138,10 @@ class Links(NamedTuple):
     pairwise_lane: Any = None  # the same when all talk to all, through the library's channels
     exchange_lane: Any = None  # and by direct kernels
     rings: tuple[
-        tuple[Any, Any, Any], ...
+        tuple[Any, Quantity, Quantity], ...
     ] = ()  # a slice: size, link rate and whether it is closed, of each dimension
-    steps: Any = 0  # of bucket rings over all dimensions
-    hops: Any = 0  # mean devices between two chips of a domain
+    steps: Quantity = 0  # of bucket rings over all dimensions
+    hops: Quantity = 0  # mean devices between two chips of a domain
     world_hops: Quantity = 0  # of a world
     pair_hops: Quantity = 0  # between the two chips that the lanes across the border join
     tray: tuple[int, float] = (0, 0.0)  # chips of a tray, and devices between them
@@ -187,7 +187,7 @@ def group_across_domains(ranks: Quantity, per_domain: Quantity) -> RankGroup:
     return RankGroup(ranks, domains, ranks / domains)
 
 
-def strided(links: Links, stride: Any, ranks: Any) -> RankGroup:
+def strided(links: Links, stride: Any, ranks: Quantity) -> RankGroup:
     """Return a group whose ranks are each `stride` chips from the next."""
     inside, within = (
         np.gcd(stride * ranks, chips) // np.gcd(stride, chips)
@@ -295,8 +295,8 @@ def latencies_of(
     family: str,
     inner: FabricScope,
     world: FabricScope,
-    port: Any,
-    network_step: Any,
+    port: Quantity,
+    network_step: Quantity,
     age: Any = None,
 ) -> Latencies:
     """Return a family's latencies at the clock of a chip; the on-chip ones are longer by its age

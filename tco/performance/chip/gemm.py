@@ -72,7 +72,7 @@ class Chip(NamedTuple):
         """Return a parameter of practice."""
         return self.reach.of(self.values, f"{self.performance}.{name}")
 
-    def rate(self, peak: str, efficiency: str) -> Any:
+    def rate(self, peak: str, efficiency: str) -> Quantity:
         """Return the rate that large products reach."""
         rate = achieved_rate(self.part(peak), self.practice(efficiency))
         return rate if self.share is None else achieved_rate(rate, self.share)
@@ -93,7 +93,7 @@ class Chip(NamedTuple):
         bandwidth = achieved_bandwidth(memory, self.practice(efficiency))
         return bandwidth if self.share is None else achieved_bandwidth(bandwidth, self.share)
 
-    def load(self, per_clock: str) -> Any:
+    def load(self, per_clock: str) -> Quantity:
         """Return the rate at which one core loads."""
         return cost.core_load_rate(self.practice(per_clock), self.part("clock"))
 
@@ -151,7 +151,7 @@ class Operands(NamedTuple):
     same structure.
     """
 
-    rate: Any  # of all cores busy
+    rate: Quantity  # of all cores busy
     input_size: Quantity
     weight_size: Quantity
     stream: Quantity  # memory bandwidth
@@ -162,12 +162,12 @@ class Operands(NamedTuple):
     core: Any = None
     load: Any = None
     stage: Any = None
-    latency: Any = 0.0
-    ends: Any = 0.0  # of a wave of tiles: first loads and last writes that nothing hides
-    overlap: Any = (
+    latency: Quantity = 0.0
+    ends: Quantity = 0.0  # of a wave of tiles: first loads and last writes that nothing hides
+    overlap: Quantity = (
         2.0  # sharpness of the smooth maximum of computing and moving; 1: they take turns
     )
-    array: tuple[Any, Any, Any, Any] | None = (
+    array: tuple[Quantity, Quantity, Quantity, Quantity] | None = (
         None  # of others: rows, rows as joined in the format, columns, and least moving rows
     )
     unpacking: tuple[Quantity, Quantity] | None = (
@@ -246,7 +246,9 @@ class Product(NamedTuple):
     bytes: Any
 
 
-def product(made: Operands, rows: Any, columns: Any, inner: Any, groups: Any = None) -> Product:
+def product(
+    made: Operands, rows: Any, columns: Any, inner: Quantity, groups: Any = None
+) -> Product:
     """Return the time of a product of (rows x inner) and (inner x columns).
 
     `groups`: so many products of these sides whose tiles share the waves, such as the experts that
@@ -283,9 +285,9 @@ def product(made: Operands, rows: Any, columns: Any, inner: Any, groups: Any = N
 class Sides(NamedTuple):
     """A product by its sides: (rows x inner) and (inner x columns)."""
 
-    rows: Any
-    columns: Any
-    inner: Any
+    rows: Quantity
+    columns: Quantity
+    inner: Quantity
 
 
 def products(made: Sequence[Operands], several: Sequence[Sides], groups: Any = None) -> Product:
@@ -338,7 +340,7 @@ def stack_operands(made: tuple[Operands, ...], axes: int) -> Operands:
     front of so many others.
     """
 
-    def column(several: tuple[Any, ...]) -> Any:
+    def column(several: tuple[Quantity, ...]) -> Any:
         return (
             several[0]
             if len({*several}) == 1
@@ -378,7 +380,7 @@ def matrix_unit_time(
     )
 
 
-def tiled(made: Operands, hidden: bool) -> tuple[Any, ...]:
+def tiled(made: Operands, hidden: bool) -> tuple[Quantity, ...]:
     """Return what the time of tiles rests on; kernels of many groups hide the latency of a step
     behind other tiles, but for one chain.
     """
@@ -397,22 +399,22 @@ def tiled(made: Operands, hidden: bool) -> tuple[Any, ...]:
 
 
 def tiles_time(
-    tile_rows: Any,
-    tile_columns: Any,
+    tile_rows: Quantity,
+    tile_columns: Quantity,
     rows: Any,
-    columns: Any,
-    inner: Any,
-    groups: Any,
+    columns: Quantity,
+    inner: Quantity,
+    groups: Quantity,
     split: bool,
-    cores: Any,
-    rate: Any,
-    load: Any,
-    stage: Any,
-    latency: Any,
-    chain: Any,
-    ends: Any,
-    input_size: Any,
-    weight_size: Any,
+    cores: Quantity,
+    rate: Quantity,
+    load: Quantity,
+    stage: Quantity,
+    latency: Quantity,
+    chain: Quantity,
+    ends: Quantity,
+    input_size: Quantity,
+    weight_size: Quantity,
 ) -> Any:
     """Return the time of products cut into tiles of one size, each on one core, or on several that
     split the inner side where that is quicker.
@@ -441,7 +443,7 @@ class Tiling(NamedTuple):
 
 
 def tiling(
-    made: Operands, rows: Any, columns: Any, inner: Any, groups: Any = None
+    made: Operands, rows: Any, columns: Any, inner: Quantity, groups: Any = None
 ) -> Tiling | None:
     """Return how the quickest kernel cuts a product of plain numbers; None on large arrays, which
     cut nothing.

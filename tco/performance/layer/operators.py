@@ -17,7 +17,7 @@ import numpy as np
 
 from tco.core.formula import formula, in_use, select, somewhere, total
 from tco.core.trace import scope, untraced_value
-from tco.core.types import JsonMapping, Quantity
+from tco.core.types import AnyArray, JsonMapping, Quantity
 from tco.core.units import FLOP, Byte, Pure, Second
 from tco.fabric.collective_costs import only_if_shared
 from tco.fabric.collective_rates import Paces, evenly, paces_of, shortest_collective_time
@@ -72,16 +72,16 @@ class Operator(NamedTuple):
     """
 
     name: str
-    time: Any
+    time: Quantity
     layers: Any
     flops: Any
     bytes: Any
     compute_rate: Any
     bandwidth: Any
-    latency: Any  # start of a collective, else zero
+    latency: Quantity  # start of a collective, else zero
     link: bool = False
     beside: Any = None  # time of one layer on engines beside the matrix units
-    kernels: Any = 0  # started for one layer
+    kernels: Quantity = 0  # started for one layer
     products: Products | None = None
 
 
@@ -94,22 +94,22 @@ class PassShape(NamedTuple):
     holds some of them.
     """
 
-    group: Any  # chips of a stage, over which experts and attention groups are spread
+    group: Quantity  # chips of a stage, over which experts and attention groups are spread
     tensor_parallel: Any
     expert_parallel: Any
-    tokens: Any
-    keys: Any
-    sequences: Any
+    tokens: Quantity
+    keys: Quantity
+    sequences: Quantity
     decode: bool
     read: Any = None
-    context_parallel: Any = (
+    context_parallel: Quantity = (
         1  # chips that hold a part of every sequence each, and compute its tokens together
     )
-    domains: Any = 1  # of those below: how many a stage stands in
-    replicas: Any = 1  # sets of experts
-    copies: Any = 1  # domains that each see all tokens, with their part of every expert
-    crossing: Any = 0  # 1 where attention groups lie across the domains
-    parts: Any = 1  # of a prompt, each on a group of its own
+    domains: Quantity = 1  # of those below: how many a stage stands in
+    replicas: Quantity = 1  # sets of experts
+    copies: Quantity = 1  # domains that each see all tokens, with their part of every expert
+    crossing: Quantity = 0  # 1 where attention groups lie across the domains
+    parts: Quantity = 1  # of a prompt, each on a group of its own
     # ranks that share what goes over the hidden state, where sequences are split between the
     # products
     split: Any = None
@@ -126,7 +126,7 @@ class PassShape(NamedTuple):
 
 
 @lru_cache(maxsize=256)
-def first_and_back(*axes: bytes) -> tuple[Any, Any]:
+def first_and_back(*axes: bytes) -> tuple[AnyArray, AnyArray]:
     """Return the place of one plan of each kind, and the kind of every plan, of plans whose axes
     are given as bytes of numbers.
     """
@@ -175,7 +175,7 @@ def plan_batch_count(shape: PassShape) -> int:
     return math.prod(np.broadcast_shapes(*sizes)) if sizes else 1
 
 
-def recorded_by_row(value: Any) -> bool:
+def recorded_by_row(value: Quantity) -> bool:
     """Say whether a trace holds a value of its own for each plan, which may differ where that of
     today does not.
     """
@@ -187,7 +187,9 @@ NO_KINDS = Kinds((), ())  # every plan is one of its own
 WAITING = Operator("", 0.0, 0, None, None, None, None, 0.0)  # stands where products wait
 
 
-def waited_for(time: Any, waits: JsonMapping, name: str, ranks: Any, world: Any) -> Any:
+def waited_for(
+    time: Quantity, waits: JsonMapping, name: str, ranks: Quantity, world: Quantity
+) -> Quantity:
     """Return the time of a collective until the last of its ranks has come, and longer where they
     reach beyond their world.
     """
@@ -203,10 +205,10 @@ class Weights(NamedTuple):
 
     at: int  # place of their operator
     name: str
-    layers: Any
+    layers: Quantity
     sides: list[Sides]
     place: int
-    kernels: Any
+    kernels: Quantity
 
 
 class Pass:
@@ -232,8 +234,8 @@ class Pass:
         )  # to all but experts and collectives
         self.operators: list[Operator] = []
         self.waiting: list[Weights] = []
-        self.kernels: list[Any] = []
-        self.numbers: list[Any] = []  # a token, that elementwise kernels move
+        self.kernels: list[Quantity] = []
+        self.numbers: list[Quantity] = []  # a token, that elementwise kernels move
         self.cast: dict[
             int, list[Any]
         ] = {}  # numbers a token that are cast before products, by their operands
@@ -251,7 +253,7 @@ class Pass:
             read=one_each(shape.read),
         )
 
-    def count(self, kind: str, layers: Any) -> Any:
+    def count(self, kind: str, layers: Quantity) -> Any:
         """Count the kernels that a part of all its layers starts."""
         kernels = self.machine.counted(f"kernels_{kind}")
         self.kernels.append(layer_kernels(kernels, layers))
@@ -260,9 +262,9 @@ class Pass:
     def products(
         self,
         name: str,
-        layers: Any,
+        layers: Quantity,
         sides: Collection[Side],
-        tokens: Any,
+        tokens: Quantity,
         place: int,
         kernels: str = "",
     ) -> None:
@@ -320,10 +322,10 @@ class Pass:
     def grouped(
         self,
         name: str,
-        layers: Any,
+        layers: Quantity,
         sides: Collection[Side],
-        tokens: Any,
-        reached: Any,
+        tokens: Quantity,
+        reached: Quantity,
         kernels: str,
     ) -> None:
         """Add the products of experts: so many reached, so many tokens each."""
@@ -348,12 +350,12 @@ class Pass:
     def summed(
         self,
         name: str,
-        layers: Any,
+        layers: Quantity,
         one: Any,
-        flops: Any,
-        moved: Any,
+        flops: Quantity,
+        moved: Quantity,
         taken: Products,
-        kernels: Any,
+        kernels: Quantity,
     ) -> Operator:
         """Return the operator of several products that take some time a layer."""
         made = self.machine.operands[taken.place]
@@ -374,7 +376,7 @@ class Pass:
         """Say whether activations are cast before products."""
         return place != HEAD and FORMATS[self.machine.formats[place].activations].bits < WIDE
 
-    def cast_bytes(self, place: int, tokens: Any, numbers: Any) -> Any:
+    def cast_bytes(self, place: int, tokens: Quantity, numbers: Quantity) -> Quantity:
         """Return the traffic of casting some numbers a token to the format of products."""
         machine = self.machine
         wide, taken = machine.activation_size, machine.operands[place].input_size
@@ -396,11 +398,11 @@ class Pass:
     def core(
         self,
         name: str,
-        layers: Any,
-        time: Any,
-        flops: Any,
-        moved: Any,
-        rate: Any,
+        layers: Quantity,
+        time: Quantity,
+        flops: Quantity,
+        moved: Quantity,
+        rate: Quantity,
         kernels: str = "",
     ) -> None:
         """Add an operator whose time is known."""
@@ -419,7 +421,7 @@ class Pass:
             )
         )
 
-    def stream(self, name: str, layers: Any, moved: Any) -> None:
+    def stream(self, name: str, layers: Quantity, moved: Quantity) -> None:
         """Add elementwise kernels, which only move data."""
         machine = self.machine
         time = repeated(stream_time(moved, machine.row_bandwidth), layers)
@@ -436,14 +438,14 @@ class Pass:
             )
         )
 
-    def elementwise(self, numbers: Any) -> None:
+    def elementwise(self, numbers: Quantity) -> None:
         """Note numbers a token that elementwise kernels read or write, over all layers that have
         them.
         """
         self.numbers.append(numbers)
 
     @property
-    def hidden(self) -> Any:
+    def hidden(self) -> Quantity:
         """Numbers of the hidden state of a token that a chip's own kernels go over."""
         return (
             self.model.hidden if self.shape.split is None else self.model.hidden / self.shape.split
@@ -474,7 +476,9 @@ class Pass:
                 Operator("launches", time, 1, 0.0, 0.0, wide.rate, machine.bandwidth, time)
             )
 
-    def collective(self, name: str, layers: Any, time: Any, size: Any, rate: Any) -> None:
+    def collective(
+        self, name: str, layers: Quantity, time: Quantity, size: Quantity, rate: Quantity
+    ) -> None:
         """Add a collective that moves `size` bytes a chip."""
         latency = self.machine.links.latencies.start
         self.operators.append(
@@ -482,8 +486,8 @@ class Pass:
         )
 
     def took(
-        self, operation: str, group: RankGroup, amount: Any, tokens: Tokens | None = None
-    ) -> tuple[Any, Links]:
+        self, operation: str, group: RankGroup, amount: Quantity, tokens: Tokens | None = None
+    ) -> tuple[Quantity, Links]:
         """Return how long a group takes for some bytes, or that many tokens of a rank, and the
         links it meets.
 
@@ -499,7 +503,7 @@ class Pass:
                 at, operation, 1.0 if tokens is None else tokens._replace(count=1.0)
             )
 
-        def taken() -> tuple[Any, Links]:
+        def taken() -> tuple[Quantity, Links]:
             if isinstance(amount, np.ndarray) and evenly(links, operation):
                 found = known.of(("paces", operation), rests, met)
                 if found is not None:
@@ -511,19 +515,19 @@ class Pass:
 
         return known.of(("time", operation), (*rests, amount), taken) or taken()
 
-    def waited(self, time: Any, name: str, ranks: Any) -> Any:
+    def waited(self, time: Quantity, name: str, ranks: Quantity) -> Quantity:
         """Return the time of a collective with what its ranks wait for each other, and longer where
         they reach beyond their world.
         """
         machine = self.machine
 
-        def until_the_last(time: Any) -> Any:
+        def until_the_last(time: Quantity) -> Quantity:
             return waited_for(time, machine.waits, name, ranks, machine.links.world)
 
         found = machine.known.of((name,), (ranks,), lambda: until_the_last(0.0))
         return until_the_last(time) if found is None else total("until_the_last", [time, found])
 
-    def gather(self, name: str, layers: Any, group: RankGroup, size: Any) -> None:
+    def gather(self, name: str, layers: Quantity, group: RankGroup, size: Quantity) -> None:
         """Add an all-gather of `size` bytes over some chips."""
         time, links = self.took("all-gather", group, size)
         waited = self.waited(time, "collective_wait", group.ranks)
@@ -543,7 +547,7 @@ def group_bytes(bytes_moved: Byte, groups: Pure) -> Quantity:
 
 
 def experts_products(
-    machine: Machine, several: list[Sides], groups: Any, made: Operands
+    machine: Machine, several: list[Sides], groups: Quantity, made: Operands
 ) -> Product:
     """Return the products of experts: one kernel whose tiles share the waves, or, under some
     software, one after the other.
