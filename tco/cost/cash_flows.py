@@ -149,7 +149,7 @@ class Flow(NamedTuple):
     asset: str  # servers, network, storage, cooling, building, energy, upkeep, staff, rebate
     amount: Any  # USD of one world: of a purchase, or of a year of what recurs
     first_month: int  # of operation, which begins with month 1; what is bought is paid by month 0
-    life: Any  # years it serves, or recurs
+    life: Quantity  # years it serves, or recurs
     recurrence: int  # months from one payment to the next; 0: once
     residual: Quantity  # share of a purchase that comes back at the end of its life
     kind: str
@@ -268,7 +268,7 @@ class Terms:
         life, residual = self.known[asset]
         return Flow(path, asset, price, 0, life, 0, residual, kind, sources, inputs, overlay)
 
-    def recurring(self, path: str, asset: str, yearly: Any, inputs: tuple[str, ...]) -> Flow:
+    def recurring(self, path: str, asset: str, yearly: Quantity, inputs: tuple[str, ...]) -> Flow:
         """Return the flow of a yearly cost that rests on some inputs, paid at the end of every
         month.
         """

@@ -112,7 +112,7 @@ class Cost(NamedTuple):
     gross_per_chip_hour: Quantity
     goodput: Quantity  # share of the hours that failures leave
     utilisation: Quantity
-    draw: Any  # on average, over the provisioned power
+    draw: Quantity  # on average, over the provisioned power
     waiting_per_chip: Any = None  # USD, where waiting is one of the lines
 
     def used(self, per_chip_hour: Quantity) -> Quantity:
@@ -168,14 +168,14 @@ class Ledger:
         self.capital(path, asset, price, worst([kind, *kinds]), sources, inputs, overlay)
 
     def yearly(
-        self, path: str, asset: str, bill: Callable[..., Any], base: Any, *inputs: str
-    ) -> Any:
+        self, path: str, asset: str, bill: Callable[..., Any], base: Quantity, *inputs: str
+    ) -> Quantity:
         """Add a yearly line: the bill of a base, a power or a price, at some inputs."""
         with scope(path):
             cost = bill(base, *(self.terms.values[name] for name in inputs))
             return self.add(self.terms.recurring(path, asset, cost, inputs))
 
-    def add(self, flow: Flow) -> Any:
+    def add(self, flow: Flow) -> Quantity:
         """Add a flow and return what it costs a chip-hour."""
         hourly = chip_hour(flow, self.terms, self.chips)
         self.lines.append(flow._replace(usd_per_chip_hour=hourly))
@@ -459,11 +459,11 @@ def hall_rate(values: Values, cooling: str, market_rate: Any) -> Any:
 def add_site(
     ledger: Ledger,
     values: Values,
-    power: tuple[Any, Any],
+    power: tuple[Quantity, Quantity],
     tenure: str,
     holding: Holding,
     sidecar: str | None,
-) -> Any:
+) -> Quantity:
     """Add building or rent, energy and staff of an IT power and the share of it that is drawn;
     return the energy per chip-hour.
     """

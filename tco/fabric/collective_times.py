@@ -24,8 +24,8 @@ class AlgorithmTiming(NamedTuple):
     latency: Any  # start, steps and what steps that add up take longer
     wire: Quantity
     call: Quantity = 0.0  # what the caller adds
-    kernels: Any = 1  # each with its own trips to memory
-    chunk: Any = 0.0  # of a transfer in chunks; zero where it is in one piece
+    kernels: Quantity = 1  # each with its own trips to memory
+    chunk: Quantity = 0.0  # of a transfer in chunks; zero where it is in one piece
 
 
 Ways = Mapping[
@@ -41,7 +41,7 @@ class GroupLinks(NamedTuple):
     links: Links
     group: RankGroup
     rate: Any  # between domains: the lanes of the world, or the network beyond it
-    step: Any  # between domains, to the paired place
+    step: Quantity  # between domains, to the paired place
     # to any place of another domain: forwarded on the way inside the world, else as between pairs
     straight: Quantity
 
@@ -80,7 +80,7 @@ def pipelined(at: GroupLinks, latency: Any, wire: Any, reducing: Any = None) -> 
 
 
 def at_once(
-    at: GroupLinks, start: Any, latency: Any, wire: Any, reducing: Any = None
+    at: GroupLinks, start: Any, latency: Any, wire: Quantity, reducing: Any = None
 ) -> AlgorithmTiming:
     """Return the timing of a transfer in one piece, of whose steps some add up."""
     whole = (

@@ -115,7 +115,7 @@ def timings_of_available(
 
 def fastest_algorithm_time(
     at: GroupLinks, operation: str, size: Any, name: str | None = None
-) -> Any:
+) -> Quantity:
     """Return the time of the quickest algorithm that the library of the links offers a group, or of
     one it shall take.
 
@@ -140,7 +140,7 @@ def algorithm_named(found: Ways, operation: str, name: str) -> Callable[[], Algo
     return found[name]
 
 
-def cheapest(links: Links, operation: str, ranks: Any, size: Any) -> Any:
+def cheapest(links: Links, operation: str, ranks: Any, size: Any) -> Quantity:
     """Return the time of the quickest algorithm that the library of the links offers consecutive
     ranks.
     """
@@ -202,7 +202,7 @@ class Shares(NamedTuple):
 
     passes: int  # one gathers or scatters, two reduce to all
     reduces: bool
-    inner: Any
+    inner: Quantity
     outer: Any
 
 
@@ -227,7 +227,7 @@ def ring(at: GroupLinks, share: Shares, wire: Any) -> AlgorithmTiming:
     return pipelined(at, latency, wire, group.ranks - 1 if share.reduces else None)
 
 
-def halving(at: GroupLinks, share: Shares, wire: Any) -> AlgorithmTiming:
+def halving(at: GroupLinks, share: Shares, wire: Quantity) -> AlgorithmTiming:
     """Return the timing of recursive halving and doubling."""
     t, group = at.links.latencies, at.group
     latency = cost.halving_latency(

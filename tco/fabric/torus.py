@@ -155,10 +155,10 @@ class Slices(NamedTuple):
 
     chips: Any
     injection: Quantity
-    hops: Any
+    hops: Quantity
     farthest: Quantity
-    steps: Any
-    rings: tuple[tuple[Any, Any], ...]  # size of each dimension, and whether it is closed
+    steps: Quantity
+    rings: tuple[tuple[Quantity, Quantity], ...]  # size of each dimension, and whether it is closed
     narrow: tuple[
         Quantity, Quantity, Quantity
     ]  # size, links a chip and lanes a link of the narrowest dimension

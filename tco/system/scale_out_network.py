@@ -83,7 +83,7 @@ def module_ends(links: Pure, ends: Pure) -> Quantity:
 
 def clos_endpoints_by_radices(radices: Sequence[float], oversubscription: float) -> float:
     """Return the endpoints of a Clos whose tiers, the lowest first, have these radices."""
-    reach: Any = radices[-1]
+    reach: Quantity = radices[-1]
     for radix in radices[-2::-1]:
         reach = grown_reach(reach, radix, oversubscription)
     return float(untraced_value(reach))
@@ -254,7 +254,7 @@ class LongLinks(NamedTuple):
 class NetworkDesign(NamedTuple):
     """What is to be built. Bandwidths come from values; the rest is structure."""
 
-    chips: Any
+    chips: Quantity
     nic: Quantity  # bandwidth of a chip
     switch: str  # part id
     optic: str  # part id of the module at both ends of a link
@@ -400,7 +400,7 @@ def tier_by_tier(values: Values, plan: NetworkDesign) -> Network:
         )
     for tier in range(1, plan.tiers + 1):
         with scope(f"tier-{tier}"):
-            up: Any = uplink_bandwidth(down, oversubscription) if tier < plan.tiers else 0.0
+            up: Quantity = uplink_bandwidth(down, oversubscription) if tier < plan.tiers else 0.0
             if tier > 1 or not plan.in_rack:
                 lines.append(
                     network_line(
@@ -426,7 +426,7 @@ class OpticalLinks:
         self.links: dict[str, list[Any]] = {}  # by module
         self.metres: list[Quantity] = []
 
-    def add(self, optic: str, bandwidth: Any, length: float | None = None) -> None:
+    def add(self, optic: str, bandwidth: Quantity, length: float | None = None) -> None:
         """Add the links of one module that carry a bandwidth.
 
         Args:

@@ -133,21 +133,19 @@ class Machine(NamedTuple):
     operands: tuple[Operands, ...]  # of the same, and of products in 16 bits
     core: Computed  # the products of attention
     kernels: Chip
-    bandwidth: Any  # that long streams reach
-    row_bandwidth: Any  # that elementwise kernels reach
-    exponentials: Any
+    bandwidth: Quantity  # that long streams reach
+    row_bandwidth: Quantity  # that elementwise kernels reach
+    exponentials: Quantity
     memory: Any
-    activation_size: Any
-    cache_size: Any
-    launch: Any  # gap before each kernel of a step
-    elementwise: Any  # traffic of elementwise kernels over that of the least passes
-    expert_gates: (
-        Any  # traffic of the kernels between the products of experts over that of the least passes
-    )
-    permutes: Any
-    imbalance: Any
+    activation_size: Quantity
+    cache_size: Quantity
+    launch: Quantity  # gap before each kernel of a step
+    elementwise: Quantity  # traffic of elementwise kernels over that of the least passes
+    expert_gates: Quantity  # traffic of the kernels between the products of experts over that of the least passes
+    permutes: Quantity
+    imbalance: Quantity
     unexplained: (
-        Any  # of a pass's time, beyond all that the model knows; none where none is asked for
+        Quantity  # of a pass's time, beyond all that the model knows; none where none is asked for
     )
     links: Links
     values: Readable  # counts and habits that single operators ask for
@@ -199,7 +197,7 @@ class Machine(NamedTuple):
         """Return a parameter of the engine."""
         return self.values[f"performance.{self.engine}.{name}"]
 
-    def within_power(self, size: Any, time: Any, flops: Any, moved: Any) -> Any:
+    def within_power(self, size: Any, time: Any, flops: Quantity, moved: Any) -> Any:
         """Return how long products of numbers of some size take that no watts hold back for some
         time; families whose peaks hold as they are stay.
         """
@@ -376,14 +374,14 @@ def machine(
     )
 
 
-def exponentials_of(kernels: Chip) -> Any:
+def exponentials_of(kernels: Chip) -> Quantity:
     """Return the exponentials a chip computes per second."""
     return exponential_rate(
         kernels.part("cores"), kernels.part("exponentials_per_clock"), kernels.part("clock"), 1.0
     )
 
 
-def permutes_of(values: Readable, chip: str, traits: Traits, passes: Any) -> Any:
+def permutes_of(values: Readable, chip: str, traits: Traits, passes: Any) -> Quantity:
     """Return the passes that bring tokens into the order of their experts."""
     return (
         permute_passes(passes, values[f"parts.{chip}.dereferences"])
@@ -481,7 +479,7 @@ def trainer(
     links: Links,
     traits: Traits,
     programs: KernelComposition,
-    unexplained: Any,
+    unexplained: Quantity,
     reach: SoftwareMaturity = MEASURED,
 ) -> Machine:
     """Return what a chip on some links reaches in training with the formats of both passes."""

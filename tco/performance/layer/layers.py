@@ -172,7 +172,7 @@ def index_keys(made: Pass, shape: PassShape, layers: int, a: Attention, read: Qu
 
 
 def attention_core(
-    made: Pass, shape: PassShape, layers: int, a: Attention, keys: Any, read: Any
+    made: Pass, shape: PassShape, layers: int, a: Attention, keys: Any, read: Quantity
 ) -> None:
     """Add the core: fused attention over prompts, or the query of each sequence against its cache;
     `shape` has a plan of each kind.
@@ -234,7 +234,7 @@ def join_context(made: Pass, layers: int, a: Attention) -> None:
         made.gather("context sums", layers, context_group(made, ranks, shape.crossing), sums)
 
 
-def context_group(made: Pass, ranks: Any, crossing: Any) -> RankGroup:
+def context_group(made: Pass, ranks: Any, crossing: Quantity) -> RankGroup:
     """Return where the chips lie that split a sequence, a tensor-parallel group apart from each
     other.
     """

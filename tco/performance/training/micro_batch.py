@@ -138,8 +138,8 @@ class MicroBatchShape(NamedTuple):
     expert: Any
     micro_batch: Any
     data_stride: Quantity  # chips between neighbours of a data-parallel group
-    sequence_parallel: Any
-    overlap: Any
+    sequence_parallel: Quantity
+    overlap: Quantity
 
     @property
     def split(self) -> Any:
@@ -162,8 +162,8 @@ class Item(NamedTuple):
 
     name: str
     bound: str  # "product", "memory", "link" or "latency"
-    forward: Any
-    backward: Any
+    forward: Quantity
+    backward: Quantity
     again: int
     layers: float = 1
     weight: Any = None  # of the backward time, that of weight gradients
@@ -181,7 +181,7 @@ class Item(NamedTuple):
     counts: tuple[int, int] = (0, 0)  # times it runs forward and backward
 
     @property
-    def redone(self) -> Any:
+    def redone(self) -> Quantity:
         """Time of the forward part where it is computed again."""
         return self.forward if self.partly is None else self.partly
 
@@ -230,15 +230,15 @@ class Work:
     )  # exchanges between domains, which some schedules hide
     head: list[Item] = field(default_factory=list)
 
-    def forward(self) -> Any:
+    def forward(self) -> Quantity:
         """Return the time of the forward pass, exchanges between domains left out."""
         return total("forward", [item.forward for item in self.items])
 
-    def backward(self) -> Any:
+    def backward(self) -> Quantity:
         """Return the time of the backward pass without recomputation."""
         return total("backward", [item.backward for item in self.items])
 
-    def weights(self) -> Any:
+    def weights(self) -> Quantity:
         """Return the time of the weight gradients, part of the backward pass."""
         terms = [item.weight for item in self.items if item.weight is not None]
         return total("weight_gradients", terms) if terms else 0.0
@@ -386,7 +386,7 @@ class Gradient(NamedTuple):
     """Products backward, an entry of every field for each product forward."""
 
     time: Sequence[Any] = ()
-    computing: Sequence[Any] = ()
+    computing: Sequence[Quantity] = ()
     flops: Sequence[Any] = ()
     bytes: Sequence[Any] = ()
 
@@ -567,7 +567,7 @@ def other_item(job: TrainingJob, machine: Machine, operator: Operator, again: in
 
 
 def attention_item(
-    job: TrainingJob, machine: Machine, operator: Operator, span: Any, again: int
+    job: TrainingJob, machine: Machine, operator: Operator, span: Quantity, again: int
 ) -> Item:
     """Return the attention core both ways, at the rates of the kernel of the job."""
     layers, flops, peak, kernel = (

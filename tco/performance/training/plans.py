@@ -83,8 +83,8 @@ class TrainingPlan(NamedTuple):
     schedule: str
     recompute: str = "none"
     zero: int = 0
-    sequence_parallel: Any = 0  # 0 or 1, as the next two
-    overlap: Any = 0
+    sequence_parallel: Quantity = 0  # 0 or 1, as the next two
+    overlap: Quantity = 0
     offload: Any = 0
     hybrid: int = 0  # 1: state is sharded inside a domain only, and gradients are averaged across
     share: Any = (

@@ -140,9 +140,9 @@ class MicroBatch(NamedTuple):
     """
 
     tokens: Any
-    forward: Any
-    backward: Any
-    weights: Any
+    forward: Quantity
+    backward: Quantity
+    weights: Quantity
     head: Quantity
     logits: Quantity
     levels: dict[str, RecomputationLevel]  # by recomputation
@@ -202,7 +202,7 @@ def micro_batch(
 
 
 def micro_batch_with_exchange(
-    alone: Any, exchange: Any, host: Any, sharpness: Any
+    alone: Any, exchange: Any, host: Any, sharpness: Quantity
 ) -> ScheduleVariant:
     """Return the times of a micro-batch to whose own an exchange, if any, adds so much."""
     time = alone if exchange is None else total("micro_batch_and_exchange", [alone, exchange])
@@ -451,9 +451,9 @@ class Pipe(NamedTuple):
     """All micro-batches through the pipeline."""
 
     time: Any
-    micro_batches: Any
-    stage: Any  # one micro-batch on an inner stage
-    longest: Any  # on the stage with the output head
+    micro_batches: Quantity
+    stage: Quantity  # one micro-batch on an inner stage
+    longest: Quantity  # on the stage with the output head
     transfer: Quantity
     bubble: Quantity
     links: JsonObject  # by tier, over all micro-batches
@@ -475,7 +475,7 @@ def slots(plan: TrainingPlan, model: Architecture) -> Any:
     return -(-model.layers // (plan.pipeline * plan.interleave)) * plan.interleave
 
 
-def sent(links: Links, size: Any, group: RankGroup) -> Any:
+def sent(links: Links, size: Any, group: RankGroup) -> Quantity:
     """Return the time of a transfer from one rank of a group to the next, which may stand in
     another domain.
     """
@@ -485,7 +485,9 @@ def sent(links: Links, size: Any, group: RankGroup) -> Any:
     )
 
 
-def transferred(job: TrainingJob, machine: Machine, plan: TrainingPlan, micro: MicroBatch) -> Any:
+def transferred(
+    job: TrainingJob, machine: Machine, plan: TrainingPlan, micro: MicroBatch
+) -> Quantity:
     """Return the time for which a stage waits for what stages send each other of a micro-batch."""
     size = message_bytes(per_rank(micro.tokens, plan.tensor), job.model.hidden, job.wide_size)
     stages = strided(machine.links, pipeline_stride(plan), plan.pipeline)

@@ -144,7 +144,7 @@ class TrainingStep(NamedTuple):
     parts: JsonObject
     memory: JsonObject
     held: Any
-    known: Any  # of its time, all but what nothing explains
+    known: Quantity  # of its time, all but what nothing explains
 
 
 class Shard(NamedTuple):
@@ -185,7 +185,7 @@ def shards(job: TrainingJob, links: Links, plan: TrainingPlan) -> list[Shard]:
     return found
 
 
-def averaged_across(job: TrainingJob, links: Links, groups: list[Shard]) -> Any:
+def averaged_across(job: TrainingJob, links: Links, groups: list[Shard]) -> Quantity:
     """Return the time to average sharded gradients across domains at the end of a step."""
     sizes = [
         sharded_bytes(g.parameters, job.values["workload.gradient_size"], g.group.per_domain, 1)
@@ -204,7 +204,7 @@ def averaged_across(job: TrainingJob, links: Links, groups: list[Shard]) -> Any:
 class Gathers(NamedTuple):
     """Gathers of parameters: their sizes, and the times of each."""
 
-    sizes: list[Any]
+    sizes: list[Quantity]
     made: list[Exchange]
 
 
@@ -338,7 +338,7 @@ def model_flops(job: TrainingJob) -> Quantity:
     )
 
 
-def gathered_once(job: TrainingJob, links: Links, groups: list[Shard]) -> Any:
+def gathered_once(job: TrainingJob, links: Links, groups: list[Shard]) -> Quantity:
     """Return the time to gather all parameters once a step."""
     return total(
         "gather_of_all_parameters",
@@ -349,7 +349,9 @@ def gathered_once(job: TrainingJob, links: Links, groups: list[Shard]) -> Any:
     )
 
 
-def optimized(job: TrainingJob, machine: Machine, plan: TrainingPlan, groups: list[Shard]) -> Any:
+def optimized(
+    job: TrainingJob, machine: Machine, plan: TrainingPlan, groups: list[Shard]
+) -> Quantity:
     """Return the time of the optimizer's step, on the chip or on its host."""
     ranks = [g.ranks if plan.zero else 1 for g in groups]
     updates = [
