@@ -28,7 +28,7 @@ from tco.catalog.catalogue import CONFIGURATION, RUN, Catalogue
 from tco.core.errors import DataError
 from tco.core.provenance import P95, Input
 from tco.core.trace import untraced_value
-from tco.core.types import FloatArray, JsonObject
+from tco.core.types import FloatArray, JsonObject, Quantity
 from tco.models.architecture import load_model
 from tco.performance.chip.formats import family_of
 from tco.performance.deployment import EFFICIENCY, SYSTEM_OWNER, efficiency_path, system_path
@@ -163,7 +163,7 @@ def anchored(
     model: str,
     formats: tuple[str, ...],
     stated: bool,
-    gap: Any,
+    gap: Quantity,
 ) -> tuple[dict[str, Input], str]:
     """Return the inputs of a system that the catalogue's anchors move, median, P5 and P95, and a
     note on it.

@@ -25,7 +25,7 @@ from tco.core.formula import finite, total
 from tco.core.inputs import Values, as_traced
 from tco.core.provenance import Input
 from tco.core.trace import Node, recording, scope, walk
-from tco.core.types import JsonMapping, JsonObject, Settings
+from tco.core.types import JsonMapping, JsonObject, Quantity, Settings
 from tco.cost.cash_flows import LIVES, OPERATION
 from tco.cost.guards import PartPrice, unguarded_notes
 from tco.cost.ledger import Cost, shares_by_directness, shares_by_kind
@@ -531,7 +531,7 @@ def area_of(inputs: ResolvedScenario, values: Values) -> Any:
     )
 
 
-def embodied(inputs: ResolvedScenario, values: Values, cost: Cost, area: Any) -> Any:
+def embodied(inputs: ResolvedScenario, values: Values, cost: Cost, area: Quantity) -> Quantity:
     """Return the gas of making a chip, its rack and its building a chip-hour; a renter's contract
     is no life of either.
     """

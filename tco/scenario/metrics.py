@@ -423,6 +423,6 @@ def joined_metrics(
         )
 
 
-def computed_value(value: Any) -> Any:
+def computed_value(value: Quantity) -> Quantity:
     """Return a value that is already computed."""
     return value

@@ -16,6 +16,7 @@ from tco.core.errors import DataError, UnavailableError
 from tco.core.inputs import Values
 from tco.core.provenance import period
 from tco.core.trace import paused, scope, untraced_value
+from tco.core.types import Quantity
 from tco.cost.failures import Failing, failing
 from tco.cost.goodput import AVAILABILITY, goodput, long_checkpoints
 from tco.cost.ledger import (
@@ -363,7 +364,7 @@ def parts_that_fail(inputs: ResolvedScenario, values: Values) -> list[Failing]:
         return failing(values, inputs.system, states)
 
 
-def failures_of(inputs: ResolvedScenario, values: Values) -> tuple[list[Failing], Any]:
+def failures_of(inputs: ResolvedScenario, values: Values) -> tuple[list[Failing], Quantity]:
     """Return the parts that fail, and what failures leave of the hours; what they leave of
     availability may be stated instead.
     """
@@ -426,7 +427,7 @@ def refuse_strangers(
         return
     for one in agreements_of(inputs):
         if one.holder != inputs.owner:
-            gross: Any = untraced_value(
+            gross: Quantity = untraced_value(
                 scenario_cost(inputs, values, bill, network, []).per_chip_hour
             )
             figure = (

@@ -18,6 +18,16 @@ HELPERS = {
     "maximum": 2,
     "minimum": 2,
     "ceil_ratio": 2,
+    "ceil": 1,
+    "floor": 1,
+    "sqrt": 1,
+    "exp": 1,
+    "expm1": 1,
+    "log": 1,
+    "log1p": 1,
+    "log2": 1,
+    "elementwise_maximum": 2,
+    "elementwise_minimum": 2,
     "normal_cdf": 1,
 }  # name -> arguments
 

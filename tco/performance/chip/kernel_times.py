@@ -59,8 +59,8 @@ class KernelTime(NamedTuple):
 
     time: Any
     parts: JsonObject
-    flops: Any
-    bytes: Any
+    flops: Quantity
+    bytes: Quantity
 
 
 class KernelLibrary(NamedTuple):
@@ -154,9 +154,9 @@ def product_kernel(
     chip: Chip,
     form: Computed,
     library: KernelLibrary,
-    rows: Any,
-    columns: Any,
-    inner: Any,
+    rows: Quantity,
+    columns: Quantity,
+    inner: Quantity,
     groups: Any = None,
     cores: Any = None,
 ) -> KernelTime:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tco.core.types import FloatArray
+from tco.core.types import FloatArray, Quantity
 from tco.models.architecture import Architecture
 from tco.performance.layer.chip_model import Machine
 from tco.performance.serving.passes import PassResult, decode_pass
@@ -234,7 +234,9 @@ def even_share(quick: Any, slow: Any, allowed: Any) -> Any:
     )
 
 
-def inverse_parabola(points: tuple[Any, Any, Any], off: tuple[Any, Any, Any]) -> tuple[Any, Any]:
+def inverse_parabola(
+    points: tuple[Quantity, Quantity, Quantity], off: tuple[Any, Any, Any]
+) -> tuple[Any, Any]:
     """Return how far from the first point towards the second the inverse parabola through three has
     its root, and where that is to be trusted.
     """

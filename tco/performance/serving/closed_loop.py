@@ -199,7 +199,7 @@ class Loaded(NamedTuple):
     rates: JsonObject
     decode: PassResult
     prefill: PassResult
-    prefill_share: Any
+    prefill_share: Quantity
     running: Quantity  # sequences of an engine
     needed: Any  # HBM of a chip with one sequence a group
     fits: Any  # whether weights and one sequence a group fit

@@ -216,13 +216,13 @@ class PassResult(NamedTuple):
 
 
 def cached_numbers(
-    model: Architecture, tensor_parallel: Any, context_parallel: Any = 1
-) -> tuple[Any, Any]:
+    model: Architecture, tensor_parallel: Quantity, context_parallel: Quantity = 1
+) -> tuple[Quantity, Quantity]:
     """Return the numbers one chip caches over all layers: those that grow with each token, and
     those a sequence keeps (windows, states).
     """
-    growing: Any = 0
-    kept: Any = 0
+    growing: Quantity = 0
+    kept: Quantity = 0
     for attention, layers in model.attentions.items():
         # the latent cache is held whole by every tensor-parallel rank; key-value heads are split
         split = context_parallel * (
@@ -243,7 +243,9 @@ def cached_numbers(
     ) / tensor_parallel
 
 
-def caches_of(machine: Machine, model: Architecture, shape: PassShape, context: Any) -> Any:
+def caches_of(
+    machine: Machine, model: Architecture, shape: PassShape, context: Quantity
+) -> Quantity:
     """Return the caches of one chip."""
     growing, kept = cached_numbers(model, shape.tensor_parallel, shape.context_parallel)
     return cache_bytes(shape.sequences, context, growing, kept, machine.cache_size)
@@ -262,10 +264,10 @@ def held_in_memory(
     machine: Machine,
     model: Architecture,
     shape: PassShape,
-    context: Any,
+    context: Quantity,
     offload: Any = None,
-    stages: Any = 1,
-) -> Any:
+    stages: Quantity = 1,
+) -> Quantity:
     """Return the HBM a chip needs for its weights and its caches; experts come in whole numbers a
     group: 256 over 144 are two each.
 
@@ -308,7 +310,7 @@ def caches_of_longest(cache: Byte, excess: Pure) -> Quantity:
     return cache * excess
 
 
-def kv_cache_reservation(machine: Machine, cache: Any, offload: Any) -> Any:
+def kv_cache_reservation(machine: Machine, cache: Quantity, offload: Quantity) -> Quantity:
     """Return the HBM beside the weights that caches take as the engine admits them, the share
     `offload` of them kept in host memory.
     """
@@ -350,7 +352,7 @@ def decode_shape(machine: Machine, plan: DecodePlan, request: ServingRequest) ->
 
 def decode_memory(
     machine: Machine, model: Architecture, plan: DecodePlan, request: ServingRequest
-) -> Any:
+) -> Quantity:
     """Return the HBM a decoding chip needs at the end of its sequences."""
     context = full_context(request.prompt, request.answer)
     return held_in_memory(
@@ -365,7 +367,7 @@ def decode_memory(
 
 def sequence_memory(
     machine: Machine, model: Architecture, plan: DecodePlan, request: ServingRequest
-) -> Any:
+) -> Quantity:
     """Return the HBM a decoding chip needs for one sequence of its group, as its engine admits
     them.
     """
@@ -467,7 +469,7 @@ def beside_routed(operators: list[Operator]) -> list[Operator]:
     return operators
 
 
-def whole_pass(machine: Machine, name: str, operators: list[Operator]) -> Any:
+def whole_pass(machine: Machine, name: str, operators: list[Operator]) -> Quantity:
     """Return the time of a pass: its operators, what the host adds, how old the engine is, and what
     none of them explains.
     """
@@ -477,7 +479,7 @@ def whole_pass(machine: Machine, name: str, operators: list[Operator]) -> Any:
     return time if machine.unexplained is None else with_unexplained(time, machine.unexplained)
 
 
-def prompts_of_a_bundle(machine: Machine, plan: PrefillPlan, request: ServingRequest) -> Any:
+def prompts_of_a_bundle(machine: Machine, plan: PrefillPlan, request: ServingRequest) -> Quantity:
     """Return the prompts that the engine's budget of tokens puts in one pass, below one where it
     holds a part of one.
     """
@@ -529,7 +531,7 @@ def prefill_memory(
     plan: PrefillPlan,
     request: ServingRequest,
     prompts: Any = 1.0,
-) -> Any:
+) -> Quantity:
     """Return the HBM a chip needs that reads some prompts a group."""
     return prompts_in_memory(
         machine, model, plan, request, prefill_shape(machine, plan, request, prompts)
@@ -542,7 +544,7 @@ def prompts_in_memory(
     plan: PrefillPlan,
     request: ServingRequest,
     shape: PassShape,
-) -> Any:
+) -> Quantity:
     """Return the HBM a chip needs for the prompts of a pass."""
     held = shape._replace(sequences=asked.prompts_held(shape.sequences))
     return held_in_memory(machine, model, held, request.prompt, stages=plan.pipeline_parallel)
@@ -698,7 +700,7 @@ def stage_step(
     return select(chips <= domain, inside, select(chips <= world, crossing, network))
 
 
-def stage_link(links: Links, chips: Any) -> tuple[Any, Any]:
+def stage_link(links: Links, chips: Any) -> tuple[Quantity, Quantity]:
     """Return rate and latency of the links that join the stages of a pipeline of some chips.
 
     Each chip sends to one of the next stage: on a mesh over the one link of the pair, on a torus
