@@ -147,7 +147,7 @@ class Flow(NamedTuple):
 
     path: str
     asset: str  # servers, network, storage, cooling, building, energy, upkeep, staff, rebate
-    amount: Any  # USD of one world: of a purchase, or of a year of what recurs
+    amount: Quantity  # USD of one world: of a purchase, or of a year of what recurs
     first_month: int  # of operation, which begins with month 1; what is bought is paid by month 0
     life: Quantity  # years it serves, or recurs
     recurrence: int  # months from one payment to the next; 0: once

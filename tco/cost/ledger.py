@@ -168,7 +168,7 @@ class Ledger:
         self.capital(path, asset, price, worst([kind, *kinds]), sources, inputs, overlay)
 
     def yearly(
-        self, path: str, asset: str, bill: Callable[..., Any], base: Quantity, *inputs: str
+        self, path: str, asset: str, bill: Callable[..., Quantity], base: Quantity, *inputs: str
     ) -> Quantity:
         """Add a yearly line: the bill of a base, a power or a price, at some inputs."""
         with scope(path):
@@ -437,7 +437,7 @@ def add_repairs(ledger: Ledger, values: Values, bill: Bill, broken: Sequence[Fai
         )
 
 
-def per_chip(share: Callable[..., Any], name: str, whole: Any, chips: float) -> Any:
+def per_chip(share: Callable[..., Quantity], name: str, whole: Quantity, chips: float) -> Quantity:
     """Return a price or a power of the world per chip, in a place of its own."""
     with scope(name):
         return share(whole, chips)

@@ -70,7 +70,9 @@ def wire(at: GroupLinks, inner: Quantity, outer: Quantity, inner_rate: Quantity)
     return cost.shared_wire_time(inner, inner_rate, outer, at.rate, within)
 
 
-def pipelined(at: GroupLinks, latency: Any, wire: Any, reducing: Any = None) -> AlgorithmTiming:
+def pipelined(
+    at: GroupLinks, latency: Any, wire: Any, reducing: Quantity | None = None
+) -> AlgorithmTiming:
     """Return the timing of a transfer in chunks, of whose steps some add up."""
     t = at.links.latencies
     whole = latency if reducing is None else cost.reducing_latency(latency, reducing, t.reduction)
@@ -80,7 +82,7 @@ def pipelined(at: GroupLinks, latency: Any, wire: Any, reducing: Any = None) -> 
 
 
 def at_once(
-    at: GroupLinks, start: Any, latency: Any, wire: Quantity, reducing: Any = None
+    at: GroupLinks, start: Any, latency: Any, wire: Quantity, reducing: Quantity | None = None
 ) -> AlgorithmTiming:
     """Return the timing of a transfer in one piece, of whose steps some add up."""
     whole = (

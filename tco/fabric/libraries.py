@@ -33,7 +33,7 @@ class CollectiveLibrary(NamedTuple):
     caller: str = ""  # owner of what a caller adds
     called: tuple[str, ...] = ()  # operations it adds that to
     exchange: str = ""  # owner of the practice of expert exchanges
-    overhead: Any = None  # the caller's, of a collective
+    overhead: Quantity | None = None  # the caller's, of a collective
     staged: Any = None  # the caller's, of each byte
     cores: Any = None  # that copy tokens in an expert exchange
     kernels: Mapping[str, Any] = {}  # of an expert exchange that forwards tokens, by operation

@@ -103,7 +103,9 @@ class Latencies(NamedTuple):
     expert_kernel: Quantity
     ends: Quantity = 0.0  # trips to memory, as the starts and the kernel hold them
     reduction: Quantity = 0.0  # added to a step that adds up
-    forwarded_step: Any = None  # to the farthest chip of the world, forwarded on the way
+    forwarded_step: Quantity | None = (
+        None  # to the farthest chip of the world, forwarded on the way
+    )
     near_step: Any = None  # a step to a neighbour
     hop: Any = None  # what a device on the way adds
 
@@ -145,7 +147,9 @@ class Links(NamedTuple):
     world_hops: Quantity = 0  # of a world
     pair_hops: Quantity = 0  # between the two chips that the lanes across the border join
     tray: tuple[int, float] = (0, 0.0)  # chips of a tray, and devices between them
-    mesh: Any = None  # one where a group that does not fill its domain leaves links idle
+    mesh: Quantity | None = (
+        None  # one where a group that does not fill its domain leaves links idle
+    )
     board: Quantity = 1  # chips of a board
     copy_rate: Any = None  # of one core that copies tokens
     doubling: Doubling | None = (
@@ -297,7 +301,7 @@ def latencies_of(
     world: FabricScope,
     port: Quantity,
     network_step: Quantity,
-    age: Any = None,
+    age: Quantity | None = None,
 ) -> Latencies:
     """Return a family's latencies at the clock of a chip; the on-chip ones are longer by its age
     where software is young.
@@ -362,7 +366,7 @@ def chip_links(
     route: Route,
     reduces: Any,
     library: CollectiveLibrary,
-    age: Any = None,
+    age: Quantity | None = None,
     signalled: bool = False,
     port: Any = None,
 ) -> Links:
@@ -444,7 +448,7 @@ def links_of_chips(
     family: str,
     route: Route,
     library: CollectiveLibrary,
-    age: Any = None,
+    age: Quantity | None = None,
     signalled: bool = False,
 ) -> Links:
     """Return what chips without a system meet inside their scale-up domain and on the network; many

@@ -203,7 +203,9 @@ class SoftwareMaturity(NamedTuple):
     reaches.
     """
 
-    months: Any = None  # from the release of the chip to its software; none: the port has grown up
+    months: Quantity | None = (
+        None  # from the release of the chip to its software; none: the port has grown up
+    )
     gap: Any = (
         None  # share of the way to the best that is left; none: all of it, which is public software
     )

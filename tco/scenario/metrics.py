@@ -319,7 +319,7 @@ def power_of_both_pools(decode: WattPerChip, prefill: WattPerChip, prefill_share
     return (1 - prefill_share) * decode + prefill_share * prefill
 
 
-Name = Callable[[str, Callable[[], Any]], Any]
+Name = Callable[[str, Callable[[], Quantity]], Quantity]
 
 
 def collect(
@@ -331,7 +331,7 @@ def collect(
     part = f"parts.{system.chip}"
     found: JsonObject = {"chips": system.chips, "racks": system.racks}
 
-    def name(metric: str, compute: Callable[[], Any]) -> Any:
+    def name(metric: str, compute: Callable[[], Quantity]) -> Any:
         with scope("metrics", metric):
             found[metric] = values.derived(f"metrics.{metric}", METRICS[metric].unit, compute)
         return found[metric]

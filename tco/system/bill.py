@@ -129,7 +129,7 @@ def chip_cost(
 
 
 YIELDS: dict[
-    str, tuple[Callable[..., Any], tuple[str, ...]]
+    str, tuple[Callable[..., Quantity], tuple[str, ...]]
 ] = {  # how defects lie on a wafer: the formula, and what it takes beside the area
     "negative-binomial": (negative_binomial_yield, ("defect_density", "defect_clustering")),
     "murphy": (murphy_yield, ("defect_density",)),

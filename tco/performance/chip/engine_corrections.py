@@ -45,7 +45,7 @@ Places = tuple[float, float, float, float]
 class CorrectionDimension(NamedTuple):
     """A side of the shape that a correction follows, and where it bends."""
 
-    of: Callable[[Shape], Any]
+    of: Callable[[Shape], Quantity]
     places: Places
 
 

@@ -60,7 +60,9 @@ class Chip(NamedTuple):
     parts: str
     performance: str
     tiled: bool  # many small cores; else a few large arrays
-    share: Any = None  # of rates and bandwidth that the logical devices its cores form leave
+    share: Quantity | None = (
+        None  # of rates and bandwidth that the logical devices its cores form leave
+    )
     fed: bool = False  # DMA engines of stated bandwidth bring whatever the cores read
     reach: SoftwareMaturity = MEASURED
 
@@ -247,7 +249,7 @@ class Product(NamedTuple):
 
 
 def product(
-    made: Operands, rows: Any, columns: Any, inner: Quantity, groups: Any = None
+    made: Operands, rows: Any, columns: Any, inner: Quantity, groups: Quantity | None = None
 ) -> Product:
     """Return the time of a product of (rows x inner) and (inner x columns).
 
@@ -290,7 +292,9 @@ class Sides(NamedTuple):
     inner: Quantity
 
 
-def products(made: Sequence[Operands], several: Sequence[Sides], groups: Any = None) -> Product:
+def products(
+    made: Sequence[Operands], several: Sequence[Sides], groups: Quantity | None = None
+) -> Product:
     """Return the times of several products, `groups` of each, every one on operands of its own that
     are alike (`together`).
 
@@ -443,7 +447,7 @@ class Tiling(NamedTuple):
 
 
 def tiling(
-    made: Operands, rows: Any, columns: Any, inner: Quantity, groups: Any = None
+    made: Operands, rows: Any, columns: Any, inner: Quantity, groups: Quantity | None = None
 ) -> Tiling | None:
     """Return how the quickest kernel cuts a product of plain numbers; None on large arrays, which
     cut nothing.

@@ -157,8 +157,8 @@ def product_kernel(
     rows: Quantity,
     columns: Quantity,
     inner: Quantity,
-    groups: Any = None,
-    cores: Any = None,
+    groups: Quantity | None = None,
+    cores: Quantity | None = None,
 ) -> KernelTime:
     """Return the time of a product, or of some whose tiles share the waves, with its launch and the
     casts its library makes before it.

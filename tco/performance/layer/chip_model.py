@@ -141,7 +141,8 @@ class Machine(NamedTuple):
     cache_size: Quantity
     launch: Quantity  # gap before each kernel of a step
     elementwise: Quantity  # traffic of elementwise kernels over that of the least passes
-    expert_gates: Quantity  # traffic of the kernels between the products of experts over that of the least passes
+    # traffic of the kernels between the products of experts, over that of the least passes
+    expert_gates: Quantity
     permutes: Quantity
     imbalance: Quantity
     unexplained: (
@@ -158,13 +159,15 @@ class Machine(NamedTuple):
     dispatch_size: Any = None
     overhead: Any = None  # host time of a step that no kernel hides
     waits: Mapping[str, Any] = {}  # of ranks for each other, by the name of the parameter
-    expert_factor: Any = None  # time of the engine's grouped kernels over the best
+    expert_factor: Quantity | None = None  # time of the engine's grouped kernels over the best
     whole_factor: Any = None  # the same of experts that stand whole on their ranks
     # tokens that prompts are padded to a multiple of; None where each has a program of its length
-    bucket: Any = None
+    bucket: Quantity | None = None
     # gap before the weights of one expert arrive; None where kernels fetch them themselves
-    expert_start: Any = None
-    release: Any = None  # time of a pass over that of the engine grown up; None where it has
+    expert_start: Quantity | None = None
+    release: Quantity | None = (
+        None  # time of a pass over that of the engine grown up; None where it has
+    )
     deployed: Any = (
         None  # deployment efficiency of plans that are chosen; none of stated plans and loads
     )
@@ -183,7 +186,7 @@ class Machine(NamedTuple):
     separate_experts: bool = False  # every expert has kernels of its own, which share no waves
     # of a number in a format that the chip does not compute, and software turns into one that it
     # does
-    asked_size: Any = None
+    asked_size: Quantity | None = None
 
     def counted(self, name: str) -> Any:
         """Return a count or a share that all passes through a layer have in common."""
@@ -287,7 +290,7 @@ def machine(
         if traits.fed
         else None
     )
-    release: Any = None
+    release: Quantity | None = None
     waits = [
         reach.of(values, path)
         for path in (

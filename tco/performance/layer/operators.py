@@ -80,7 +80,7 @@ class Operator(NamedTuple):
     bandwidth: Any
     latency: Quantity  # start of a collective, else zero
     link: bool = False
-    beside: Any = None  # time of one layer on engines beside the matrix units
+    beside: Quantity | None = None  # time of one layer on engines beside the matrix units
     kernels: Quantity = 0  # started for one layer
     products: Products | None = None
 
@@ -112,7 +112,7 @@ class PassShape(NamedTuple):
     parts: Quantity = 1  # of a prompt, each on a group of its own
     # ranks that share what goes over the hidden state, where sequences are split between the
     # products
-    split: Any = None
+    split: Quantity | None = None
 
     @property
     def attention_chips(self) -> Any:
@@ -144,7 +144,7 @@ class Kinds:
     """
 
     def __init__(self, axes: Iterable[Any], work: Iterable[Any]) -> None:
-        self.first: Any = None
+        self.first: Quantity | None = None
         columns = [axis for axis in axes if self.differs(axis)]
         if columns and all(column.shape[1] == 1 for column in columns):
             first, back = first_and_back(

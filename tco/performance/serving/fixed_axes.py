@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from tco.core.errors import DataError, unknown
 from tco.core.trace import untraced_value
+from tco.core.types import Quantity
 from tco.fabric.links import Links
 from tco.models.architecture import Architecture
 from tco.performance.chip.roofline import weight_bytes
@@ -34,7 +35,7 @@ class AxesGiven(NamedTuple):
 
     decode: PrefillPlan | None
     prefill: PrefillPlan | None
-    sequences: Any = None  # of an attention group, for each plan
+    sequences: Quantity | None = None  # of an attention group, for each plan
     engines: float | None = None
     readers: float | None = None  # a pool of its own reads prompts
     beyond: str = ""  # what was taken beyond the given axes

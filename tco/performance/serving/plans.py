@@ -31,8 +31,8 @@ class ServingRequest(NamedTuple):
 
     prompt: Any
     answer: Any
-    cache_hit: Any = None
-    drafts: Any = None  # that are stated, whatever a plan drafts
+    cache_hit: Quantity | None = None
+    drafts: Quantity | None = None  # that are stated, whatever a plan drafts
     offload: Any = None
     host_link: Any = None
     offline: bool = False  # more requests wait than memory holds

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from tco.core.trace import untraced_value
-from tco.core.types import JsonMapping, JsonObject
+from tco.core.types import JsonMapping, JsonObject, Quantity
 from tco.performance.deployment import deployed_rate
 from tco.performance.profile import Report
 from tco.performance.serving.plans import CUTS, ServingPlan, borders_crossed, decode_plan_document
@@ -38,12 +38,14 @@ class ServingResult:
     reason: str = ""
     fits: Any = None  # whether the plan of every row fits memory, where rows are asked for
     # memory that engines need with one sequence a group, where requests in flight are given
-    needed: Any = None
+    needed: Quantity | None = None
     notes: list[str] = field(default_factory=list)
     meeting: tuple[float, float, float] | None = (
         None  # of pools in balance: prompt, answer and how sharply the pools meet
     )
-    deployed: Any = None  # deployment efficiency of a plan that was chosen; none of a stated one
+    deployed: Quantity | None = (
+        None  # deployment efficiency of a plan that was chosen; none of a stated one
+    )
 
     @property
     def path(self) -> str:

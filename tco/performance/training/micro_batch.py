@@ -133,10 +133,10 @@ def attention_kernel_time(
 class MicroBatchShape(NamedTuple):
     """What the work of a micro-batch depends on. Numbers, or arrays that broadcast."""
 
-    tensor: Any
+    tensor: Quantity
     context: Any
     expert: Any
-    micro_batch: Any
+    micro_batch: Quantity
     data_stride: Quantity  # chips between neighbours of a data-parallel group
     sequence_parallel: Quantity
     overlap: Quantity
@@ -150,8 +150,8 @@ class MicroBatchShape(NamedTuple):
 class OperatorWork(NamedTuple):
     """What an item's time rests on in one layer: work, traffic, and the peak of the work."""
 
-    flops: Any
-    moved: Any
+    flops: Quantity
+    moved: Quantity
     peak: Quantity
 
 
@@ -166,7 +166,7 @@ class Item(NamedTuple):
     backward: Quantity
     again: int
     layers: float = 1
-    weight: Any = None  # of the backward time, that of weight gradients
+    weight: Quantity | None = None  # of the backward time, that of weight gradients
     partly: Any = (
         None  # of the forward time, what recomputation does again where it leaves a part out
     )
@@ -177,7 +177,7 @@ class Item(NamedTuple):
         {}
     )  # how long a collective holds the links of each tier, exposed or not
     share: Any = 0.0  # of a collective that the chip waits for
-    size: Any = 0.0  # bytes a chip hands to it each time
+    size: Quantity = 0.0  # bytes a chip hands to it each time
     counts: tuple[int, int] = (0, 0)  # times it runs forward and backward
 
     @property
@@ -189,7 +189,7 @@ class Item(NamedTuple):
 class Exchange(NamedTuple):
     """One collective of a group: its time, and how long it holds the links of each tier."""
 
-    time: Any
+    time: Quantity
     holds: JsonObject
 
 
@@ -223,7 +223,7 @@ def expert_exchange(
 class Work:
     """All items of a micro-batch, and their sums."""
 
-    tokens: Any
+    tokens: Quantity
     items: list[Item] = field(default_factory=list)
     across: list[Item] = field(
         default_factory=list

@@ -85,7 +85,7 @@ class TrainingPlan(NamedTuple):
     zero: int = 0
     sequence_parallel: Quantity = 0  # 0 or 1, as the next two
     overlap: Quantity = 0
-    offload: Any = 0
+    offload: Quantity = 0
     hybrid: int = 0  # 1: state is sharded inside a domain only, and gradients are averaged across
     share: Any = (
         None  # of layers that partial recomputation does again; none: as many as memory asks for
@@ -126,12 +126,12 @@ ALL_FREE = Fixed({})
 class Groups(NamedTuple):
     """Chips divided into groups: a column for each way."""
 
-    tensor: Any
-    context: Any
+    tensor: Quantity
+    context: Quantity
     pipeline: Any
     data: Any
-    expert: Any
-    order: Any
+    expert: Quantity
+    order: Quantity
 
 
 @dataclass(slots=True)
