@@ -1,5 +1,7 @@
-"""What Python asks that the command line draws and writes: a comparison with its figures, its page
-and its tables.
+"""Notebook interface: scenario comparisons with figures, a report page and tables.
+
+`compare` returns a `Comparison`. Its methods `plot`, `report` and `export` run the commands of the
+same names.
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
-"""How well the model does on published measurements: the figures of the last calibration, shown
-beside every answer.
+"""Accuracy of the model on published measurements, from the last calibration.
+
+Every answer shows these figures.
 """
 
 from __future__ import annotations
@@ -26,8 +27,10 @@ WORDS = {
 
 
 class Standing(NamedTuple):
-    """How an answer stands: the rows of its kind it was held against, of its own chip and of the
-    chips it is anchored on, or none.
+    """Validation of an answer: measured rows of its chip and its relatives.
+
+    The rows are of the kind of the answer. Relatives are the chips that anchor the answer. Both may
+    be without rows.
     """
 
     validated_rows: int  # of this very chip
@@ -84,10 +87,10 @@ def errors_of(catalogue: Catalogue, kind: str) -> dict[str, dict[str, float]]:
 def standing(
     catalogue: Catalogue, kind: str, chip: str, relatives: Collection[str], path: str
 ) -> Standing:
-    """Return how an answer of a kind on a chip stands against measurements: its own, or those of
-    the `relatives` it shares its practice with.
+    """Return the validation of an answer on a chip against measurements.
 
-    `path` is the one through the engine that the answer took. An answer of no kind runs no model.
+    The measurements are of `chip`, or of `relatives` with the same practice. `path` is the path of
+    the answer through the engine. An answer without a kind runs no model.
     """
     if not kind:
         return STATED
@@ -98,7 +101,10 @@ def standing(
 def chip_standing(
     catalogue: Catalogue, kind: str, chip: str, relatives: Collection[str]
 ) -> Standing:
-    """Return how answers of a kind on a chip stand, whichever path they took."""
+    """Return the validation of answers of a kind on a chip.
+
+    The result holds for every path through the engine.
+    """
     rows = (
         row
         for row in accuracy_rows(catalogue, "chips")
@@ -140,8 +146,9 @@ def chip_standing(
 
 
 def order_of(catalogue: Catalogue, kind: str) -> str:
-    """Return how often two systems came out in the right order; nothing where it was never
-    measured.
+    """Return a sentence on the share of system pairs ranked correctly.
+
+    The text is empty for a kind without a measured order.
     """
     for row in accuracy_rows(catalogue, "orders"):
         if row["kind"] == kind:

@@ -152,8 +152,10 @@ class Catalogue:
         return found
 
     def kind_of(self, owner: str) -> str:
-        """Return what an owner of practice is that need have no rows of its own: a chip, a model, a
-        configuration or a run; empty of others.
+        """Return the kind of a software-maturity owner, or an empty text.
+
+        The kind is a chip, a model, a configuration or a run. Owners of these kinds need no rows of
+        their own. The text is empty for every other owner.
         """
         alone = next((level for level in (CONFIGURATION, RUN) if owner.startswith(f"{level}-")), "")
         return alone or ("chip" if owner in self.parts else "model" if owner in self.models else "")
@@ -190,13 +192,19 @@ class Catalogue:
         return found.title if found else source
 
     def publisher(self, source: str) -> str:
-        """Return who says what a source holds; a source of nobody named stands for itself."""
+        """Return the publisher of a source, or the title of the source.
+
+        The title counts where no publisher is named. An unknown source is returned as it is.
+        """
         found = self.sources.get(source)
         return found.publisher or found.title if found else source
 
     @cached_property
     def directness(self) -> dict[str, str]:
-        """How direct each source is, of whatever rests on it and does not say so itself."""
+        """Directness of each source, by source id.
+
+        It applies to every value of the source that does not state its directness itself.
+        """
         path = data_directory() / "directness.csv"
         return {
             row["source"]: row["directness"] for _, row in read_csv(path, ("source", "directness"))
@@ -242,8 +250,10 @@ class Catalogue:
         return found
 
     def also_missing(self, part: str, name: str) -> str:
-        """Return what else a part lacks that every part with some attribute has, so that all of it
-        can be given at once.
+        """Return a text on the further attributes missing from `part`.
+
+        All other parts with the attribute `name` have them, so the user can give all of them at
+        once. The text is empty where no further attribute is missing.
         """
         known = self.parts
         alike = [set(names) for other, names in known.items() if name in names and other != part]
@@ -267,7 +277,10 @@ class Catalogue:
         )
 
     def grid_carbon(self, region: str, date: str) -> Input:
-        """Return what the grid of a region emits at a date."""
+        """Return the carbon intensity of a region's grid at `date`.
+
+        Raises `DataError` for an unknown region.
+        """
         if (region, "grid_carbon") not in (known := self.rows("site")):
             raise unknown("grid", region, {name for name, _ in known}, "site.grid")
         return self.chosen(
@@ -275,8 +288,10 @@ class Catalogue:
         )
 
     def of_country(self, country: str, date: str) -> dict[str, Input]:
-        """Return what halls, power and cooling of a country are at a date, by path: what a site
-        there has unless it says otherwise.
+        """Return a country's hall, power and cooling inputs at `date`, by path.
+
+        A site in the country has these values unless it states its own. Raises `DataError` for an
+        unknown country.
         """
         known = self.rows("site")
         found = {f"site.{key}": rows for (region, key), rows in known.items() if region == country}
@@ -408,8 +423,9 @@ class Catalogue:
         return self._documents[path]
 
     def once(self, key: Any, make: Callable[[], Any]) -> Any:
-        """Return what `make` makes of the catalogue, kept for each key; of threads that make it at
-        once, all get what the first one kept.
+        """Return the cached value for `key`, computed by `make` on first use.
+
+        Threads that compute the value at the same time all get the value that was cached first.
         """
         if key not in self.cache:
             self.cache.setdefault(key, make())
@@ -456,8 +472,9 @@ class Catalogue:
     def in_place(
         self, folder_name: str, path: Path, cooling: str | None = None
     ) -> Callable[[CatalogueRow, str, str, str], CatalogueRow]:
-        """Return what makes of a row of a document what is read of it: of shipped ones the row
-        itself.
+        """Return the function that maps a document's row to its redacted substitute.
+
+        Rows of shipped documents, and all rows outside redaction, are mapped to themselves.
         """
         if not (making.get() and self.is_overlay(path)):
             return lambda row, *_: row

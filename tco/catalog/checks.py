@@ -1,5 +1,6 @@
-"""What is wrong with files of the catalogue: all of it, for `check`, the tests and a person's own
-files.
+"""Checks of catalogue files, with a complete list of their faults.
+
+They serve the `check` commands, the tests and the files of a user.
 """
 
 from __future__ import annotations
@@ -22,8 +23,10 @@ from tco.core.types import JsonObject
 def check_row(
     catalogue: Catalogue, row: CatalogueRow, path: str, group: str, name: str
 ) -> Iterator[str]:
-    """Yield what is wrong with one row: its cells, its unit and bounds, a source nobody lists or of
-    which nobody says how direct it is.
+    """Yield the faults of a catalogue row, as messages.
+
+    Faults lie in its cells, unit and bounds, in an unlisted source, or in a source of unknown
+    directness.
     """
     try:
         given = to_input(row, path, attribute(group, name, row.where))

@@ -48,8 +48,10 @@ def check_own_rows(catalogue: Catalogue) -> None:
 
 
 def own_note(catalogue: Catalogue, inputs: Mapping[str, Input]) -> list[str]:
-    """Say how many of a person's own values are among the inputs of a result, and name the others,
-    with the nearest shipped part.
+    """Return a note on the user's own values in a result.
+
+    The note counts the values in force, and names values that are not used, with the nearest
+    shipped part. The list is empty where the user has no own values.
     """
     rows = dict(own_rows(catalogue))
     if not rows:

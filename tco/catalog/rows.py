@@ -27,8 +27,9 @@ ALTERNATIVE = "alternative"  # in the column `use`: shown beside the chosen row,
 
 
 class Attribute(NamedTuple):
-    """What may be said of a part, site, ...: the unit the formulas take, bounds, distribution, and
-    whether it moves with the date.
+    """Attribute of a catalogue entry: unit, bounds, distribution and date dependence.
+
+    The entry is a part, a site or another document. The unit is that of the formulas.
     """
 
     group: str
@@ -193,8 +194,10 @@ def _evidence_date(row: CatalogueRow, path: str) -> str:
 
 
 def own_directness(row: CatalogueRow, kind: str, note: str, path: str) -> str:
-    """Return how direct a row says it is, checked against its kind and its note; nothing where it
-    leaves that to its source.
+    """Return the directness of `row`, checked against `kind` and `note`.
+
+    The result is empty where the row leaves the directness to its source. An unknown or
+    contradictory directness raises `DataError`.
     """
     said = str(row.cells.get("directness") or "")
     if said and said not in DIRECTNESS:
@@ -267,10 +270,13 @@ def row_in_place(
     like: Sequence[CatalogueRow],
     usual: Callable[[], float | None],
 ) -> CatalogueRow:
-    """Return what stands in the place of a person's own row; `like` are the shipped rows of its
-    path, and where there are none `usual` counts.
+    """Return `row` with placeholder values in place of a person's own.
 
-    What is wrong with one that cannot be read may tell of its value: only where it stands is said.
+    `like` holds the shipped rows of the path. Without shipped rows, `usual` gives the reference
+    value.
+
+    An unreadable row raises `DataError` with its place alone, because the cause may reveal its
+    value.
     """
     try:
         given = to_input(row, path, wanted)

@@ -19,7 +19,7 @@ class Strict(BaseModel):
 
 
 class BranchSchema(Strict):
-    """What an option of a variant changes."""
+    """Changes that an option of a variant makes to a system."""
 
     assemblies: dict[str, dict[str, float]] = {}
     alternatives: dict[str, dict[str, float]] = {}
@@ -60,7 +60,7 @@ class SystemSchema(Strict):
 
     @model_validator(mode="after")
     def built(self) -> SystemSchema:
-        """What is sold has no builder of its owner's own."""
+        """Refuse a `builder` for a system that is sold."""
         if self.builder and self.owner_pays != "built-up":
             raise ValueError(
                 "builder names who builds a system for his own use, but owner_pays is "
@@ -120,7 +120,10 @@ class FigureSchema(Strict):
 
     @model_validator(mode="after")
     def strict(self) -> FigureSchema:
-        """What must come out does so within a tenth, and needs no reason for missing."""
+        """Require value and tolerance up to 10 % unless `kind` is independent.
+
+        A figure of another kind takes no `reason` for missing.
+        """
         if self.kind != "independent" and (
             self.value is None or self.tolerance is None or self.tolerance > 0.10 or self.reason
         ):
@@ -148,7 +151,7 @@ class ScenarioSchema(Strict):
 
 
 def problems(where: str, error: ValidationError) -> Iterator[str]:
-    """Yield what pydantic found, a line each, with the key and what was expected."""
+    """Yield a line per pydantic error: key, expectation and found value."""
     for found in error.errors():
         key = ".".join(str(part) for part in found["loc"])
         yield f"{where}: {key + ': ' if key else ''}{found['msg']}, found {found['input']!r}"[:400]

@@ -58,8 +58,9 @@ class System:
     )  # what follows from the tree alone
 
     def once(self, key: Any, make: Callable[[], Any]) -> Any:
-        """Return what `make` makes of the tree, kept for each key; of threads that make it at once,
-        all get what the first one kept.
+        """Return `make()`, cached for each key.
+
+        Where several threads make the value at once, all of them get the first cached value.
         """
         if key not in self.known:
             self.known.setdefault(key, make())
@@ -116,7 +117,7 @@ def bare_system(catalogue: Catalogue, chip: str, domain: float, point_to_point: 
 
 
 def known_systems(catalogue: Catalogue) -> list[str]:
-    """Return whatever may stand where a system is named: systems, and chips alone."""
+    """Return the names of all systems, and of chips that stand alone."""
     return [
         *catalogue.ids("systems"),
         *(part for part in catalogue.parts if catalogue.has_part_value(part, DOMAIN)),
@@ -258,7 +259,11 @@ def is_part_count(quantity: Any) -> bool:
 
 
 def shared_assemblies(catalogue: Catalogue) -> dict[str, dict[str, float]]:
-    """Return what parts contain whatever system they stand in, such as the HBM stacks of a chip."""
+    """Return the parts inside shared assemblies, such as HBM stacks per chip.
+
+    The contents are the same in every system. Raises `DataError` where the contents of a part are
+    no table of parts.
+    """
     found: dict[str, dict[str, float]] = {}
     for folder in catalogue.folders:
         path = folder / "assemblies.toml"

@@ -54,7 +54,10 @@ def save(given: CommandRequest, name: Name, scenarios: Scenarios = None) -> None
 
 
 def baseline_choice_statistics(given: CommandRequest, names: list[str]) -> JsonObject:
-    """Return what the draws of a comparison of some scenarios say; nothing of one alone."""
+    """Return statistics of the draws of a comparison of `names`.
+
+    The result is empty for a single scenario.
+    """
     if len(names) < 2:
         return {}
     from tco.comparison.confidence import confidence_of
@@ -69,8 +72,10 @@ def baseline_choice_statistics(given: CommandRequest, names: list[str]) -> JsonO
 def redact_baseline_states(
     given: CommandRequest, states: dict[str, JsonObject]
 ) -> dict[str, JsonObject]:
-    """Return what a baseline is to keep: all of some states, or with `--redact` what does not tell
-    of own values.
+    """Return the states that a baseline stores, redacted under `--redact`.
+
+    Without `--redact` the result is all of `states`. With `--redact` the result leaves out whatever
+    reveals own values.
     """
     if not given.redact:
         return states

@@ -1,5 +1,6 @@
-"""What the catalogue holds: list, show and check parts, systems, models, scenarios, sources,
-agreements, and what scenarios are put together from.
+"""Catalogue commands: list, show and check parts, systems, models and scenarios.
+
+The commands also cover sources, agreements and the documents that make up scenarios.
 """
 
 from __future__ import annotations
@@ -163,7 +164,7 @@ def documents_check(folder: str, catalogue: Catalogue) -> list[str]:
 
 
 def read_error_or_none(read: Callable[[str], Any], name: str) -> TcoError | None:
-    """Return what is wrong with something that is read, if anything is."""
+    """Return the `TcoError` raised by `read(name)`, or None without an error."""
     try:
         read(name)
     except TcoError as error:
@@ -230,7 +231,7 @@ ABOUT = {  # shelf -> what its `show` shows
 
 
 def show_of(shelf: str) -> Callable[[CommandRequest, str], None]:
-    """Return what shows one of a shelf that takes nothing but its id."""
+    """Return the `show` function of `shelf`, which takes only an id."""
 
     def show(given: CommandRequest, name: Id) -> None:
         from tco.report.catalogue import entry_answer

@@ -271,8 +271,9 @@ def rents_to_beat(asked: Sequence[Evaluation]) -> list[BreakEvenRent]:
 
 
 def noticed(catalogue: Catalogue, results: Sequence[Result], found: Confidence) -> list[Notice]:
-    """Return how what moves an answer shows in measured rows, the inputs among them that show in
-    none.
+    """Return evidence from measured rows for inputs that drive the answer.
+
+    An input without such evidence has a notice of no rows.
     """
     from tco.comparison.evidence_value import evidence_of
     from tco.comparison.records import Notice

@@ -1,5 +1,6 @@
-"""What the shell completes: ids, metrics and input paths, read from the catalogue when Tab is
-pressed.
+"""Shell completion of ids, metrics and input paths.
+
+The names are read from the catalogue when Tab is pressed.
 """
 
 from __future__ import annotations
@@ -11,8 +12,10 @@ from tco.catalog.rows import input_attributes
 
 
 def completion_names(kind: str) -> Iterable[str]:
-    """Return what there is of a kind: scenarios, systems (and the chips that may be asked for
-    alone), chips, studies, metrics or settings.
+    """Return the names of a kind for shell completion.
+
+    `kind` is scenarios, systems, chips, studies, metrics or settings. Systems include the chips
+    that may be asked for alone.
     """
     from tco.catalog.system_tree import known_systems
     from tco.scenario.metrics import METRICS

@@ -155,7 +155,7 @@ def validate(
 
 
 def sayer(given: CommandRequest) -> Callable[[str], None]:
-    """Return what says how far a long task is."""
+    """Return the progress callback of a long task, silent if `quiet`."""
     return lambda text: None if given.quiet else tell(text)
 
 

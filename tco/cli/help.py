@@ -139,7 +139,7 @@ class Listing(HelpPage, TyperGroup):
 
 
 def help_position(name: str) -> int:
-    """Return where a command stands in the help of the program: unplaced ones come last."""
+    """Return a command's position in the help; unplaced commands come last."""
     return [*UNDER].index(name) if name in UNDER else len(UNDER)
 
 

@@ -31,7 +31,10 @@ if TYPE_CHECKING:
 
 
 def completed(kind: str) -> Callable[[str], list[str]]:
-    """Return what completes a word: the names of some kind that begin as it does."""
+    """Return a shell completion function for names of `kind`.
+
+    The function gives the names that begin with the typed word.
+    """
 
     def complete(incomplete: str) -> list[str]:
         from tco.cli.completion import completion_names
@@ -253,7 +256,7 @@ class CommandRequest:
 
     @property
     def catalogue(self) -> Catalogue:
-        """What is shipped, with the user's folders over it."""
+        """Shipped catalogue with the user's folders over it."""
         return self.catalogue_of(None)
 
     def catalogue_of(self, scenario: str | None, checked: bool = True) -> Catalogue:
@@ -299,8 +302,9 @@ class CommandRequest:
         return catalogue, result
 
     def words(self, names: Sequence[str], baseline: str | None) -> list[str]:
-        """Return what was asked for as words of a command line; with `--redact` a setting, which is
-        a person's own value, is not told.
+        """Return the command-line words that repeat the request.
+
+        With `--redact`, the value of a setting is not shown, because it is the user's own.
         """
         found = [*names]
         for option, some in (("--set", self.settings), ("--variant", self.variant)):

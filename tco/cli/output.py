@@ -65,8 +65,9 @@ FORMS = {
 
 
 def format_choices(*own: str) -> Any:
-    """Return what `--format` takes: the forms of all answers, and some that a command has beside
-    them.
+    """Return the choices of `--format` for a command.
+
+    The choices are the forms of all answers and the command's own forms `own`.
     """
     made: Any = StrEnum
     return made("Form", [*FORMS, *own])

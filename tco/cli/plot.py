@@ -93,7 +93,10 @@ def write_figure(
 
 
 def of_two(texts: list[str] | None, option: str) -> list[str | None]:
-    """Return what was given for the first and for the second of two inputs."""
+    """Return the option values of the first and second input.
+
+    A missing value is None. More than two values raise `UsageError`.
+    """
     given = texts or []
     if len(given) > 2:
         raise UsageError(f"{option}: given {len(given)} times, expected one for each of two inputs")

@@ -45,7 +45,7 @@ class CapturedAnswer(Exception):  # noqa: N818 - it ends a run and is no error
 
 
 class Others:
-    """What an answer, or the error in its place, came to in its makings."""
+    """Answers and errors of the command runs with stand-in values."""
 
     def __init__(self, before: Others | None = None) -> None:
         self.answers: list[Any] = [*before.answers] if before else []
@@ -118,8 +118,9 @@ def run_with_stand_ins(run: Callable[[], None], one: Making, found: Others) -> N
 
 
 def redacted_error(error: str, errors: list[str]) -> str:
-    """Return what may be told of an error: what the makings that ended in one say alike, if it is
-    that one.
+    """Return the text of `error` that all failed stand-in runs share.
+
+    Where `error` has another text, only a shared place before the colon is kept.
     """
     said = reduce(alike_text, errors) if errors else WITHHELD
     if said.endswith(UNTOLD):  # it was said where the value was read, and without it
@@ -131,8 +132,11 @@ def redacted_error(error: str, errors: list[str]) -> str:
 
 
 def release_answer(made: Any, combine: Callable[[Any, Any], Any] = redact_differences) -> Any:
-    """Return what may be shown of what a command has made; in a making, end the run with it, unless
-    it has met nothing of a person's own.
+    """Return the part of an answer that all stand-in runs share.
+
+    In a stand-in run it raises `CapturedAnswer` if the run has met a person's own value, and
+    returns the answer if not. Raises `KeptBackError` where fewer than two stand-in runs
+    have an answer.
     """
     one: Making | None = making.get()
     if one is not None and one.met:

@@ -185,8 +185,9 @@ def solve(
 def pair_interval_bounds(
     vary: list[str], start: list[str] | None, end: list[str] | None
 ) -> list[tuple[str | None, str | None]]:
-    """Return where each input that is varied begins and ends, where that is given; for some of them
-    alone it raises `UsageError`.
+    """Return start and end of each varied input; None where not given.
+
+    Raises `UsageError` where only part of the inputs have a start or an end.
     """
     for option, some in (("--from", start), ("--to", end)):
         if some and len(some) != len(vary):

@@ -38,9 +38,7 @@ class OffMedianInput(NamedTuple):
 
 
 class BaseCase(NamedTuple):
-    """What a million output tokens cost with every input at its value, with every one at its
-    median, and in the middle of the draws.
-    """
+    """Cost per million output tokens: base case, input medians, median of draws."""
 
     scenario: str
     usd_per_million_output_tokens: float
@@ -50,12 +48,12 @@ class BaseCase(NamedTuple):
 
     @property
     def medians(self) -> float:
-        """How many times as much it costs with every input at its median."""
+        """Ratio of the cost at input medians to the base case."""
         return self.at_medians_usd_per_million_output_tokens / self.usd_per_million_output_tokens
 
     @property
     def spread(self) -> float:
-        """How many times as much as that it costs in the middle of the draws."""
+        """Ratio of the draws' median cost to the cost at input medians."""
         return (
             self.median_usd_per_million_output_tokens
             / self.at_medians_usd_per_million_output_tokens

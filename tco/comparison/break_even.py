@@ -107,7 +107,7 @@ class Solution(Shown):
 
     @property
     def plan(self) -> str:
-        """How the plan was found at every value."""
+        """Treatment of the plan at every value: `held` or `re-optimised`."""
         searched = any(
             mover.moves and mover.plan is None and mover.side.result.plan is not None
             for mover in self.movers
@@ -169,8 +169,9 @@ def solve(
     baseline: str | None = None,
     hold: bool = False,
 ) -> Solution:
-    """Return where a metric of a scenario reaches a target as one input moves, such as
-    `tco_usd_per_chip_hour=+10%`.
+    """Return the values of `vary` at which a scenario's metric meets `until`.
+
+    `until` states the metric and its target, such as `tco_usd_per_chip_hour=+10%`.
 
     With `hold` the plans of today are held.
 
@@ -313,7 +314,7 @@ def broken(asked: Solution, one: Crossing) -> Break:
 
 
 def no_crossing(asked: Solution, known: Sequence[float]) -> str:
-    """Return why the metric reaches its target nowhere."""
+    """Return the explanation for a metric that never reaches its target."""
     levels = [asked.metric_at(value) for value in known]
     span = f"from {asked.today.text(known[0])} to {asked.today.text(known[-1])}"
     unit = METRICS[asked.metric].unit
@@ -325,9 +326,7 @@ def no_crossing(asked: Solution, known: Sequence[float]) -> str:
 
 
 def solution_notes(asked: Solution, grid: Sequence[float], known: Sequence[float]) -> list[str]:
-    """Return what is to be said beside: other scenarios that move along, values without an answer,
-    steps.
-    """
+    """Return notes on other scenarios moved, missing answers and steps."""
     (own, *others), breaks = asked.movers, asked.breaks
     notes = [
         f"{asked.path} is moved in {one.side.scenario.name} {'too' if own.moves else 'alone'}"

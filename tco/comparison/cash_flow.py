@@ -62,7 +62,10 @@ EXACT = 1e-10  # to which a rate of return is found
 
 
 class Book(NamedTuple):
-    """What the equipment is worth in the books at the end of a year."""
+    """Book value of the equipment at the end of a year.
+
+    `straight_line` and `declining` are the values in USD by the two usual methods.
+    """
 
     year: int
     straight_line: float
@@ -104,8 +107,10 @@ def money_of(
 
 
 def market_rent(result: Result, catalogue: Catalogue, chip: str) -> float | None:
-    """Return what a chip of a result is let for at its date, committed; None where no rent is known
-    but one that follows from its own cost.
+    """Return the committed market rent of a chip in USD per chip-hour.
+
+    The rent is that of the date of `result`. None where no rent is known, or where the only known
+    rent follows from the cost of the chip itself.
     """
     name = next(
         (name for name in COMMITMENTS[COMMITTED] if catalogue.has_part_value(chip, name)), None
@@ -248,8 +253,10 @@ class Project:
 
     # ---------------------------------------------------------------- what goes out
     def costs(self, lead: int) -> Iterator[Payment]:
-        """Yield what is paid: things when they are bought, what recurs from the first month of
-        operation, and what is left at its end.
+        """Yield the payments for purchases, recurring costs and upgrades, by month.
+
+        A purchase is paid when it is made. A recurring cost is paid from the first month of
+        operation. Value left at the end of operation comes back then.
         """
         for flow in self.flows:
             if not flow.recurs:
@@ -263,7 +270,7 @@ class Project:
     def recurring(
         self, flows: Iterable[Flow], lead: int, first: int, last: int
     ) -> Iterator[Payment]:
-        """Yield what recurs from one month of operation to another."""
+        """Yield the recurring payments from month `first` to month `last` of operation."""
         for flow in flows:
             if flow.recurs:
                 each = payment(flow.amount, flow.recurrence)
@@ -273,8 +280,10 @@ class Project:
                 )
 
     def purchases(self, flow: Flow, lead: int) -> Iterator[Payment]:
-        """Yield what a thing costs, as often as it is bought while the world runs, and what comes
-        back.
+        """Yield the payments for a purchase, its replacements and its resale.
+
+        Classes of assets in `ORDERED` pay a deposit ahead of the first purchase. Value left at the
+        end of operation comes back then.
         """
         life, month = months(flow.life), 0
         share = self.values["money.deposit"] if flow.asset in ORDERED else 0.0
@@ -297,7 +306,7 @@ class Project:
             yield Payment(lead + self.months, -left_over(flow.amount, whole, rest), flow.path)
 
     def loan(self, costs: Iterable[Payment]) -> Iterator[Payment]:
-        """Yield what is borrowed of the purchases, and its repayment in equal monthly amounts."""
+        """Yield the loan on the purchases and its equal monthly repayments."""
         share = self.values["money.debt_share"]
         if not share:
             return
@@ -315,8 +324,10 @@ class Project:
 
     # ---------------------------------------------------------------- what comes in
     def income(self, lead: int, rent: Any, price: Any) -> list[Payment]:
-        """Return what hours at a rent and tokens at a price fetch from the first month of operation
-        on, under a contract and after it.
+        """Return the monthly income from hours at `rent` and tokens at `price`.
+
+        Income begins in the first month of operation, under a contract and after the contract.
+        Amounts are negative. A prepayment moves a part of the contract income to month `lead`.
         """
         if rent <= 0 and (price <= 0 or self.tokens is None):
             return []
@@ -357,7 +368,10 @@ class Project:
 
     # ---------------------------------------------------------------- what follows
     def net(self, costs: list[Payment], income: list[Payment]) -> float:
-        """Return what is gained, at month 0."""
+        """Return the net present value of income less costs, in USD.
+
+        The value is that at month 0.
+        """
         return -net_present_value([*costs, *income], self.rate)
 
     def turns(self, costs: list[Payment]) -> int | None:
@@ -404,7 +418,7 @@ def by_month(payments: Sequence[Payment]) -> tuple[Any, Any]:
 
 
 def net_present_value(payments: Sequence[Payment], rate: Any) -> float:
-    """Return what payments are worth at month 0."""
+    """Return the present value of `payments` at month 0, in USD."""
     time, paid = by_month(payments)
     return float(as_array(discounted(paid, rate, time)).sum())
 
@@ -463,8 +477,9 @@ def swap_of(text: str) -> SystemUpgrade:
 
 
 def upgrade_payments(before: Result, after: Result, month: int) -> Iterator[Payment]:
-    """Yield what the parts cost that the new variant has more of, in the month they are put in: the
-    old ones fetch nothing.
+    """Yield the payments for parts that the variant `after` adds, in `month`.
+
+    Parts that are taken out have no resale value.
     """
     had = priced_part_counts(before)
     prices = (
@@ -478,7 +493,7 @@ def upgrade_payments(before: Result, after: Result, month: int) -> Iterator[Paym
 
 
 def priced_part_counts(result: Result) -> dict[str, float]:
-    """Return how many of each part that is priced by itself stand in a world."""
+    """Return the number of each separately priced part in a scale-up domain."""
     found: dict[str, float] = {}
     for line in result.bill.lines if result.bill else []:
         if line.extended is not None:

@@ -1,4 +1,4 @@
-"""How sure a comparison is: drawn, or kept from when it was."""
+"""Confidence of a comparison, from new draws or from the disk cache."""
 
 from __future__ import annotations
 
@@ -40,10 +40,11 @@ def confidence_of(
     choose: str | None = None,
     racks: int | None = None,
 ) -> Confidence:
-    """Return how sure each of some scenarios is against the one that is named as the baseline; with
-    `hold` each on the plan of its point.
+    """Return the confidence of each scenario against the scenario `baseline`.
 
-    Of shipped scenarios on shipped data it is kept until the program or its data change.
+    With `hold`, each scenario keeps the plan of its point.
+
+    The result for shipped scenarios on shipped data is kept until the program or its data change.
     """
     reference = next(one.result for one in asked if one.result.scenario == baseline)
     how = speeds_of(reference, speeds), hold, ranges, why, seed, choose, racks

@@ -1,12 +1,11 @@
-"""What scenarios cost at each speed a user may be promised, who does the work at the least cost
-there, and how sure that is.
+"""Cost per million tokens by user speed: recommended scenario and its probability.
 
-All are evaluated in one set of draws and at all speeds in one pass: beside the draws every input is
-moved alone, and in the first of the draws the software of all chips lies at either end of its
-reach. A draw in which no plan reaches a speed is a loss there: one that does not reach it loses to
-all that do. To choose is who keeps most of the best on average; how sure that is, is its chance
-against the one it beats least often. Neighbouring speeds of which the same may be said are a
-regime.
+All scenarios are evaluated in one set of draws and at all speeds in one pass. Beside the draws
+every input is moved alone. In the first of the draws the software of all chips lies at either end
+of its reach. A draw in which no plan reaches a speed is a loss at that speed: a scenario that
+misses the speed loses to all scenarios that reach it. The recommended scenario keeps most of the
+best on average. Its probability is its chance against the rival that it beats least often.
+Neighbouring speeds with the same recommendation are a regime.
 """
 
 from __future__ import annotations
@@ -109,7 +108,11 @@ class CurveSamples(NamedTuple):
         return draws if speed is None or speed == speed_of(self.result) else draws.at[speed]
 
     def point(self, speed: float | None, metric: str = COST) -> float | None:
-        """Return what the work costs at a speed, every input at its value."""
+        """Return `metric` of the base case at `speed`.
+
+        An unknown or infinite value is None. Without samples only the workload's own speed has a
+        value.
+        """
         if speed in (None, speed_of(self.result)):
             return ended(self.on_racks(self.result.metrics[metric], speed, metric))
         if self.made is None:
@@ -210,7 +213,7 @@ def foremost_at(costs: Costs, names: Sequence[str]) -> str:
 
 
 def priced_alone(side: CurveSamples, speed: float | None, metric: str) -> Priced:
-    """Return what the work costs a rack with each input moved alone."""
+    """Return `metric` of the base case and with each input moved alone."""
     ranges = side.response.ranges if side.response is not None else {}
     alone = (
         side.metric_at_speed(side.made.alone, speed, metric)
@@ -225,7 +228,10 @@ def priced_alone(side: CurveSamples, speed: float | None, metric: str) -> Priced
 
 
 def stake_of(one: Stake | None) -> JsonObject:
-    """Return how a choice stands, as fields of what is said of a scenario."""
+    """Return the chance of being cheapest and share of best as fields.
+
+    The record is empty where there is no stake.
+    """
     return (
         {}
         if one is None
@@ -257,7 +263,7 @@ def staked(
 def choices_of(
     text: str, names: Sequence[str], speeds: Sequence[float], costs: Sequence[Costs]
 ) -> list[JsonObject]:
-    """Return what each of some choices keeps at every speed."""
+    """Return the share of best of each choice at every speed."""
     asked = choices_in(text, names)
     return [
         {
@@ -320,7 +326,7 @@ def on_racks(asked: Evaluation, speeds: Sequence[float], racks: int) -> dict[flo
 def costs_by_speed(
     own: CurveSamples, base: CurveSamples, ranges: bool, dice: Dice
 ) -> Iterator[AtSpeed]:
-    """Yield what a scenario costs at each speed, and how it stands to the baseline there."""
+    """Yield cost per million tokens at each speed, compared with the baseline."""
     alike = own is base or not why_incomparable(own.result, base.result)
     costs, references = monotone_costs_by_speed(own), monotone_costs_by_speed(base) if alike else {}
     for speed in own.speeds:
@@ -366,8 +372,9 @@ def costs_by_speed(
 
 
 def monotone_costs_by_speed(side: CurveSamples) -> dict[float, float | None]:
-    """Return what a million output tokens cost at each speed; what a quicker plan costs is never
-    too much for a slower promise.
+    """Return cost per million output tokens at each speed, made monotone.
+
+    A slower promise never costs more than the plan of a quicker promise.
     """
     found: dict[float, float | None] = {}
     least: float | None = None
@@ -414,8 +421,9 @@ def software_share(
 def contest(
     sides: Sequence[CurveSamples], base: CurveSamples, ranges: bool
 ) -> tuple[list[str], tuple[float, ...], list[Costs], bool]:
-    """Return who is held against whom, at which speeds, and what the work of each costs in every
-    draw at each of them.
+    """Return compared scenarios, their speeds, costs in every draw, and `ranges`.
+
+    The costs have an entry for each speed. Without `ranges` the base case stands for the draws.
     """
     metric = rated_by([side.result for side in sides])
     left = unrated([side.result for side in sides], base.result.scenario)

@@ -124,13 +124,14 @@ class Design(NamedTuple):
 
     @property
     def figures(self) -> list[float]:
-        """What it is held against others by, in the order of `AXES`."""
+        """Figures by which designs are compared, in the order of `AXES`."""
         return [getattr(self.point, axis) for axis in AXES]
 
     @property
     def changes(self) -> dict[str, float]:
-        """What the other has more of, as a share of the design's own; below zero what it has less
-        of.
+        """Relative change on each axis from this design to `by`.
+
+        A value is below zero where `by` has less. There are none where no design beats this design.
         """
         if self.by is None:
             return {}

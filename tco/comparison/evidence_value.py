@@ -123,8 +123,9 @@ STILL = 1e-9  # relative change of a prediction that is none
 
 
 def evidence_of(catalogue: Catalogue, inputs: Mapping[str, Input]) -> list[Notice]:
-    """Return how some inputs show in the rows that travel with the program; an input that shows in
-    none is left out.
+    """Return the effect of each input on the predicted measured rows.
+
+    Only rows that travel with the program count. An input without effect on any row is left out.
     """
     asked = [
         one

@@ -73,7 +73,10 @@ def wave_of(text: str) -> Wave:
 def fleet_of(
     waves: Sequence[Wave], budget: str | None, data: Path | None, settings: Mapping[str, str]
 ) -> FleetRollout:
-    """Return what a fleet comes to; waves that take more than the budget raise `DataError`."""
+    """Return the rollout of `waves`: stages, power limit and late systems.
+
+    Waves that take more than the budget raise `DataError`.
+    """
     limit = None if budget is None else parsed(budget, "--power")
     taken = sum(parsed(wave.power, wave.scenario) for wave in waves)
     if limit is not None and taken > limit * (1 + 1e-9):
@@ -130,7 +133,10 @@ def parsed(power: str, where: str) -> float:
 
 
 def of_wave(one: Evaluation) -> dict[str, float | None]:
-    """Return what one wave comes to: its halls, and what they cost in a year."""
+    """Return a wave's hall totals with its yearly and waiting cost, USD.
+
+    A cost is None where its metric is unknown.
+    """
     hall = filled_hall(one)
     cost, waiting = (
         one.result.metrics[name] for name in ("tco_usd_per_chip_hour", "waiting_usd_per_chip")
@@ -143,8 +149,9 @@ def of_wave(one: Evaluation) -> dict[str, float | None]:
 
 # ---------------------------------------------------------------- a site filled with one system
 def filled_hall(one: Evaluation) -> JsonObject:
-    """Return what a system makes of its site's power; too little for any of its racks raises
-    `DataError` with what they take.
+    """Return the hall totals of a system at its site's power.
+
+    Power too small for any of its racks raises `DataError` with the least power that suffices.
     """
     hall = hall_of(one.result)
     if hall is None or not hall["chips"]:
@@ -166,12 +173,12 @@ HOURS_PER_MONTH, WATTS_PER_MEGAWATT = 730.0, 1e6
 
 
 def hall_of(result: Result) -> dict[str, float | None] | None:
-    """Return what a system makes of its site's power; None where its racks do not fit, or nobody
-    states the power.
+    """Return the hall totals of a system at its site's power.
 
-    The network is a share of the scenario's cluster. Tokens are those of the hours that are
-    available and used. A margin needs what an hour or a million tokens fetches (`money.rent`,
-    `money.token_price`), and counts the same hours.
+    The value is None where the racks do not fit, or where nobody states the power. The network is a
+    share of the scenario's cluster. Tokens are counted in the hours that are available and used.
+    A margin needs the price of an hour or of a million tokens (`money.rent`, `money.token_price`),
+    and counts the same hours.
     """
     if result.bill is None or not result.lines or SITE_POWER not in result.inputs:
         return None
@@ -208,8 +215,9 @@ def used_share(result: Result) -> float:
 
 
 def margin(result: Result, chips: float, power: float) -> float | None:
-    """Return what a megawatt of the site earns in a year beyond the cost of its chips; None where
-    nothing is let or sold.
+    """Return the yearly margin over chip cost, USD per megawatt of site.
+
+    The margin is None where nothing is rented or sold.
     """
     inputs, rate = result.inputs, result.metrics["output_tokens_per_s_per_chip"]
     rent, price = (

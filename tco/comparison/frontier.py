@@ -349,8 +349,9 @@ def frontier(
     ranges: bool = False,
     hold: bool = False,
 ) -> Frontiers:
-    """Return what interactivity costs on every system, or on every pair of pools with systems that
-    `prefill`.
+    """Return the cost against interactivity of every system.
+
+    With `prefill` it is that of every pair of pools: a decode system and a system of `prefill`.
 
     With `ranges` every input is drawn within its range at each point of a system's frontier, on the
     best plan of each draw, or with `hold` on the point's own.

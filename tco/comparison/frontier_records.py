@@ -29,7 +29,7 @@ BANDED = (
 
 
 class Band(NamedTuple):
-    """What the draws say of one point."""
+    """Uncertainty of a frontier point: ranges and draws of its metrics."""
 
     ranges: dict[
         str, JsonObject | None
@@ -56,7 +56,7 @@ class PoolScenario:
 
     @property
     def result(self) -> Result:
-        """What it comes to."""
+        """Result of the pool's scenario."""
         return self.asked.result
 
     @property
@@ -68,8 +68,9 @@ class PoolScenario:
 
     @property
     def workload(self) -> tuple[Any, ...]:
-        """What is served, when and for whom: only answers to one workload, of one date and one
-        owner are held against each other.
+        """Key of the model, lengths, date, perspective and owner.
+
+        Answers are compared only where their keys are equal.
         """
         texts, values = self.result.texts, self.values
         asked = (
@@ -159,7 +160,7 @@ class Frontier(Shown):
 
     @property
     def line(self) -> str:
-        """How many points it has."""
+        """Name of the scenario and number of frontier points."""
         return f"{self.decode.result.scenario}: {len(self.points)} points"
 
     def to_frame(self) -> Any:
@@ -181,7 +182,7 @@ class Frontiers(Shown, list[Frontier]):
 
     @property
     def line(self) -> str:
-        """How many points each has."""
+        """Names of all scenarios with their numbers of frontier points."""
         return ", ".join(one.line for one in self)
 
     def to_frame(self) -> Any:

@@ -70,7 +70,7 @@ ASSETS = {
 
 
 class Said(NamedTuple):
-    """What somebody else says a gigawatt of a system costs."""
+    """Published cost of a system by another publisher, USD per facility watt."""
 
     publisher: str
     source: str
@@ -108,8 +108,9 @@ class Gigawatt(NamedTuple):
 def gigawatts(
     systems: Sequence[str], power: str, data: Path | None, settings: Mapping[str, str]
 ) -> list[Gigawatt]:
-    """Return what a power of the grid comes to in each of some systems; one that carries none of
-    its racks raises `DataError`.
+    """Return the capex of a site filled with each system in `systems`.
+
+    `power` is the site's grid power. A system with no rack within that power raises `DataError`.
     """
     parsed(power, "--power")
     return [
@@ -119,7 +120,7 @@ def gigawatts(
 
 
 def filled_site_capex(asked: Evaluation) -> Gigawatt:
-    """Return what a filled site comes to."""
+    """Return the capex of a filled site by kind of part, USD."""
     result = asked.result
     hall = filled_hall(asked)
     sums: dict[str, float] = {}
@@ -144,8 +145,10 @@ def filled_site_capex(asked: Evaluation) -> Gigawatt:
 
 
 def purchase_category(catalogue: Catalogue, line: Flow) -> str:
-    """Return what kind of part a line buys: that of its class of asset, of servers that of the file
-    its part stands in.
+    """Return the category in `KINDS` of the purchase in `line`.
+
+    The class of asset decides. A line of servers takes the category of the file that holds its
+    part.
     """
     if line.asset != "servers":
         return ASSETS[line.asset]
@@ -178,7 +181,10 @@ def cost_per_watt_percentiles(asked: Evaluation) -> dict[str, float]:
 
 
 def published_of(catalogue: Catalogue, system: str) -> list[Said]:
-    """Return what the published figures say of a watt of a system in all, whoever counts."""
+    """Return the published total costs of `system`, USD per facility watt.
+
+    Every publisher counts.
+    """
     from tco.evidence.published import published_interval as stated
 
     path = catalogue.published["gigawatt"]

@@ -179,8 +179,9 @@ def map_of(
     data: Path | None = None,
     variant: Mapping[str, str] | None = None,
 ) -> Map:
-    """Return who has the best of a metric as two inputs move; inputs that move it nowhere raise
-    `DataError`.
+    """Return the map of the best scenario over two varied inputs.
+
+    Inputs that move `metric` nowhere raise `DataError`.
 
     >>> ends = ("10 token/s", "80 token/s"), ("20000 USD", "60000 USD")
     >>> inputs = "workload.interactivity", "parts.gb200-gpu.price"

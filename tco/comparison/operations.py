@@ -68,8 +68,10 @@ class Measured(NamedTuple):
 
 
 def collective_time_breakdown(timing: AlgorithmTiming, ends: float) -> dict[str, float]:
-    """Return what a time consists of, in microseconds: trips to memory are a part of the start as
-    the engine counts it.
+    """Return the parts of a collective's time, in microseconds, by name.
+
+    The engine counts trips to memory as a part of the start. The breakdown lists them apart from
+    the start.
     """
     start, stepping, latency, wire, time, call = (
         float(value) * 1e6

@@ -30,7 +30,10 @@ class ScenarioComparison(Shown, SideBySide):
 
     @property
     def line(self) -> str:
-        """What the work costs on each."""
+        """Line with the cost of work of each scenario and the baseline.
+
+        Without a cost of work the line gives the cost per chip-hour.
+        """
         cost = rated_by(self.results) or "tco_usd_per_chip_hour"
         costs = (
             f"{one.scenario} {one.metrics[cost]:.3g}"
@@ -76,7 +79,7 @@ class Driver(NamedTuple):
 
 
 class Sureness(NamedTuple):
-    """How sure the figures of one scenario are at the speed its workload asks for."""
+    """Uncertainty of a scenario's results at its workload's target speed."""
 
     ranges: dict[
         str, JsonObject | None
@@ -100,8 +103,9 @@ class Sureness(NamedTuple):
 
 
 class AtSpeed(NamedTuple):
-    """What a scenario costs at one speed, and how it stands to the baseline there; None is what has
-    no value, and the note says why.
+    """Cost of a scenario at a speed, and ratio to the baseline.
+
+    None marks a figure without a value; `note` gives the reason.
     """
 
     tokens_per_s_per_user: float
@@ -146,7 +150,10 @@ class Measurement(NamedTuple):
 
 
 class Notice(NamedTuple):
-    """How an input shows in the measured rows of one kind; of no kind where it shows in none."""
+    """Effect of an input on the prediction errors of measured rows.
+
+    The rows are of a single `kind`, which is None where the input affects no measured rows.
+    """
 
     path: str
     kind: str | None
@@ -204,7 +211,7 @@ class Regime(NamedTuple):
 
     @property
     def leader(self) -> str | None:
-        """The same under its older name."""
+        """Older name of `choose`."""
         return self.choose
 
 
@@ -241,8 +248,9 @@ class PriceTurn(NamedTuple):
 
 
 class Confidence(NamedTuple):
-    """How sure a comparison is: each scenario at its own speed, all at every speed, and what may be
-    said by regime.
+    """Uncertainty of a comparison, by scenario, by speed and by regime.
+
+    Each scenario is judged at its own speed, and all scenarios at every speed.
     """
 
     sure: list[Sureness]
@@ -312,7 +320,7 @@ def unrated(results: Sequence[Result], baseline: str) -> dict[str, str]:
 
 
 def why_unrated(result: Result) -> str:
-    """Say why nothing is known of what the work costs a scenario."""
+    """Return the reason for a missing cost of work in `result`."""
     if result.costless:
         return result.costless
     if result.serving is not None and result.plan is None and result.serving.reason:

@@ -31,7 +31,7 @@ class Costs(NamedTuple):
 
 
 def regime_at(names: Sequence[str], costs: Costs, late: Mapping[str, str] = NONE_LATE) -> Regime:
-    """Return what may be said at one speed.
+    """Return the regime at one speed: kind, picks, rival and probability.
 
     Args:
         names: Racks, in the order of the rows of `costs`.
@@ -89,7 +89,7 @@ def picks_in_time(names: Sequence[str], costs: Costs, late: Mapping[str, str]) -
 def kind_of_lead(
     costs: Costs, tied: Sequence[int], wins: FloatArray, software: Mapping[str, Sequence[int]]
 ) -> str:
-    """Return how sure the foremost pick is, as one of `KINDS`."""
+    """Return the kind of the foremost pick's lead, from `KINDS`."""
     reach = np.isfinite(costs.drawn).mean(axis=1)
     if (np.delete(reach, tied[0]) <= REACHED).all():
         return "alone"
@@ -165,7 +165,7 @@ def regimes_of(
     drawn: bool,
     late: Mapping[str, str] = NONE_LATE,
 ) -> list[Regime]:
-    """Return what may be said of all speeds, from the lowest on.
+    """Return the regimes of all speeds, from the lowest speed up.
 
     A border lies half way, in ratio, between two speeds looked at. With fewer than two racks there
     is nothing to pick, so there is no regime.

@@ -1,15 +1,16 @@
-"""What a choice stands to lose: in each draw its cost is held against the least that any of the
-rivals has there.
+"""Regret: cost of a choice over the least cost in each draw.
 
-    share_of_best = least cost of all / own cost, nought where it misses the speed, over the draws in which anybody reaches it
+    share_of_best = least cost of all choices / own cost
 
-Its mean is what a dollar spent on that choice buys of what the best dollar would have bought, and
-one less the mean is the mean regret. Of dollars spread over several racks it is the sum of their
-parts. What is said of a speed is said where 95 of 100 resamplings of the draws say so too.
+The share is nought where the choice misses the speed. Draws in which no choice reaches the speed
+are left out. The mean share is what a dollar spent on that choice buys of what the best dollar
+would have bought. The mean regret is one less the mean share. Of dollars spread over several racks
+the share is the sum of their parts. A statement about a speed is made where 95 of 100 resamplings
+of the draws agree.
 
-The pick is the choice with the least mean regret. Choices within sampling error of it are a tie:
-the 95 % interval of the difference of their mean regrets, over the same draws, holds nought. Two
-draws that follow each other are antithetic, so a pair of them is one observation.
+The pick is the choice with the least mean regret. Choices within sampling error of the pick are a
+tie: the 95 % interval of the difference of their mean regrets, over the same draws, holds nought.
+Two successive draws are antithetic, so a pair of draws is one observation.
 """
 
 from __future__ import annotations
@@ -28,9 +29,7 @@ INTERVAL = 1.96  # standard errors on either side of a 95 % interval
 
 
 class Share(NamedTuple):
-    """What a choice keeps of the best: on average, in the worst tenth of the draws and in the
-    middle.
-    """
+    """Least cost over a choice's own cost: mean, P10 and P50."""
 
     mean: float
     p10: float
@@ -38,7 +37,7 @@ class Share(NamedTuple):
 
 
 class Stake(NamedTuple):
-    """How a choice stands at a speed."""
+    """Chance of being cheapest and share of best of a choice."""
 
     share_cheapest: float  # of the draws, ties split
     share_nobody: float  # in which no choice reaches the speed
@@ -46,8 +45,10 @@ class Stake(NamedTuple):
 
 
 def shares_of_best(costs: FloatArray) -> FloatArray:
-    """Return what each row keeps of the best in every draw that anybody reaches; misses are nan in
-    `costs` (rows by draws), and nought here.
+    """Return least cost over each row's cost, in every reached draw.
+
+    `costs` has a row per choice and a column per draw, nan where the choice misses the speed.
+    A miss has a share of nought. Draws that no choice reaches are left out.
     """
     known = np.where(np.isnan(costs), np.inf, costs)
     least = known.min(axis=0, initial=np.inf)
@@ -65,7 +66,10 @@ def share_of(kept: FloatArray) -> Share:
 
 
 def stakes(costs: FloatArray) -> list[Stake]:
-    """Return how each row stands."""
+    """Return the stake of each row of `costs`.
+
+    `costs` has a row per choice and a column per draw.
+    """
     kept = shares_of_best(costs)
     reached = kept.shape[1] / costs.shape[1]
     best = kept >= 1 - 1e-12
@@ -115,8 +119,9 @@ def paired_errors(differences: FloatArray, reached: FloatArray) -> FloatArray:
 
 
 def resamplings(draws: int) -> FloatArray:
-    """Return how often each of some draws is drawn when they are drawn again from themselves, over
-    their number: a row for each resampling.
+    """Return bootstrap weights of the draws, shape resamplings by draws.
+
+    A weight is how often a resampling holds the draw, over the number of draws.
     """
     found: FloatArray = (
         np.random.default_rng(0).multinomial(draws, np.full(draws, 1 / draws), RESAMPLINGS) / draws
@@ -172,7 +177,10 @@ def choices_in(text: str, known: Sequence[str]) -> list[SpendingMix]:
 
 
 def rated(choice: SpendingMix, names: Sequence[str], costs: FloatArray) -> Share:
-    """Return what a choice keeps at a speed: of each dollar its part."""
+    """Return the share of best of a spending mix.
+
+    Every dollar counts by its part of the mix.
+    """
     kept = shares_of_best(costs)
     return share_of(
         sum(

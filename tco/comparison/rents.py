@@ -1,4 +1,4 @@
-"""What chips are let for, by statistic and month, beside what they cost."""
+"""Rents of chips by statistic and month, beside their cost per chip-hour."""
 
 from __future__ import annotations
 
@@ -83,8 +83,9 @@ def chip_rents(catalogue: Catalogue, chip: str, settings: Mapping[str, str]) -> 
 def supplier_chip_hour_cost(
     catalogue: Catalogue, chip: str, settings: Mapping[str, str]
 ) -> float | None:
-    """Return what an hour of a chip costs who lets it: a cloud, or of chips that nobody else may
-    buy their builder; none where no price is known.
+    """Return the supplier's cost per chip-hour, USD; None without a price.
+
+    The supplier is a cloud. A chip that only its builder may buy has the builder as supplier.
     """
     from tco.scenario.evaluate import evaluate
 

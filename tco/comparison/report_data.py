@@ -1,5 +1,6 @@
-"""What a report is made of: scenarios side by side, and each study of them that can be made; one
-that cannot says why.
+"""Material of a report: compared scenarios and every study that succeeds.
+
+`material_of` makes it. A study that cannot be made leaves a note with the reason.
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ class Material(NamedTuple):
 
     @property
     def sure(self) -> Sequence[Sureness]:
-        """How sure each is."""
+        """Confidence in the comparison of every scenario with the baseline."""
         return self.confidence.sure
 
 
@@ -123,8 +124,10 @@ def study_or_note(
 def tornado_of(
     one: Evaluation, asked: Sequence[Evaluation], baseline: str, data: Path | None
 ) -> Sensitivity:
-    """Return what drives a scenario: its ratio to the baseline, or of the baseline itself and of
-    what has none its cost.
+    """Return the sensitivity analysis of a scenario against the baseline.
+
+    The metric is the ratio to the baseline. For the baseline itself, or without a ratio, the metric
+    is the cost.
     """
     base = next(each for each in asked if each.result.scenario == baseline)
     if one is not base and one.result.metrics[RATIO] is not None:
@@ -143,8 +146,10 @@ def field_between(
     settings: Mapping[str, str],
     notes: list[str],
 ) -> Map | None:
-    """Return who is best wherever two inputs may lie: those that move the closest contest with the
-    baseline most; none where there is no contest.
+    """Return the map of the best scenario over two inputs.
+
+    The inputs are the two that move the closest contest with the baseline most. The result is None
+    without a contest, or where fewer than two inputs move it.
     """
     contests = [
         (abs(log(one.centre)), place)
@@ -178,8 +183,9 @@ def field_between(
 
 
 def evaluation_frontiers(asked: Sequence[Evaluation], notes: list[str]) -> list[Frontier]:
-    """Return what interactivity costs on every system that can be asked, held against each
-    other.
+    """Return the frontiers of cost against interactivity, per system.
+
+    The frontiers are compared with each other. A system without a frontier adds a note.
     """
     found = []
     for one in asked:

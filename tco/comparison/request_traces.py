@@ -82,7 +82,7 @@ def read_trace(path: Path) -> RequestTrace:
 
 
 def trace_statistics(trace: RequestTrace) -> dict[str, float]:
-    """Return what a trace comes to, by the names of the values of traffic."""
+    """Return statistics of a request trace, by name of the traffic input."""
     gaps, count = np.diff(trace.arrived), len(trace.arrived)
     found = {
         "requests_per_s": float(1 / gaps.mean()),

@@ -1,9 +1,9 @@
-"""What a service costs: the fewest racks of a system that keep promises under traffic, and their
-cost per token, month and agent.
+"""Cost of a service: fewest racks that keep promises under traffic.
 
-Chips in use are those of whole engines and the spare chips that failures ask for. Bought are whole
-scale-up domains, and every chip of them is paid for at any hour. Money is of what is bought; rates
-per chip, utilisation, power and energy are of the chips in use.
+Costs are per token, month and agent. Chips in use are the chips of whole engines and the spare
+chips that failures ask for. Whole scale-up domains are bought, and every chip of a domain is paid
+for at any hour. Money is of the bought domains. Rates per chip, utilisation, power and energy are
+of the chips in use.
 """
 
 from __future__ import annotations
@@ -235,7 +235,7 @@ def described(plan: Any, machine: Any, *without: str) -> JsonObject:
 def too_few_racks(
     racks: float, rate: float, fleet: ServingFleet, metrics: Mapping[str, float]
 ) -> str:
-    """Return why some racks do not hold a rate of requests."""
+    """Return the error text for racks that cannot hold `rate` requests/s."""
     needs = f"{rate:g} requests/s need {metrics['racks']:g} racks"
     domain_racks = metrics["racks"] / fleet.domains
     domains = math.floor(racks / domain_racks + 1e-9)

@@ -31,7 +31,10 @@ SLIGHT = 1e-3
 
 
 class Priced(NamedTuple):
-    """What the work costs a rack in its base case, and with each input moved alone."""
+    """Base-case cost of a rack, and its cost with each input varied.
+
+    The inputs are varied alone.
+    """
 
     name: str
     ranges: Mapping[str, Range]
@@ -39,7 +42,10 @@ class Priced(NamedTuple):
     ends: Mapping[str, tuple[float, float]]  # cost at the 5th and the 95th percentile of an input
 
     def slope(self, path: str) -> float:
-        """Return what a dollar of a price adds to the cost."""
+        """Return the change in cost per dollar of a price.
+
+        It is zero where the price is none of the rack's inputs, or where a cost is not finite.
+        """
         if path not in self.ranges or not np.isfinite(self.base):
             return 0.0
         low, high = self.ends[path]
@@ -91,7 +97,10 @@ def price_turns(
 def turn_of(
     racks: Sequence[Priced], drawn: FloatArray, pick: str, path: str, span: Range, dice: Dice
 ) -> PriceTurn | None:
-    """Return where a price turns the pick, nearest to its value; None where it does not."""
+    """Return the nearest value of a price at which the pick changes.
+
+    The result is None where no price within the range looked at changes the pick.
+    """
     slopes = np.array([rack.slope(path) for rack in racks])
     bases = np.array([rack.base if np.isfinite(rack.base) else 1.0 for rack in racks])
     if (np.abs(slopes) * (span.high - span.low) <= SLIGHT * bases).all():
@@ -134,7 +143,10 @@ def mean_shares(
     prices: FloatArray,
     value: float,
 ) -> FloatArray:
-    """Return what each rack keeps of the best on average at some prices, a row for each price."""
+    """Return mean shares of the least cost (rows: prices, columns: racks).
+
+    The share of a rack is the least cost of a draw divided by the rack's cost.
+    """
     had = bases[:, None] + slopes[:, None] * (before - value)
     rows = []
     for price in prices:
@@ -144,7 +156,10 @@ def mean_shares(
 
 
 def nearest_crossing(offsets: FloatArray, leads: FloatArray) -> tuple[float, int] | None:
-    """Return where a lead is lost, nearest to the middle, and the first place beyond."""
+    """Return the offset of the nearest crossing, and the first index beyond.
+
+    At the crossing the lead falls below zero. The result is None where the lead is never lost.
+    """
     middle = len(offsets) // 2
     found = []
     for step in (-1, 1):

@@ -1,5 +1,6 @@
-"""What it is worth to know an input before choosing: the share of the best that a choice keeps on
-average more with it, on the draws of a comparison.
+"""Value of information: regret saved by knowing an input before choosing.
+
+It is the mean rise in the share of the best that a choice keeps, on the draws of a comparison.
 
     perfect information: E[max_i E[s_i | x]] - max_i E[s_i]          sample information: the same
     with x + e seen, e the error of a measurement
@@ -28,8 +29,10 @@ MEDIAN = 0.6745  # of the size of a standard normal deviate
 
 
 def gain(shares: FloatArray, seen: Sequence[FloatArray]) -> float:
-    """Return what choosing by what is seen keeps more than the best choice without it; `shares` has
-    a row a choice, both a column a draw.
+    """Return the mean share of the best gained by knowing `seen`.
+
+    The gain is over the best choice without `seen`, and never negative. `shares` has a row per
+    choice; `shares` and `seen` have a column per draw.
     """
     draws = shares.shape[1]
     known = np.stack(

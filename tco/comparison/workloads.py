@@ -24,8 +24,10 @@ WORKLOADS = (
 
 
 class Cell(NamedTuple):
-    """What a rack keeps of the best for a workload at a speed; none of either where no rack reaches
-    it, or no speed is asked for.
+    """Share of the best that a rack keeps, per workload and speed.
+
+    The shares are None where no rack reaches the speed. The speed is None where no speed is asked
+    for.
     """
 
     workload: str
@@ -37,7 +39,7 @@ class Cell(NamedTuple):
 
 
 def matrix(names: Sequence[str], settings: Mapping[str, str], data: Path | None) -> list[Cell]:
-    """Return what each of some systems keeps of the best, for every workload at every speed."""
+    """Return the cells of every workload, speed and system in `names`."""
     return [cell for workload in WORKLOADS for cell in cells_of(workload, names, settings, data)]
 
 

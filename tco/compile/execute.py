@@ -50,12 +50,13 @@ def keep_memory() -> None:
 
 
 def fork_map(make: Callable[[Any], Any], many: Sequence[Any]) -> Iterator[tuple[int, Any]]:
-    """Yield what is made of each of some, with its place among them: on Linux each core makes its
-    share in a process of its own.
+    """Yield the index and the `make` result of each item of `many`.
 
-    Such a process is a copy of this one, which knows all that is known here and is gone with its
-    share; threads would wait for one another at each operation. A program that has threads is not
-    copied. What is made so makes nothing so itself, and a share that failed is made here.
+    The order may differ from `many`. On Linux each core makes its share in a process of its own.
+    Such a process is a copy of the calling process, knows all that is known there and ends with
+    its share.
+    Threads would wait for one another at each operation. A program that has threads is not copied.
+    A copy makes no further copies, and a share that failed is made in the calling process.
     """
     cores = (
         min(CORES, len(many)) if sys.platform == "linux" and threading.active_count() == 1 else 1
@@ -193,7 +194,10 @@ class ScheduleRunner:
 
 
 def candidate_count(values: Iterable[Any]) -> int:
-    """Return how many plans, or tries, the largest of some values has on its first axis."""
+    """Return the largest number of plans, or tries, on a first axis.
+
+    Only two-dimensional `values` count. The number is 1 without any.
+    """
     return max([len(value) for value in values if value.ndim == 2], default=1)
 
 
@@ -204,8 +208,9 @@ def kernel_outputs(
     count: int,
     draws: FloatArray | None = None,
 ) -> list[Any]:
-    """Return what stands in some places of a kernel, from values of others, in all of `count` draws
-    or in some.
+    """Return kernel values at the places `wanted`, computed from known `values`.
+
+    The values cover all of `count` draws, or only `draws` where given.
     """
     return ScheduleRunner(kernel.schedule(wanted, values), values, count)(draws)
 
@@ -248,8 +253,9 @@ def evaluate_partitions(
     values: Mapping[int, Any],
     count: int,
 ) -> list[list[Any]]:
-    """Return what stands in some places in some draws, for each of several that are asked so: what
-    they have in common is computed in all draws.
+    """Return kernel values for each request of places and draws.
+
+    Values common to the requests are computed in all draws.
     """
     order = kernel.common([wanted for wanted, _ in asked], values)
     known = {

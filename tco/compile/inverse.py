@@ -89,8 +89,10 @@ def largest_within(
 
 
 def onward(points: tuple[AnyArray, AnyArray, AnyArray], power: AnyArray) -> AnyArray:
-    """Return where the time aimed at is expected: by a power of the number, from two points by a
-    secant, from three by their inverse parabola.
+    """Return the number at which the aimed time is expected.
+
+    A single point gives a step by a power of the number. Two points give a secant, and three points
+    their inverse parabola.
     """
     (near, a), (before, b), (first, c) = points
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -104,8 +104,9 @@ def recipe(formula: Formula) -> Recipe:
 
 
 def weight(varies: int) -> tuple[int, int]:
-    """Return how much is computed of what varies on some axes: most along the batch, which is tried
-    again and again, then along the draws.
+    """Return the sort key of the computing effort of axes `varies`.
+
+    The batch axis counts most, because batches are tried repeatedly. The axis of the draws is next.
     """
     return varies & (BATCH | DRAW), varies.bit_count()
 
@@ -452,7 +453,7 @@ class Schedule:
         self.wanted = [register[place] for place in wanted]
 
     def run(self, values: Mapping[int, Any]) -> list[Any]:
-        """Return what stands in the places that are wanted."""
+        """Return the values at the wanted places, computed from leaf `values`."""
         found: list[Any] = [values[place] for place in self.leaves]
         found += [None] * (self.size - len(found))
         for function, one, other, third, into, reused in self.lines:

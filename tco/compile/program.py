@@ -115,8 +115,9 @@ class Program:
     def step(
         self, function: Formula | str, takes: Sequence[Any], compute: Callable[..., Any]
     ) -> Recorded:
-        """Return what a function gives of some values, computed where it is met for the first
-        time.
+        """Return the result of `function` on `takes`, recorded in the program.
+
+        `compute` runs only where the function first meets these values.
         """
         key = (
             function,
@@ -131,8 +132,9 @@ class Program:
 
 
 def number_or_row(value: Any) -> float | PlanNumbers:
-    """Return what a leaf holds: one number, or those of the plans along the one axis on which they
-    differ.
+    """Return the content of a leaf: a number or a `PlanNumbers`.
+
+    A `PlanNumbers` holds the numbers of the plans along the only axis on which they differ.
     """
     if not isinstance(value, np.ndarray) or value.size == 1:
         return float(value)

@@ -1,1 +1,1 @@
-"""What everything stands on: units, formulas, the trace, where a number comes from."""
+"""Package foundations: units, formulas, the trace and the provenance of numbers."""

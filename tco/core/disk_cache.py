@@ -1,8 +1,10 @@
-"""What is kept: what takes long and rests on nothing but what is shipped, in the user's cache
-folder until any of that changes.
+"""On-disk cache of answers that depend only on shipped data and code.
 
-It is read without numpy and without the chain: both take longer to start than an answer takes to
-print.
+Answers that take long are kept in the user's cache folder. They are made again when the shipped
+data, the code, a library or the processor changes.
+
+The cache is read without numpy and without the evaluation chain, because both take longer to start
+than an answer takes to print.
 """
 
 from __future__ import annotations
@@ -33,15 +35,16 @@ ABLE = ("flags", "Features")  # its lines of what a processor can do
 
 
 def disk_cached(key: object, make: Callable[[], Any]) -> Any:
-    """Return what was kept under a key, or make and keep it, as JSON holds it; a folder that cannot
-    be written keeps nothing.
+    """Return the cached content of `key`, or make and cache it.
+
+    The content is kept as JSON. Nothing is kept where the folder cannot be written.
 
     Keys differ where their `repr` does. A key holds every value that the content depends on,
-    as it is: joined or defaulted texts would give two questions one answer.
+    unchanged. Joined or defaulted texts would give two questions the same answer.
 
-    A file that is not whole, or that another than this program on this data has written or changed,
-    is made anew; so is what is no file of the user's own, such as a link or a pipe, and a folder
-    that others may write to keeps nothing.
+    A file is made anew where it is incomplete, or where anything but this program on this data has
+    written or changed it. Anything but a file of the user's own, such as a link or a pipe, is made
+    anew too. Nothing is kept in a folder that other users may write to.
     """
     name = repr(key)
     folder, rests = cache_folder(), f"{name} {stamp()}"
@@ -65,8 +68,10 @@ def disk_cached(key: object, make: Callable[[], Any]) -> Any:
 
 
 def own_bytes(path: Path) -> bytes:
-    """Return what is in a file of the user's own; whatever else stands there raises `OSError` or
-    `DataError`.
+    """Return the bytes of a regular file that the user owns.
+
+    A link, a special file, or a file or folder that other users own or may write to raises
+    `OSError` or `DataError`.
     """
     refuse_others(path.parent.lstat())
     with open_regular_file(path, getattr(os, "O_NOFOLLOW", 0)) as stream:
@@ -111,8 +116,10 @@ def stamp() -> str:
 
 
 def computes() -> str:
-    """Return what computes, as far as figures round by it: versions of Python and libraries, what
-    the processor can do, what numpy may use of it.
+    """Return the software and processor properties that affect rounding, as text.
+
+    They are the versions of Python and of the libraries, the platform, the features of the
+    processor and the features that numpy may use.
     """
     return "\n".join(
         [
@@ -126,8 +133,10 @@ def computes() -> str:
 
 
 def installed(name: str) -> str:
-    """Return what stands beside a library that is called after it and its version; it is not
-    imported, which takes long.
+    """Return the metadata folder names of a library, which hold its version.
+
+    The library is not imported, because an import takes long. The text is empty where the library
+    is missing.
     """
     found = find_spec(name)
     beside = Path(found.origin).parents[1] if found and found.origin else None
@@ -139,7 +148,10 @@ def installed(name: str) -> str:
 
 
 def processor() -> str:
-    """Return what the processor can do, where the system says so."""
+    """Return the features of the processor, as the operating system reports them.
+
+    The text is empty where the operating system reports none.
+    """
     try:
         with PROCESSOR.open(encoding="utf-8", errors="replace") as lines:
             return next((line for line in lines if line.startswith(ABLE)), "")

@@ -24,7 +24,10 @@ class UsageError(TcoError):
 
 
 class KeptBackError(UsageError):
-    """What cannot be shown without telling of own values; its own words tell nothing of them."""
+    """Refusal of an answer that would reveal the user's own values.
+
+    The message reveals none of the values.
+    """
 
 
 class DataError(TcoError):
@@ -34,8 +37,9 @@ class DataError(TcoError):
 
 
 class UnavailableError(DataError):
-    """What nobody states, or is not to be had by who asks: a scenario beside it may be answered all
-    the same.
+    """Data that nobody states, or that this buyer cannot have.
+
+    A scenario beside it may still be answered.
     """
 
 
@@ -78,7 +82,10 @@ def refuse_unknown(
 
 @contextmanager
 def located(where: str) -> Iterator[None]:
-    """Say where it was that something raised inside is wrong."""
+    """Prefix errors raised inside the block with their location.
+
+    `DataError` and `ValueError` become a `DataError` that begins with `where`.
+    """
     try:
         yield
     except (DataError, ValueError) as error:

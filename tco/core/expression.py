@@ -42,17 +42,23 @@ class DimensionedQuantity(NamedTuple):
 
 
 class ExpressionScope(Protocol):
-    """What a formula may name."""
+    """Names and functions that a formula may use."""
 
     functions: dict[
         str, Callable[..., Any]
     ]  # give amounts; parameters annotated `str` take names, others numbers of the unit they are annotated with
 
     def named(self, name: str) -> DimensionedQuantity:
-        """Return what a name stands for; an unknown one raises `DataError`."""
+        """Return the amount that `name` stands for.
+
+        An unknown name raises `DataError`.
+        """
 
     def text(self, name: str) -> str:
-        """Return what a name stands for where a text is asked for."""
+        """Return the text that `name` stands for.
+
+        A text is asked for where a function takes a text and no amount.
+        """
 
     def check(self, parameter: str, name: str) -> None:
         """Raise `DataError` for a name that a parameter does not know."""
@@ -91,8 +97,9 @@ GATHERED: dict[str, Callable[..., float]] = {
 def evaluate_formula(
     text: str, scope: ExpressionScope, place: Callable[[int], str]
 ) -> DimensionedQuantity:
-    """Return what a formula comes to; `place` says where one of its characters stands, for
-    errors.
+    """Return the amount and dimension of the formula `text`.
+
+    `place` names the place of a character of the formula, for errors.
     """
     return ExpressionEvaluator(text, scope, place).formula_amount()
 
@@ -100,8 +107,9 @@ def evaluate_formula(
 def amount_in_unit(
     found: DimensionedQuantity, unit_text: str, place: Callable[[int], str]
 ) -> float:
-    """Return what a formula came to in the unit it is shown in; one of another dimension raises
-    `DataError`.
+    """Return the formula's amount `found` in the unit `unit_text`.
+
+    An amount of another dimension raises `DataError`.
     """
     wanted = unit(unit_text)
     if found.powers != powers_of(wanted.dimension):
@@ -119,7 +127,7 @@ class ExpressionEvaluator:
         self.text, self.scope, self.place = text, scope, place
 
     def formula_amount(self) -> DimensionedQuantity:
-        """Return what the formula comes to."""
+        """Return the amount and dimension of the whole formula."""
         if not self.text.isascii() or len(self.text) > LONGEST:
             raise DataError(
                 f"{self.place(0)}: expected a formula of at most {LONGEST:,} ASCII characters"
@@ -143,11 +151,11 @@ class ExpressionEvaluator:
         return DataError(f"{self.place(node.col_offset)}: {what}")
 
     def source(self, node: ast.expr) -> str:
-        """Return what stands in the formula for a node, quotes left out."""
+        """Return the formula's text for `node`, without quotes."""
         return self.text[node.col_offset : node.end_col_offset].strip("'\"")
 
     def of(self, node: ast.expr) -> DimensionedQuantity:
-        """Return what a node comes to."""
+        """Return the amount and dimension of the syntax node `node`."""
         match node:
             case ast.Constant(value=int() | float() as value) if not isinstance(value, bool):
                 return DimensionedQuantity(float(value))
@@ -168,7 +176,10 @@ class ExpressionEvaluator:
         )
 
     def ask_scope(self, node: ast.expr, ask: Callable[[], Any]) -> Any:
-        """Return what the scope answers; its errors are told with the place."""
+        """Return the scope's answer to `ask()`.
+
+        An error of the scope is raised again with the place of `node`.
+        """
         try:
             return ask()
         except DataError as error:
@@ -181,7 +192,7 @@ class ExpressionEvaluator:
         left: DimensionedQuantity,
         right: DimensionedQuantity,
     ) -> DimensionedQuantity:
-        """Return what an operator makes of two amounts."""
+        """Return the amount of `left` and `right` under an arithmetic operator."""
         powers = left.powers
         if kind in ALIKE:
             self.alike(node, right, powers)
@@ -207,7 +218,7 @@ class ExpressionEvaluator:
             )
 
     def called(self, node: ast.Call) -> DimensionedQuantity:
-        """Return what a function gives."""
+        """Return the amount and dimension of a function call."""
         name = self.source(node.func)
         if name not in GATHERED:
             if name not in self.scope.functions:
@@ -232,7 +243,7 @@ class ExpressionEvaluator:
     def answered(
         self, node: ast.Call, name: str, function: Callable[..., Any]
     ) -> DimensionedQuantity:
-        """Return what a function of the scope gives for its names and amounts."""
+        """Return the amount of the scope's function `name` for its arguments."""
         expected = signature(function)
         settings = {
             self.text[word.col_offset : word.col_offset + len(word.arg)]: word.value

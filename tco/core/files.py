@@ -128,8 +128,9 @@ def read_csv(
 
 
 def place_in(where: str, cell: str) -> Callable[[int], str]:
-    """Return what tells where a character of a row's cell stands, as file:line:column; `where` is
-    the row's file and last line.
+    """Return a function from character offset in `cell` to its source position.
+
+    The position is `file:line:column`. `where` is the row's file and last line.
     """
 
     def source_position(offset: int) -> str:

@@ -41,7 +41,7 @@ REGISTRY: dict[str, Formula] = {}
 
 
 class Recorder(Protocol):
-    """What a trace offers while it is recorded (`tco.core.trace`)."""
+    """Interface of a trace while it is recorded (`tco.core.trace`)."""
 
     def call(self, formula: Formula, arguments: tuple[Any, ...], named: JsonObject) -> Any:
         """Call a formula and keep a node of it."""
@@ -51,8 +51,9 @@ class Recorder(Protocol):
 
 
 class Formula:
-    """What is known of a formula: name, unit of the result, units of the parameters, defaults,
-    source and text.
+    """Record of a formula: name, units, defaults, source and text.
+
+    The units are of the result and of the parameters.
     """
 
     def __init__(self, function: Callable[..., Any], unit: str, source: str) -> None:
@@ -254,8 +255,9 @@ def everywhere(condition: Any) -> bool:
 
 
 def ceil_ratio(numerator: Quantity, denominator: Quantity) -> Quantity:
-    """How many of `denominator` cover `numerator`: ceil(a/b - 1e-9), safe from falling off the
-    cliff by rounding.
+    """Return `numerator` over `denominator`, rounded up: ceil(a/b - 1e-9).
+
+    The 1e-9 keeps a rounding error from adding a whole unit.
     """
     found = ceil(numerator / denominator - 1e-9)
     return float(found) if type(found) is np.float64 else found
@@ -319,8 +321,10 @@ class Known(dict[tuple[Any, ...], Any]):
     held: Any = None
 
     def of(self, name: tuple[str, ...], rests: Iterable[Any], compute: Callable[[], Any]) -> Any:
-        """Return what `compute()` gives, of the same numbers once; None where it is not to be kept:
-        of large arrays, and in a trace.
+        """Return the result of `compute()`, kept under `name` and `rests`.
+
+        The result is computed once for equal numbers. It is None where nothing is kept: for large
+        arrays, and in a trace.
         """
         if in_use() is not None:
             return None
@@ -342,11 +346,12 @@ class Known(dict[tuple[Any, ...], Any]):
 
 
 def known_on(rests: tuple[Any, ...], held: Any) -> Known:
-    """Return what is known where all else is the same: of equal numbers what was known before, of
-    arrays nothing yet.
+    """Return the cache of results that rest on the values `rests`.
 
-    `held` is whatever numbers stand for by their `id`: it stays as long as they are among the last
-    that were asked for.
+    Equal numbers share a cache. Arrays get an empty cache, and so does every call in a trace.
+
+    `held` is whatever numbers stand for by their `id`. It stays as long as the numbers are among
+    the last that were asked for.
     """
     try:
         found = of_numbers(rests) if in_use() is None else Known()
@@ -358,8 +363,9 @@ def known_on(rests: tuple[Any, ...], held: Any) -> Known:
 
 @lru_cache(maxsize=32)
 def of_numbers(_: tuple[Any, ...]) -> Known:
-    """Return what is known of some numbers, as long as they are among the last that were
-    asked for.
+    """Return the cache of results that rest on equal numbers.
+
+    The cache lasts as long as the numbers are among the last that were asked for.
     """
     return Known()
 

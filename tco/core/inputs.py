@@ -97,8 +97,9 @@ class Readable(JsonObject):
         """Return an input as a plain number to decide which parts, operators or formats exist."""
 
     def decided(self, decide: Callable[..., T], *paths: str, rest: tuple[Any, ...] = ()) -> T:
-        """Return what plain numbers of some inputs decide, with the `rest`: other numbers that
-        decide the same change no structure.
+        """Return `decide` applied to plain numbers at `paths` and to `rest`.
+
+        Numbers that lead to the same decision change no structure.
         """
         return decide(*[self.structure(path) for path in paths], *rest)
 
@@ -122,8 +123,9 @@ class Readable(JsonObject):
 
 
 class Reads(NamedTuple):
-    """What a calculation read of values: every input in the order it was met, and the paths it only
-    asked whether they are set.
+    """Inputs that a calculation read, in the order of reading.
+
+    `looked` holds the paths of which the calculation only asked whether a value is set.
     """
 
     inputs: dict[str, Input]
@@ -196,8 +198,10 @@ class Values(Readable):
         return found
 
     def grounds(self, paths: Iterable[str]) -> tuple[str, tuple[str, ...], bool]:
-        """Return what a figure rests on that is priced by some inputs: their worst kind, their
-        sources, and whether one is a person's own.
+        """Return worst kind, sources and user override flag of inputs at `paths`.
+
+        A figure that `paths` price rests on these grounds. The flag is true where a user set at
+        least one input.
         """
         given = [self.input(path) for path in paths]
         return (
@@ -213,8 +217,10 @@ class Values(Readable):
         return self.decided(float, path)
 
     def decided(self, decide: Callable[..., T], *paths: str, rest: tuple[Any, ...] = ()) -> T:
-        """Return what plain numbers of some inputs decide, with the `rest`; it is remembered in
-        `readings`, as they are.
+        """Return and record the decision of `decide` on `paths` and `rest`.
+
+        `decide` receives the inputs as plain numbers. `readings` holds the decision and these
+        numbers.
         """
         found = self.readings.decisions[decide, paths, rest] = decide(
             *[self.plain(path) for path in paths], *rest
@@ -332,8 +338,9 @@ class Values(Readable):
         return made
 
     def unset(self, path: str) -> float | None:
-        """Return what a path is where nobody sets it, as a number; None where it is nothing
-        then.
+        """Return the value that `path` has if no user sets a value.
+
+        The value is a number, or None where `path` then has no value.
         """
         try:
             with paused():
@@ -366,8 +373,9 @@ class Values(Readable):
         return value
 
     def reads_of(self, compute: Callable[[], Any]) -> tuple[Any, Reads]:
-        """Return what `compute()` gives, and all that it read here, as if nothing had been read
-        before.
+        """Return the result of `compute()`, and all reads during the call.
+
+        The call starts as if nothing had been read before.
         """
         held, before = dict(self), Reads(self.inputs, self.derived_units, self.looked)
         self.clear()

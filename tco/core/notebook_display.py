@@ -1,5 +1,6 @@
-"""What a notebook shows of a result: a line where it is printed, a table where it stands last in a
-cell.
+"""Notebook display of results, as a line or a table.
+
+A printed result shows a line. A result at the end of a cell shows a table.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ class Shown:
     @property
     @abstractmethod
     def line(self) -> str:
-        """What it says in one line."""
+        """Summary of the result in one line."""
 
     @abstractmethod
     def to_frame(self) -> Any:
@@ -28,7 +29,7 @@ class Shown:
         return self.to_frame()
 
     def __repr__(self) -> str:
-        """Say what it is of, and how to get at the rest."""
+        """Return the type, the summary line and a pointer to `to_frame()`."""
         return f"{type(self).__name__}({self.line}; to_frame() has all of it)"
 
     def _repr_html_(self) -> str:

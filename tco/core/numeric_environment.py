@@ -1,5 +1,6 @@
-"""What computes: numpy's version and the instructions it found. Others round in the last digits,
-and agree to 1e-9.
+"""Numeric environment: numpy version and CPU instructions, and agreement of results.
+
+Another environment rounds differently in the last digits, and its results agree to 1e-9.
 """
 
 from __future__ import annotations

@@ -58,11 +58,12 @@ def made_with(one: Making) -> Iterator[None]:
 
 
 def placeholder_value(given: Input, usual: float | None, minimum: float, maximum: float) -> Input:
-    """Return what stands for an own value in the making under way; `usual` is what is shipped in
-    its place, if anything is.
+    """Return a stand-in for a person's own value in the current making.
 
-    Of the input only what is no value goes on: its path, date, kind and source, the unit it is
-    written in, and whether it is a range.
+    `usual` is the shipped value in its place, if there is a shipped value.
+
+    The stand-in keeps no value of the input. It keeps the path, date, kind, source and unit of the
+    input, and whether the input is a range.
     """
     one: Making = making.get()
     one.met.add(given.path)

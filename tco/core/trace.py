@@ -234,7 +234,10 @@ class TraceRecorder:
 
 
 def _hashable(value: Any) -> Any:
-    """Return what tells a plain value from another: a number is itself whatever its type."""
+    """Return a hashable key that identifies a plain value.
+
+    The key of a number is the number itself, whatever its type.
+    """
     return (
         (value.item() if value.ndim == 0 else (value.shape, value.tobytes()))
         if hasattr(value, "tobytes")
@@ -243,8 +246,9 @@ def _hashable(value: Any) -> Any:
 
 
 def _below(place: str, node: Node) -> str:
-    """Return what a term is called in a sum made at a place: the part of its own place that lies
-    below, else its name.
+    """Return the label of a term in a sum made at `place`.
+
+    The label is the part of the term's own place below `place`, else the term's name.
     """
     inner = node.id.removeprefix(f"{place}/").rpartition("/")[0]
     return inner or node.name

@@ -84,7 +84,7 @@ PerSquareMillimetre = Annotated[Quantity, "1/mm^2"]
 
 
 class Unit(NamedTuple):
-    """What a unit text means: its factor to the base units and its dimension in one spelling."""
+    """Factor to base units and canonical dimension of a unit text."""
 
     factor: float
     dimension: str
@@ -263,8 +263,9 @@ def parse_quantity(text: str, target: str) -> float:
 
 
 def meant(text: str, target: str) -> str:
-    """Return how what was probably meant is written: the number that the text holds, with the unit
-    that is expected.
+    """Return a suggested spelling of `text` with the expected unit `target`.
+
+    The number is taken from the text, or is 1.5 where the text begins with no number.
     """
     number = re.match(
         r"(\d+(?:\.\d+)?)([kKmM](?![a-zA-Z]))?", re.sub(r"(?<=\d),(?=\d{3})", "", text)

@@ -170,7 +170,10 @@ class Flow(NamedTuple):
 
 
 class Payment(NamedTuple):
-    """What one line pays in one month; what comes in is negative."""
+    """Payment of one cost line in one month, USD.
+
+    Money that comes in is negative.
+    """
 
     month: int
     usd: Any
@@ -178,8 +181,9 @@ class Payment(NamedTuple):
 
 
 class Terms:
-    """What a class of assets has in common: its life, its residual, and the yearly charge on a
-    dollar of its price, computed once.
+    """Life, residual and yearly charge per dollar of each asset class.
+
+    Each charge is computed once.
     """
 
     def __init__(self, values: Values, own_rates: Container[str] = ()) -> None:
@@ -224,8 +228,9 @@ class Terms:
         return self.rates[rate]
 
     def recovery(self, asset: str) -> Any:
-        """Return what a year costs for each dollar of a price of which nothing is left: once for
-        all classes of one rate and life.
+        """Return the yearly charge per dollar of price without a residual.
+
+        All asset classes of equal rate and life share the result.
         """
         rate, life = paths = self.paths(asset)
         if paths not in self.recoveries:
@@ -235,14 +240,15 @@ class Terms:
         return self.recoveries[paths]
 
     def charge(self, asset: str) -> Any:
-        """Return what a year costs for each dollar of price of a class of assets."""
+        """Return the yearly charge per dollar of price of an asset class."""
         if asset not in self.charges:
             self.charges[asset] = self.less_resale(asset) if asset in SOLD else self.recovery(asset)
         return self.charges[asset]
 
     def less_resale(self, asset: str) -> Any:
-        """Return what a year costs for each dollar of a price of which a residual is left: once for
-        all classes of one rate and life.
+        """Return the yearly charge per dollar of price less the residual.
+
+        All asset classes of equal rate and life share the result.
         """
         rate, life = paths = self.paths(asset)
         if paths not in self.resold:
@@ -300,18 +306,25 @@ def last_path_name(path: str) -> str:
 
 # ---------------------------------------------------------------- folds
 def yearly_charge(flow: Flow, terms: Terms) -> Quantity:
-    """Return what a flow costs a year: the annuity of a purchase, or what recurs as it is."""
+    """Return the yearly cost of a flow, USD per year.
+
+    A purchase costs its annuity. A recurring flow costs its yearly amount.
+    """
     return flow.amount if flow.recurs else yearly_capital(flow.amount, terms.charge(flow.asset))
 
 
 def chip_hour(flow: Flow, terms: Terms, chips: float) -> Quantity:
-    """Return what a flow of a world of `chips` costs an installed chip and calendar hour."""
+    """Return the cost of a flow per installed chip-hour, USD.
+
+    `chips` counts the chips of the scale-up domain. The hours are calendar hours.
+    """
     return per_chip_hour(yearly_charge(flow, terms), chips)
 
 
 def payments(flow: Flow) -> list[Payment]:
-    """Return what a flow pays over its life, month by month: how many months is a plain number,
-    amounts may be arrays.
+    """Return the monthly payments of a flow over its life, USD.
+
+    The number of months is a plain number. Amounts may be arrays.
     """
     months = round(12 * float(untraced_value(flow.life)))
     if flow.recurs:

@@ -1,9 +1,8 @@
-"""What fails: the parts of a system, how often, how many chips stop with each, and the hours and
-bandwidth that repairs take.
+"""Part failures of a system: rates, stopped chips, repair hours, lost bandwidth.
 
-A part stops the chips that share its holder: a tray's, a server's, a rack's; in a torus the world,
-or the block that optical switches close. Parts a holder can spare stop nothing until more are down
-than that, and lanes beyond those needed keep the bandwidth whole.
+A failed part stops the chips that share its holder: a tray, a server or a rack. In a torus it stops
+the world, or the block that optical switches close. A holder with spare parts stops no chip until
+more parts are down than it can spare. Lanes beyond the needed number keep the bandwidth whole.
 """
 
 from __future__ import annotations
@@ -201,11 +200,12 @@ def chips_stopped(system: System, leaf: Leaf) -> tuple[float, float]:
 
 
 def switches_of_a_chip(system: System, leaf: Leaf) -> tuple[int, int, float]:
-    """Return how many scale-up switches a chip is wired to, how many of them it can spare, and the
-    groups of such switches in a world.
+    """Return a chip's scale-up switches, its spare switches and the switch groups.
 
-    It can spare those beyond the switches that its lanes fill, spare lanes left out: spare lanes
-    without a switch at their end help nobody.
+    The first two are numbers of switches. The groups are the groups of such switches in a world.
+
+    A chip can spare the switches beyond the number that its lanes fill, without its spare lanes.
+    Spare lanes without a switch at their end help nobody.
     """
     fabric = system.fabric
     groups = float(fabric.get("planes", 1)) * (
@@ -223,7 +223,7 @@ def switches_of_a_chip(system: System, leaf: Leaf) -> tuple[int, int, float]:
 def excess_failure_chances(
     down: Quantity, parts: int, spared: int
 ) -> Iterator[tuple[int, Quantity]]:
-    """Yield how many more of some parts are down than can be spared, and the chance of it."""
+    """Yield the number of failed parts beyond the spares, and its chance."""
     for failed in range(spared + 1, parts + 1):
         with scope(f"down-{failed}"):
             yield (
@@ -235,8 +235,9 @@ def excess_failure_chances(
 
 
 def redundancy(system: System, one: Failing) -> tuple[int, int]:
-    """Return how many parts of a kind stand in for each other, and how many of them may be down
-    before chips stop or are slower.
+    """Return the numbers of interchangeable parts and of tolerated failures.
+
+    Chips stop or are slower when more parts are down than the second number.
     """
     if is_switch(system, one):
         return switches_of_a_chip(system, one.leaf)[:2]

@@ -1,5 +1,7 @@
-"""What failures leave of the time: hours in which chips are up, and what a job that trains loses by
-starting again from its checkpoints.
+"""Goodput after failures: chip availability and restart losses of training jobs.
+
+Availability is the share of hours in which chips are up. A training job also loses time when it
+starts again from its checkpoints.
 """
 
 from __future__ import annotations
@@ -177,8 +179,9 @@ def job(values: Values, system: System, found: list[Failing], up: Any) -> Any:
 
 
 def interruptions_of_job(values: Values, system: System, found: list[Failing]) -> Quantity:
-    """Return what stops a job in a year for each of its worlds: parts that fail, and what is no
-    part.
+    """Return the yearly interruptions of a job, per world.
+
+    They come from failed parts and from causes outside the parts.
     """
     return total(
         "failures",

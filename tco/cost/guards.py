@@ -21,7 +21,7 @@ NAMED_PARTS = 6  # parts that a note names, those of the largest sums
 
 
 class PartPrice(NamedTuple):
-    """What a bill pays for one part, and the dated prices that this rests on."""
+    """Amount of a part in a bill (USD), with its dated prices."""
 
     part: str
     usd: float
@@ -30,7 +30,10 @@ class PartPrice(NamedTuple):
 
 @cache
 def failing_figures() -> dict[tuple[str, str], int]:
-    """Return how many published figures check each price in force, by path and date."""
+    """Return the number of failing published figures by price path and date.
+
+    It counts the figures that fail where the price alone is half as much again, or a third less.
+    """
     rows = read_csv(data_directory() / GUARDS, COLUMNS)
     return {
         (row["path"], row["as_of"]): int(row["dearer"]) + int(row["cheaper"]) for _, row in rows

@@ -310,8 +310,9 @@ def with_waiting(
 
 
 def average_power_share(values: Values, bill: Bill, chip: str, it_power: Quantity) -> Quantity:
-    """Return what racks draw on average over their provisioned power: chips that wait for work draw
-    less, and most of the rest as much as ever.
+    """Return the racks' average draw as a share of their provisioned power.
+
+    Chips that wait for work draw less. Most of the rest draws as much as ever.
     """
     with scope("site", "draw"):
         chips = [line.power for line in bill.lines if line.part == chip]
@@ -514,10 +515,13 @@ def add_site(
 
 
 def shares_by_kind(lines: list[Flow]) -> dict[str, dict[str, float]]:
-    """Return what share is sourced, estimated and assumed: of the hardware's price, and of what
-    terms and site make a year cost beside it.
+    """Return cost shares that are sourced, estimated and assumed.
 
-    Rebates are apart from both; what rests on an estimate and an assumption counts as the worse.
+    `hardware` holds shares of the hardware's price. `terms` holds shares of the cost per
+    chip-hour that terms and site add to it.
+
+    Rebates are apart from both. A line that rests on an estimate and an assumption counts as the
+    worse.
     """
     hardware, terms = [], []
     for line in lines:
@@ -529,8 +533,9 @@ def shares_by_kind(lines: list[Flow]) -> dict[str, dict[str, float]]:
 
 
 def shares_by_directness(lines: list[Flow], inputs: Mapping[str, Input]) -> dict[str, float]:
-    """Return how direct the sources of the hardware's price are, as shares of it: a line is as
-    direct as the least direct input of its price.
+    """Return shares of the hardware's price by directness of its sources.
+
+    A line is as direct as the least direct input of its price.
     """
     sums = dict.fromkeys(DIRECTNESS, 0.0)
     for line in lines:
@@ -540,7 +545,7 @@ def shares_by_directness(lines: list[Flow], inputs: Mapping[str, Input]) -> dict
 
 
 def directness_of(line: Flow, inputs: Mapping[str, Input]) -> str:
-    """Return how direct the least direct input of a line is."""
+    """Return the directness of a line's least direct input."""
     return least_direct(inputs[path].directness for path in line.inputs)
 
 

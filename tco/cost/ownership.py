@@ -33,7 +33,7 @@ WORDS = {
 
 
 class Perspective(NamedTuple):
-    """What a document of a perspective says beside its values."""
+    """Perspective document without its values: buyer, cost bases and note."""
 
     id: str
     name: str
@@ -79,8 +79,10 @@ def read_perspective(catalogue: Catalogue, name: str) -> Perspective:
 
 
 def owner_of(perspective: Perspective, system: System) -> str:
-    """Return who owns a system: its builder where it is built for his own use, else the buyer of
-    the perspective.
+    """Return the owner of a system: its builder or the perspective's buyer.
+
+    The builder owns a system that is built for the builder's own use. The perspective's buyer
+    counts as the owner of every other system, and of all rented systems.
     """
     return perspective.owner if perspective.rents else system.builder or perspective.owner
 
@@ -122,7 +124,7 @@ def design_share(
 
 
 class Holding(NamedTuple):
-    """What of owner, racks and site decides which lines a cost has."""
+    """Facts about owner, racks and site that select cost lines."""
 
     design: str | None = (
         None  # the chip whose design the owner pays for; none where its price holds it
@@ -332,7 +334,7 @@ def read_agreement(catalogue: Catalogue, name: str) -> Agreement:
 
 
 class Rebate(NamedTuple):
-    """What one agreement gives back on one world."""
+    """Rebate of an agreement on a scale-up domain."""
 
     path: str
     supplier: str
@@ -417,7 +419,7 @@ def refuse_low_reference(path: str, values: Values) -> None:
 
 
 class Worth(NamedTuple):
-    """What a right under an agreement is worth at a date."""
+    """Value of an agreement's right at a date, with spend discounts."""
 
     share_price: Any
     vested: Any
@@ -428,8 +430,9 @@ class Worth(NamedTuple):
 
 
 def worth_of(agreement: Agreement, values: Values) -> Worth | None:
-    """Return what a warrant's right is worth; None for an agreement that is no warrant, or of which
-    only a share of spend is known.
+    """Return the value of a warrant's right, or None without a warrant.
+
+    The result is also None for a warrant of which only a share of spend is known.
     """
     if agreement.kind in ("share-of-spend", "warrant-share", *NO_DISCOUNT):
         return None
@@ -449,8 +452,9 @@ def worth_of(agreement: Agreement, values: Values) -> Worth | None:
 
 
 def agreement_inputs(agreement: Agreement, values: Values) -> list[Input]:
-    """Return what an agreement rests on: its own terms, and the share of the supplier where it is
-    paid in those.
+    """Return an agreement's inputs: its terms and the supplier's share price.
+
+    The share price is included only where the agreement pays in shares.
     """
     paths = [f"rebates.{agreement.id}.{name}" for name in KINDS[agreement.kind]]
     shares = (

@@ -1,10 +1,9 @@
-"""What the date of a scenario says of its system and of its prices: what waiting for the system
-costs, and how old the prices of a bill are.
+"""Availability of a system at a date, waiting costs and price ages.
 
-A system is there when the last of its parts is: each that states a date of its own
-(`general_availability`, `first_volume`) counts, so a variant with a later switch comes later. To
-want it sooner costs an empty hall, a deposit, chips rented meanwhile and work left undone: the cost
-of an hour is left as it is, what waiting costs stands beside it.
+A system is available when the last of its parts is. Each part that states a date of its own
+(`general_availability`, `first_volume`) counts, so a variant with a later switch comes later. A
+buyer who wants the system sooner pays for an empty hall, a deposit, chips rented meanwhile and work
+left undone. The cost of an hour stays as it is; the cost of waiting stands beside it.
 """
 
 from __future__ import annotations
@@ -99,8 +98,10 @@ class Available(NamedTuple):
 def waiting_cost(
     values: Values, system: System, cost: Cost, wanted: str, states: Callable[[str, str], bool]
 ) -> Any:
-    """Return what a chip costs from the date it is wanted at until it is there; None where none of
-    the parts states a date.
+    """Return the cost of waiting for a system, in USD per chip.
+
+    The wait runs from the date `wanted` until the system is available in volume. The cost is None
+    where no part states a date.
     """
     for attribute in (GENERAL, BRING_UP):
         for path in dated_part_paths(system, attribute, states):
@@ -305,8 +306,10 @@ class Ages(NamedTuple):
 def ages_of(
     catalogue: Catalogue, lines: Sequence[Flow], inputs: Mapping[str, Input], date: str
 ) -> Ages:
-    """Return how much of a bill rests on prices of other dates than it should, with notes that name
-    the largest.
+    """Return shares of a bill with prices of other dates, and notes.
+
+    The notes name the parts with the largest sums. Raises `UnavailableError` where `date` lies too
+    long before the first price of the bill.
     """
     day, newest = period(date), newest_price(catalogue)
     known: dict[str, DatedInput] = catalogue.once(("ages", date), dict)
@@ -420,7 +423,10 @@ LATER, OLD = attrgetter("later"), attrgetter("old")
 
 
 def cached_dated_input(known: dict[str, DatedInput], given: Input, day: Period) -> DatedInput:
-    """Return how an input stands to a date, judged once for the same input."""
+    """Return the dated record of an input at `day`, cached by path.
+
+    The record says whether the input is later than `day` or too old.
+    """
     found = known.get(given.path)
     if found is None or found.given is not given:
         if is_dated_price(given):

@@ -1,5 +1,6 @@
-"""What comes in: hours let or tokens sold, month by month, at prices that fall; and what bought
-things are worth on the way.
+"""Revenue: rented hours or sold tokens, month by month, at falling prices.
+
+Formulas for the value of bought assets over time stand here too.
 """
 
 from __future__ import annotations

@@ -1,6 +1,4 @@
-"""What the site costs and emits: building or colocation, energy, people, storage, and greenhouse
-gas beside the cost.
-"""
+"""Site costs (building or colocation, energy, people, storage) and greenhouse gas emissions."""
 
 from __future__ import annotations
 

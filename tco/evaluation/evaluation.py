@@ -187,8 +187,10 @@ def own_and_baseline(
     variant: Mapping[str, str],
     baseline: str | None,
 ) -> tuple[str, list[Evaluation]]:
-    """Return what a metric is read off, and of whom: the scenario, and for a ratio the baseline it
-    is to. An unknown metric raises `DataError`.
+    """Return the metric to read and the evaluations that give it.
+
+    A ratio needs the scenario and the baseline, any other metric the scenario alone. An unknown
+    metric raises `DataError`.
     """
     from tco.scenario.document import HEADLINE_SYSTEM
     from tco.scenario.metrics import AGAINST_BASELINE, METRICS, PRICED, priced_by

@@ -116,7 +116,11 @@ def break_even_rents(evaluations: Sequence[Evaluation]) -> list[BreakEvenRent]:
 
 
 def trial_cost(evaluation: Evaluation, metric: str) -> float | None:
-    """Return what the work costs an unpriced renter at one dollar per chip-hour."""
+    """Return the metric for an unpriced renter at 1 USD per chip-hour.
+
+    None where the result has a cost, where the evaluation is saved, or where the
+    perspective does not rent.
+    """
     result = evaluation.result
     if (
         not result.costless

@@ -1,9 +1,8 @@
-"""What settings do: each that leaves every metric as it is gets a note that says why, and one with
-all else held may break what is held.
+"""Notes on settings without effect, and what-if checks of fixed plans.
 
-An input may not be read at all, or be read to check or to choose and the choice stays, or enter a
-formula in which another side binds. A plan that is held may no longer fit memory, meet its target,
-or follow what decided it.
+A setting may have no effect because the answer does not read its input. The input may also be read
+to check or to choose, and the choice stays. Or it enters a formula in which another side binds. A
+fixed plan may no longer fit memory, meet its target, or follow the input that decided it.
 """
 
 from __future__ import annotations
@@ -45,8 +44,10 @@ def unmoved(result: Result, paths: Iterable[str], settings: Settings, ask: Ask) 
 
 
 def why_unmoved(path: str, result: Result, settings: Settings, ask: Ask) -> str:
-    """Return why a setting moves nothing; nothing where it moves something, is what it would be
-    anyway, or is not read and said to be so.
+    """Return the reason that a setting changes no metric, or empty text.
+
+    The text is empty where the setting changes a metric, equals the value without it, or already
+    has a note. It is also empty where there is no answer without the setting.
     """
     if path in TEXTS and path not in result.texts:
         return "nothing in this answer reads it"
@@ -188,7 +189,7 @@ def holding(
 def needed_and_usable_memory(
     inputs: ResolvedScenario, values: Values, held: Result
 ) -> tuple[float, float]:
-    """Return what the plan of an answer needs of a chip's memory, and what is usable."""
+    """Return needed and usable memory of the plan, in bytes per chip."""
     if isinstance(held.serving, ServingResult):
         machine, _ = server_of(inputs, values)
         passes = held.serving.phases().values()

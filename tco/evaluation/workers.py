@@ -29,18 +29,18 @@ Folders = tuple[str, ...]  # laid over the shipped data, in this order
 
 
 class Ground(NamedTuple):
-    """What a study was begun on."""
+    """Program and data on which a study was started."""
 
     program: str  # version, and hash of the code
     data: tuple[str, ...]  # hash of what is read through each of the folders
     folders: tuple[Folders, ...]
 
     def standing(self) -> Ground:
-        """Return what runs here, and the data that the same folders give here."""
+        """Return the program and data hashes here, for the same folders."""
         return ground_on(self.folders)
 
     def why_stranger(self, other: Ground) -> str | None:
-        """Say what differs, if anything does."""
+        """Return a text on the difference from `other`, or None."""
         if other.program != self.program:
             return f"runs tco {other.program}, the study was begun by {self.program}"
         if other.data != self.data:
@@ -52,7 +52,7 @@ class Ground(NamedTuple):
 
 
 def ground_on(folders: tuple[Folders, ...]) -> Ground:
-    """Return what an answer that is made here rests on."""
+    """Return this program's version and the data hashes of `folders`."""
     return Ground(program(), tuple(data_hash(one) for one in folders), folders)
 
 
@@ -107,7 +107,7 @@ class Piece(NamedTuple):
 
 
 class Progress(NamedTuple):
-    """How far a study is."""
+    """Progress of a study: numbers of cases and partitions."""
 
     cases: int
     found: int  # in the folder when it began
@@ -124,10 +124,13 @@ def done_by(
     make: Make,
     numbers: Iterable[int],
 ) -> Iterator[Piece]:
-    """Yield what was made of each number, as it is made: by so many workers of this machine, or by
-    those of a scheduler.
+    """Yield a finished piece of work for each number of `numbers`.
 
-    `ask` gives some figures of the study, in which workers with another arithmetic must agree.
+    The work is done by `workers` on this machine, by the workers of the scheduler `cluster`, or in
+    this process where both are None. Raises `UsageError` where both are given, or where `workers`
+    is below 1.
+
+    `ask` gives figures of the study on which workers with another arithmetic must agree.
     """
     if workers is not None and workers < 1:
         raise UsageError(f"--workers {workers}: expected one or more")
@@ -283,7 +286,11 @@ def handed_out(client: Any, make: Make, numbers: Iterator[int]) -> Iterator[Piec
 
 
 def worker_result(future: Any) -> Any:
-    """Return what a worker has made."""
+    """Return the result of a worker's future.
+
+    Errors of this program pass unchanged. Raises `UsageError` where the scheduler is lost, or where
+    workers die repeatedly over a piece of the work.
+    """
     try:
         return future.result()
     except TcoError:

@@ -90,9 +90,10 @@ def check_claims(
 
 
 def finding(claim: Claim, context: Context, speeds: Sequence[float] = ()) -> Finding:
-    """Return what the catalogue gives for one claim, a conclusion at some speeds as well.
+    """Return the catalogue's finding on a claim.
 
-    One without a formula, a feasible plan or a finite value cannot be derived.
+    A conclusion is judged at `speeds` as well. A claim without a formula, a feasible plan or a
+    finite value cannot be derived. A malformed figure in the note raises `DataError`.
     """
     note = FIGURE.sub(lambda found: render_note_figure(found, claim, context), claim.note)
     if "{" in note:

@@ -34,7 +34,7 @@ TAIL = 0.1  # P10 to P90 is what a figure ranges over
 
 
 class ConclusionProbability(NamedTuple):
-    """What the draws say of a conclusion."""
+    """Probability of a conclusion over the draws, overall and by speed."""
 
     probability: float
     low: float | None  # P10 of the figure, none where it has no end

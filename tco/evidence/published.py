@@ -75,7 +75,10 @@ class Publication(NamedTuple):
     figures: list[ReproducedFigure]
 
     def findings(self) -> Iterator[str]:
-        """Yield what does not come out and should, or misses without a reason."""
+        """Yield a text for every figure that misses without a valid reason.
+
+        Only independent figures and figures of the same publisher may miss for a stated reason.
+        """
         for one in self.figures:
             if one.ok or (one.kind in (INDEPENDENT, RELATED) and one.reason):
                 continue
@@ -93,17 +96,23 @@ class Publication(NamedTuple):
 
 # ---------------------------------------------------------------- what may be asked
 def capital(line: Flow) -> float:
-    """Return what one world buys on a line."""
+    """Return the capital cost of `line` per scale-up domain, in USD."""
     return float(line.usd or 0.0)
 
 
 def yearly(line: Flow) -> float:
-    """Return what recurs on a line in a year of one world."""
+    """Return the recurring cost of `line` per scale-up domain, in USD/year.
+
+    It is zero where the line does not recur.
+    """
     return float(line.amount) if line.recurs else 0.0
 
 
 def paid(line: Flow) -> float:
-    """Return what one world pays on a line over all its lives, without interest."""
+    """Return total payments of `line` per scale-up domain, in USD without interest.
+
+    The payments cover all lives of the line.
+    """
     return float(sum(one.usd for one in payments(line)))
 
 
@@ -143,7 +152,10 @@ BILL = {
 def computed_value_and_unit(
     result: Result, row: JsonObject, where: str
 ) -> tuple[float | None, str]:
-    """Return what a row asks of a result, and its unit."""
+    """Return the computed value that `row` asks for, and its unit.
+
+    Raises `DataError` for an unknown metric or an unknown part of the bill.
+    """
     metric = row["metric"]
     if metric in METRICS and "lines" not in row:
         return result.metrics[metric], METRICS[metric].unit
@@ -288,8 +300,9 @@ PRICES = ("price", "cost", "usd_per_mw", "rent")  # how the names of inputs end 
 
 
 def moving(result: Result, row: JsonObject, where: str) -> list[tuple[float, tuple[str, ...]]]:
-    """Return what a figure is a sum of, in shares of it, and the inputs that each amount is priced
-    by.
+    """Return the summands of a figure, with the inputs that price them.
+
+    Only the share of a summand in the sum has a meaning.
     """
     metric, parts = row["metric"], row.get("parts")
     if metric in result.inputs:
@@ -312,7 +325,11 @@ BOUGHT = ("servers", "network", "storage")  # classes of assets that the IT pric
 
 
 def published_interval(row: JsonObject, where: str) -> tuple[float, float]:
-    """Return what a figure may be: its value within its tolerance, or the range that is stated."""
+    """Return the lowest and the highest published value of a figure.
+
+    The interval is the value within its tolerance, or the stated range. Raises `DataError` where
+    the row has neither.
+    """
     if "value" in row and "tolerance" in row:
         margin = abs(row["value"]) * row["tolerance"]
         return row["value"] - margin, row["value"] + margin

@@ -1,6 +1,4 @@
-"""What the formula of a claim may ask: inputs, trees, fabrics, scenarios, the claim's own premises,
-and other claims.
-"""
+"""Functions for claim formulas: inputs, trees, fabrics, scenarios, premises, other claims."""
 
 from __future__ import annotations
 
@@ -133,8 +131,9 @@ class Context:
     def walked(
         self, scenario: str, settings: Mapping[str, str], walk: Callable[..., Found], *given: str
     ) -> Found:
-        """Return what walking a scenario gives, once for all claims that ask; what the user sets
-        goes before the claim's settings.
+        """Return the result of `walk` on `scenario`, cached for all claims.
+
+        The user's settings take precedence over the settings of the claim.
         """
         own, settings = settings.keys() - self.settings.keys(), {**settings, **self.settings}
 
@@ -167,7 +166,10 @@ class Context:
 
     # ---------------------------------------------------------------- names
     def computed(self, claim: str) -> DimensionedQuantity:
-        """Return what the formula of a claim comes to."""
+        """Return the value of the formula of `claim`.
+
+        A claim without a formula, or a claim that rests on itself, raises `DataError`.
+        """
         if claim in self._open or not self.ledger[claim].formula:
             raise DataError(
                 f"{claim} {'rests on itself' if claim in self._open else 'has no formula'}"
@@ -231,7 +233,11 @@ class Context:
         return DimensionedQuantity(self._system(system).racks)
 
     def count(self, system: str, part: str) -> DimensionedQuantity:
-        """Return how many of a part, or of all whose names fit, stand in one world; none is 0."""
+        """Return the count of `part` in a scale-up domain of `system`.
+
+        `part` may be a pattern, which counts all parts with a matching name. Without a match the
+        count is 0.
+        """
         return DimensionedQuantity(
             float(
                 sum(
@@ -243,7 +249,10 @@ class Context:
         )
 
     def price(self, system: str, *part: str) -> DimensionedQuantity:
-        """Return what some parts of one world cost by its bill."""
+        """Return the price of the named parts in a scale-up domain, USD.
+
+        The price is the count of the parts in the bill times their unit prices.
+        """
         return amount(
             sum(
                 self.count(system, name).value * self.named(f"parts.{name}.price").value
@@ -272,7 +281,10 @@ class Context:
         return DimensionedQuantity(sum(lanes_of(self._system(system), name) for name in medium))
 
     def scope(self, system: str, extent: str, figure: str) -> DimensionedQuantity:
-        """Return what a rack or the world of a fabric gives."""
+        """Return `figure` of the fabric scope `extent`, in its unit.
+
+        `extent` is the rack or the whole scale-up domain.
+        """
         inputs, values = self.world(system)
         found = next(one for one in fabric_scopes(inputs.system, values) if one.scope == extent)
         return amount(float(getattr(found, figure)), SCOPE[figure])
@@ -324,15 +336,18 @@ class Context:
         return amount(float(requested_clos(inputs, values, request)[1].price), "USD")
 
     def networks(self, system: str) -> DimensionedQuantity:
-        """Return how many networks the cards of a system lead to: one where its front end is
-        converged.
+        """Return the number of networks behind the cards of `system`.
+
+        The number is 1 for a converged front end, else 2.
         """
         return DimensionedQuantity(1.0 if converged(self._system(system)) else 2.0)
 
     # ---------------------------------------------------------------- models and formats
     def experts(self, model: str, number: str) -> DimensionedQuantity:
-        """Return how many routed experts a sparse layer of a model has, or how many of them a token
-        passes.
+        """Return the number of routed experts in a sparse layer of `model`.
+
+        With `number` other than "all", the experts that a token passes are counted. A model without
+        routed experts raises `DataError`.
         """
         for block in load_model(self.catalogue, model).blocks:
             if block.feed_forward.experts:
@@ -394,7 +409,10 @@ class Context:
 
 
 def required_workload_result(inputs: ResolvedScenario, values: Values) -> Any:
-    """Return what a scenario's chips do by the best plans."""
+    """Return the workload result of a scenario under its best plans.
+
+    A workload without a result raises `Underived`.
+    """
     found = workload_kind(inputs).walk(inputs, values, None)
     if found.reason:
         raise Underived(found.reason)

@@ -17,8 +17,9 @@ from tco.fabric.links import Links
 
 
 class Paces(NamedTuple):
-    """What the algorithms of a group take whatever they send, each field with an axis of the
-    algorithms in front of all others.
+    """Timing coefficients of a group's collective algorithms for any transfer size.
+
+    Each field has an axis of the algorithms in front of all other axes.
     """
 
     latency: Any  # without end where a group does not have the algorithm

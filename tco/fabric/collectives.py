@@ -179,7 +179,7 @@ def doubling_size(links: Links, operation: str, ranks: Quantity) -> float:
 
 
 def reach(links: Links, group: RankGroup) -> GroupLinks:
-    """Return how a group reaches its domains."""
+    """Return the links of a rank group, with outside rate and latencies."""
     t, worlds = links.latencies, worlds_of(links, group)
     group = group._replace(worlds=worlds)
     rate = cost.outside_rate(worlds, links.crossing, links.network)
@@ -207,7 +207,7 @@ class Shares(NamedTuple):
 
 
 def bytes_per_tier(at: GroupLinks, size: Quantity, passes: int, reduces: bool) -> Shares:
-    """Return what each rank of a group sends."""
+    """Return the bytes sent per rank inside and outside its domain."""
     inner, outer = (
         cost.ring_bytes(size, at.group.ranks, passes),
         cost.outer_share(size, at.group.domains, at.group.per_domain, passes),

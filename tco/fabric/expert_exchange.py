@@ -17,8 +17,10 @@ from tco.fabric.libraries import COPIED
 
 
 class Tokens(NamedTuple):
-    """What a rank sends to experts: tokens of some bytes, the experts of each, and the groups of
-    experts its routing is limited to.
+    """Tokens that a rank sends to experts: number, bytes, experts and groups.
+
+    `active` is the number of experts per token. `groups` and `drawn` state the groups of experts to
+    which the routing is limited.
     """
 
     count: Any

@@ -24,7 +24,7 @@ Offers = Mapping[
 
 
 class CollectiveLibrary(NamedTuple):
-    """What a library offers, and what it adds to the time of the fabric."""
+    """Algorithms offered by a collective library, and its overheads on fabric time."""
 
     id: str
     name: str
@@ -93,7 +93,7 @@ def read_library(catalogue: Catalogue, name: str) -> CollectiveLibrary:
 
 
 def merged(one: Offers, other: Offers) -> Offers:
-    """Return what two libraries offer together."""
+    """Return the union of the algorithms in `one` and `other`."""
     found = {}
     for operation in {**one, **other}:
         left, right = one.get(operation, {}), other.get(operation, {})
@@ -117,8 +117,9 @@ def over(below: CollectiveLibrary, top: CollectiveLibrary) -> CollectiveLibrary:
 
 
 def combined_library(catalogue: Catalogue, names: Iterable[str]) -> CollectiveLibrary:
-    """Return what several libraries offer together: one for sums and gathers, say, and one for
-    expert exchanges.
+    """Return a library with the algorithms of all `names`.
+
+    An example is a library for sums and gathers, combined with a library for expert exchanges.
     """
     wanted = tuple(names)
 

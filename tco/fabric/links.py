@@ -1,9 +1,9 @@
-"""What a group of chips meets when it communicates: two tiers of links and the latencies of its
-family.
+"""Rates and latencies of the links between a group of communicating chips.
 
-Inside is the smallest scope that every link of the fabric serves alike (a rack, a server, a torus);
-outside is what joins such domains: the lanes between paired racks, or the network. Group sizes are
-plain numbers or arrays; rates and latencies are values.
+The links form two tiers, with the latencies of the chip family. The inside tier is the smallest
+scope that every link of the fabric serves alike: a rack, a server or a torus. The outside tier
+joins such domains, by the lanes between paired racks or by the network. Group sizes are plain
+numbers or arrays. Rates and latencies are values.
 """
 
 from __future__ import annotations
@@ -55,8 +55,9 @@ PROTOCOLS = {
 
 
 class Route(NamedTuple):
-    """How traffic between worlds passes the scale-out network: its design, the tiers up to the
-    switch where both ends meet, its protocol.
+    """Scale-out route between worlds: network design, number of tiers and protocol.
+
+    The tiers are counted up to the switch where both ends meet.
     """
 
     design: str
@@ -111,8 +112,9 @@ class Latencies(NamedTuple):
 
 
 class Doubling(NamedTuple):
-    """What each doubling of the ranks of a collective adds where transfer engines signal each
-    other, and the ranks of a chip.
+    """Step latency per doubling of a collective's ranks, and ranks per chip.
+
+    It applies where transfer engines signal each other.
     """
 
     step: Quantity
@@ -158,8 +160,10 @@ class Links(NamedTuple):
 
 
 def known_of(links: Links, *waits: Any) -> Known:
-    """Return what is known of groups on some links whose ranks wait for each other: of equal
-    numbers what was known before.
+    """Return the store of known results for groups on `links`.
+
+    `waits` are the waits of the ranks for each other. Equal numbers give the store of an earlier
+    call. Arrays and traces give an empty store.
     """
     library = links.library
     own = library._replace(
@@ -180,7 +184,7 @@ class RankGroup(NamedTuple):
 
 
 def rank_group(links: Links, ranks: Quantity) -> RankGroup:
-    """Return how a group of consecutive ranks falls on the domains of the inside tier."""
+    """Return the inside-tier domains, and ranks per domain, of consecutive ranks."""
     domains = ceil_ratio(ranks, links.domain)
     return RankGroup(ranks, domains, ranks / domains)
 
@@ -370,11 +374,12 @@ def chip_links(
     signalled: bool = False,
     port: Any = None,
 ) -> Links:
-    """Return what chips meet, from the scopes of their fabric; values may be numbers, traces or
-    arrays with an entry for each of many chips.
+    """Return the links of chips, from the scopes of their fabric.
 
-    `signalled`: the steps of their collectives are transfers that signal each other. `port` is the
-    bandwidth of a switch port that their lanes enter, where it is known.
+    Values may be numbers, traces or arrays with an entry for every chip.
+
+    `signalled` means that the steps of collectives are transfers with mutual signals. `port` is the
+    bandwidth of the switch port that the lanes enter, or None where it is unknown.
     """
     inner, world, prior, part = tiers[0], tiers[-1], f"performance.{family}", f"parts.{chip}"
     efficiency, direct = values[f"{prior}.link_efficiency"], values[f"{prior}.direct_efficiency"]
@@ -451,8 +456,9 @@ def links_of_chips(
     age: Quantity | None = None,
     signalled: bool = False,
 ) -> Links:
-    """Return what chips without a system meet inside their scale-up domain and on the network; many
-    chips at once where values are arrays.
+    """Return the links of chips without a system: scale-up domain and network.
+
+    Arrays in `values` describe many chips at once.
     """
     reduces = values[f"parts.{chip}.in_network_reduction"]
     return chip_links(

@@ -111,8 +111,10 @@ def active_lanes(system: System) -> float:
 
 
 def from_the_lanes(system: System) -> dict[str, Rule]:
-    """Return what follows from the lanes of the tree: the bandwidth a chip sends at, which
-    everything below rests on.
+    """Return the rule that derives scale-up bandwidth from a chip's lanes.
+
+    The bandwidth is the rate at which a chip sends. Further quantities of the fabric depend on this
+    bandwidth. The result is empty for a fabric without lanes.
     """
     if system.fabric.get("kind") not in LANED:
         return {}

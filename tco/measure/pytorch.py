@@ -379,7 +379,10 @@ def measure_group(
 
 
 def library_name(torch: Any, device: str) -> str:
-    """Return what moves the data, and that PyTorch launches it."""
+    """Return the collective library and its version, and that of PyTorch.
+
+    On the CPU the library is gloo, without a version.
+    """
     if device == "cpu":
         moves = "gloo"
     else:

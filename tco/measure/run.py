@@ -39,15 +39,17 @@ class Backend(Protocol[Asked_contra]):
         """Return the operation of a shape, its operands in place."""
 
     def conditions(self) -> str:
-        """Return what the machine was like while it ran, such as its clock and power; empty where
-        that is not known.
+        """Return machine conditions during the run, such as clock and power.
+
+        The text is empty where the conditions are not known.
         """
 
 
 @dataclass(frozen=True, slots=True)
 class Effort:
-    """How long one shape is measured, in seconds: a run at least, all runs at most, and how many of
-    them.
+    """Measurement time limits of a shape in seconds, and its run count.
+
+    `shortest` is the least time of a run. `longest` is the most time of all runs.
     """
 
     shortest: float

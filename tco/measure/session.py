@@ -67,7 +67,7 @@ def flops_of(kernel: MeasuredKernel) -> Any:
 
 
 def kernel_cells(kernel: MeasuredKernel, timing: CallTiming, library: str) -> JsonObject:
-    """Return what a row says of a kernel by column."""
+    """Return the cells of a kernel's result row, keyed by column."""
     attention, flops = kernel.op.startswith("attention"), flops_of(kernel)
     return {name: getattr(kernel, name) or None for name in SHAPE} | {
         "op": kernel.op,
@@ -85,7 +85,7 @@ def kernel_cells(kernel: MeasuredKernel, timing: CallTiming, library: str) -> Js
 
 
 def collective_cells(collective: Collective, timing: CallTiming, library: str) -> JsonObject:
-    """Return what a row says of a collective by column."""
+    """Return the cells of a collective's result row, keyed by column."""
     bandwidth = collective.size / timing.seconds / 1e9
     return {
         "n_gpus": collective.ranks,
@@ -107,7 +107,7 @@ Cells = Callable[[Any, CallTiming, str], JsonObject]
 
 
 class Session(NamedTuple):
-    """What is asked of a session, and whom it tells how far it is."""
+    """Settings of a measurement session, and its progress callback."""
 
     torch: Any
     device: str

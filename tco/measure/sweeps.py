@@ -1,5 +1,6 @@
-"""What is measured: shapes of kernels and sizes of collectives. Structure only; nothing here has a
-unit but the bytes of a number.
+"""Kernel shapes and collective sizes to measure.
+
+The module holds structure only. Its only quantity with a unit is the bytes of a number.
 """
 
 from __future__ import annotations

@@ -79,8 +79,10 @@ def of_size(content: JsonObject, size: Callable[[], float] | None) -> JsonObject
 
 
 def reader_of(kind: str, where: str) -> Callable[[Config], ParsedConfig]:
-    """Return what reads a model type; one without a reader is refused: why it has none, or the
-    nearest that has one.
+    """Return the configuration reader of the model type `kind`.
+
+    A type without a reader raises `DataError`. The message gives the reason, or the nearest type
+    that has a reader.
     """
     from tco.models.readers.families import (
         READERS,

@@ -14,7 +14,7 @@ from tco.models.layers import LayerBlock
 
 
 class ParsedConfig(NamedTuple):
-    """What a reader takes from a config."""
+    """Model dimensions and layer blocks read from a config."""
 
     hidden: int
     vocabulary: int

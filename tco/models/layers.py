@@ -1,5 +1,6 @@
-"""What a model is made of: attention, feed-forward parts, mixers, the block that joins them, and
-all layers with what they count.
+"""Layers of a model: attention, feed-forward parts, mixers, blocks and architecture.
+
+A block joins the parts of a layer. `Architecture` holds all layers with their counts.
 """
 
 from __future__ import annotations
@@ -396,7 +397,7 @@ Side = tuple[Any, Any]  # inner and outer side of a product's weights
 
 
 def numbers_of(sides: Iterable[Side]) -> Any:
-    """Return how many weights some products have."""
+    """Return the total number of weights of products with `sides`."""
     return sum(inner * outer for inner, outer in sides)
 
 

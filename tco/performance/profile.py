@@ -58,8 +58,9 @@ class OperatorProfile:
 
 
 def bound_of(operator: Operator) -> str:
-    """Return what takes most of one operator's time: its FLOPs, its bytes, its link, or the latency
-    before either.
+    """Return the bound of an operator's time: compute, memory, link or latency.
+
+    Compute stands for its FLOPs, memory for its bytes. Latency is the time before either starts.
     """
     size = float(operator.bytes)
     moving = size / float(operator.bandwidth)
@@ -125,9 +126,7 @@ def profile_lines(phase: TimedPass) -> list[OperatorProfile]:
 
 
 class Report(NamedTuple):
-    """How a workload's plan was found: the plan in names and numbers, the search, the runner-up,
-    memory, and the phases.
-    """
+    """Workload plan in names and numbers, with search, runner-up, memory and phases."""
 
     plan: JsonObject
     search: JsonObject

@@ -71,8 +71,9 @@ MONTHS, DAYS = 12, 30  # of a year and of a month
 
 # ---------------------------------------------------------------- engines and libraries
 def serving_families(catalogue: Catalogue) -> dict[str, JsonObject]:
-    """Return what serves on the chips of each family: the engine unless a workload says otherwise,
-    and the libraries engines bring.
+    """Return the serving engines and collective libraries of each chip family.
+
+    The key `engine` holds the engine that runs unless a workload names another engine.
     """
 
     def read() -> dict[str, JsonObject]:
@@ -118,7 +119,10 @@ def untuned_on(
 
 
 def served_by(catalogue: Catalogue, family: str) -> JsonObject:
-    """Return what serves on a family of chips; one nobody knows raises `DataError`."""
+    """Return the serving engines and libraries of one chip family.
+
+    An unknown family raises `DataError`.
+    """
     known = serving_families(catalogue)
     if family not in known:
         raise unknown("family of chips", family, known, "performance/engines.toml")
@@ -199,9 +203,7 @@ def reached_share(public: Pure, best: Pure, gap: Pure, least: Pure = 1e-15) -> Q
 
 
 class SoftwareMaturity(NamedTuple):
-    """What stands between a chip and its work: how old the port to it is, and how far its software
-    reaches.
-    """
+    """Age of a software port and its gap to the best software."""
 
     months: Quantity | None = (
         None  # from the release of the chip to its software; none: the port has grown up
@@ -227,8 +229,9 @@ MEASURED = SoftwareMaturity()  # of rows and kernels that were timed
 
 
 def parse_software_name(catalogue: Catalogue, text: str) -> str:
-    """Return what some software is called: a level, a family, a date, or months after a release;
-    anything else raises `DataError`.
+    """Return the canonical software name: level, family, date or months.
+
+    The months count from the release of the chip. Any other text raises `DataError`.
     """
     text = ALSO.get(text, text)
     families = serving_families(catalogue)
@@ -280,8 +283,10 @@ def on_the_calendar(date: str) -> float:
 
 
 def parameters_of_family(catalogue: Catalogue, chip: str, family: str) -> dict[str, Input]:
-    """Return what a chip reaches in the practice of another family, under the paths of its own;
-    what that one has no word for stays.
+    """Return a chip's software parameters under the practice of another family.
+
+    The keys are the paths of the chip's own family. A parameter without a row in `family` is left
+    out and so keeps its value. An unknown family raises `DataError`.
     """
     own = family_of(catalogue, chip)
     served_by(catalogue, family)
@@ -322,12 +327,11 @@ def practice_family(catalogue: Catalogue, chip: str, text: str) -> str:
 def resolve_software_maturity(
     catalogue: Catalogue, chip: str, text: str, date: str, values: Readable
 ) -> SoftwareMaturity:
-    """Return how old the port of some software to a chip is at a date, and how much of the way to
-    the best it has left.
+    """Return port age in months and gap to the best software.
 
-    Of a chip that is not out by the date, or just out, the port is as old as the youngest that was
-    measured; one of a month is as old as it is. What was measured stands until the end of its
-    month; public software comes nearer to the best from then on.
+    For a chip that is not out by the date, or just out, the port is as old as the youngest measured
+    port. Software of a stated month has its true age. Measured values stand until the end of their
+    month. From then on public software comes nearer to the best.
     """
     since = catalogue.practice("public", "approach").as_of
     dated = days_of(text) is not None

@@ -44,7 +44,10 @@ ROUNDING = 1e-9  # a relative change that is none
 
 
 class Limit(NamedTuple):
-    """How far a metric may move: a share of itself, or an amount where there is a unit."""
+    """Greatest allowed move of a metric, as a share or an amount.
+
+    The limit is an amount where it has a unit, and else a share of the metric.
+    """
 
     size: float
     unit: str = ""
@@ -97,8 +100,10 @@ class Drift(NamedTuple):
 
 
 class Rule(NamedTuple):
-    """What counts as a drift: any move beyond the threshold, or, with a greatest increase, what got
-    worse by more than that.
+    """Rule that tells a drift from an allowed move.
+
+    A drift is any move beyond the threshold. With a greatest increase, an improvement or a smaller
+    worsening is no drift.
     """
 
     threshold: Limit = Limit(ROUNDING)
@@ -175,8 +180,10 @@ class Shift(NamedTuple):
 
 
 def stakes_of(found: Confidence) -> dict[str, dict[str, JsonObject]]:
-    """Return what is drawn of a comparison, by speed and scenario: who is to be chosen, what each
-    keeps, and the spread of the ratio.
+    """Return the drawn figures of a comparison, by speed and scenario.
+
+    The figures are the picks, the mean share of the best, the median cost, and P10, P50 and P90 of
+    the ratio.
     """
     picks = {
         speed: " and ".join(regime.picks) or None
@@ -198,8 +205,10 @@ def stakes_of(found: Confidence) -> dict[str, dict[str, JsonObject]]:
 
 
 def shifts(old: JsonMapping, new: JsonMapping, limit: Limit) -> list[Shift]:
-    """Return what moved beyond a limit of all that is drawn, and beyond what the arithmetic of
-    another processor moves at a step of plans.
+    """Return the drawn figures that moved beyond `limit`.
+
+    A limit below `ELSEWHERE` counts as `ELSEWHERE`. At a step of plans, the arithmetic of another
+    processor moves figures by that share.
     """
     size = max(0.0 if limit.unit else limit.size, ELSEWHERE)
     found = []
@@ -215,7 +224,11 @@ def shifts(old: JsonMapping, new: JsonMapping, limit: Limit) -> list[Shift]:
 
 
 def stakes_in(path: Path) -> JsonObject:
-    """Return what a baseline keeps of the draws; nothing where it was saved without."""
+    """Return the drawn figures that a baseline file holds.
+
+    The table is empty where the baseline was saved without draws. A malformed table raises
+    `DataError`.
+    """
     kept = read_json(path, "a baseline").get("stakes", {})
     if not (
         isinstance(kept, dict)

@@ -1,7 +1,7 @@
-"""What changed between two results, and why: price, quantity, assumption or formula.
+"""Differences between two results, by cause: price, quantity, assumption or formula.
 
-Results are held against each other as states: metrics and all they rest on, small enough to keep,
-plain enough to compare, whole enough to evaluate again.
+Results are compared as states. A state holds the metrics and everything they depend on. It is small
+enough to keep, plain enough to compare, and complete enough to evaluate again.
 """
 
 from __future__ import annotations
@@ -79,7 +79,10 @@ def state_of(result: Result, fingerprints: bool = True) -> JsonObject:
 
 
 def quantities_by_path(bill: Any) -> dict[str, float]:
-    """Return how many of each part stand at each place of the tree."""
+    """Return quantities of the bill's parts, by path in the system tree.
+
+    The result is empty without a bill.
+    """
     return {
         path: round_saved_number(quantity)
         for path, quantity in sorted(
@@ -193,8 +196,10 @@ class ChangeCause(NamedTuple):
 
 
 class ChangeContribution(NamedTuple):
-    """What one change adds to a metric, all earlier ones kept; the differences of all steps sum to
-    the whole, their ratios multiply to it.
+    """Contribution of a change to the difference of a metric.
+
+    All earlier changes stay in force. The differences of all steps sum to the whole difference, and
+    their ratios multiply to the whole ratio.
     """
 
     causes: tuple[ChangeCause, ...]

@@ -115,7 +115,7 @@ class Stride(NamedTuple):
 
     @property
     def change(self) -> float:
-        """What it adds to the metric."""
+        """Change of the metric by this step."""
         return self.end - self.start
 
 
@@ -212,8 +212,10 @@ def counterfactual_steps(own: Evaluation, other: Evaluation, metric: str) -> Ite
 
 
 def asked_apart(own: Result, other: Result) -> Iterator[tuple[str, dict[str, str]]]:
-    """Yield what two systems are asked for that differs: documents, and what was set on the
-    other.
+    """Yield (group, settings) pairs in which the question of `other` differs.
+
+    The groups are documents, and the settings of `other` that `own` lacks or sets differently.
+    Nothing is yielded if a result has no origin.
     """
     if own.origin is None or other.origin is None:
         return
@@ -232,7 +234,10 @@ def asked_apart(own: Result, other: Result) -> Iterator[tuple[str, dict[str, str
 
 
 def document_or_input_text(result: Result, path: str) -> str:
-    """Return what a result has of a document or an input."""
+    """Return the text of a document or input of `result`.
+
+    The text is `-` where `result` has no value at `path`.
+    """
     origin = result.origin
     given = result.inputs.get(path)
     if origin is not None and path in origin.documents:
@@ -241,7 +246,7 @@ def document_or_input_text(result: Result, path: str) -> str:
 
 
 def cost_groups(result: Result, chip: str) -> dict[str, float]:
-    """Return what a chip-hour costs by group of lines."""
+    """Return cost per chip-hour in USD, keyed by group of lines."""
     found: dict[str, float] = {}
     for line in result.lines:
         group = cost_group(line, chip)
@@ -323,8 +328,9 @@ def chip_metric(result: Result, metric: str) -> float | None:
 
 
 def practice_of(own: Evaluation, other: Evaluation, family: str, its: str) -> dict[str, str]:
-    """Return what the other's family reaches, as settings of one's own: as the other's answer has
-    it, or else as the catalogue does.
+    """Return software parameters of `other` as settings for the family of `own`.
+
+    The values come from the answer of `other`, or else from the catalogue.
     """
     chip = chip_of(own.catalogue, own.result)
     found = {
@@ -424,8 +430,11 @@ def attribute_cause_to_fit(cause: ChangeCause, catalogue: Catalogue) -> ChangeCa
 def program_causes(
     old: JsonObject, new: JsonObject, today: dict[str, float]
 ) -> tuple[ChangeCause, ...]:
-    """Return what changed though no input did: version and formulas by name, quantities of the
-    tree, or what no input reads of the data.
+    """Return the causes of a change that no input explains.
+
+    The causes are the version, formulas by name and quantities of the tree. The data hash counts
+    only where neither formulas nor quantities differ. `CODE` is the cause where nothing else
+    differs.
     """
     tree = quantity_causes(old["quantities"], today)
     formulas = formula_causes(old.get("formulas") or {}, new.get("formulas") or {}, alone=False)
@@ -442,7 +451,7 @@ def program_causes(
 
 
 def last_causes(old: JsonObject, new: JsonObject, whole: bool) -> tuple[ChangeCause, ...]:
-    """Return what is left when inputs and texts are those of the later state."""
+    """Return the remaining causes once inputs and texts match the later state."""
     if not whole:
         return (
             *input_causes(old["inputs"], new["inputs"]),
@@ -464,8 +473,10 @@ def last_causes(old: JsonObject, new: JsonObject, whole: bool) -> tuple[ChangeCa
 def waterfall_steps(
     way: Sequence[Waypoint], start: Metrics, metric: str
 ) -> tuple[ChangeContribution, ...]:
-    """Return what each change adds to a metric, from its value at the start to that of the last
-    point; the differences sum to the drift.
+    """Return the contributions of successive changes to a metric.
+
+    The steps run from the value in `start` to the value of the last point. The differences sum to
+    the drift.
     """
     found: list[tuple[tuple[ChangeCause, ...], float]] = []
     at, open_causes = start[metric], tuple[ChangeCause, ...]()
@@ -520,13 +531,16 @@ class Differing(NamedTuple):
 
 
 class Difference(Shown, Differing):
-    """What differs between two results."""
+    """Differences between two results, with the cost waterfall between two systems."""
 
     way: Counterfactual | None = None  # from one system to another
 
     @property
     def line(self) -> str:
-        """How much differs, and of two systems what that does to the cost."""
+        """Counts of differing metrics and inputs, as a line of text.
+
+        Between two systems the line begins with the change of the cost.
+        """
         way = (
             ""
             if self.way is None
@@ -569,12 +583,12 @@ class Difference(Shown, Differing):
 
 
 def difference_count_text(number: int, what: str) -> str:
-    """Return how many there are of something."""
+    """Return `number` and the noun `what`, plural unless `number` is 1."""
     return f"{number} {what}{'' if number == 1 else 's'}"
 
 
 class DiffState(NamedTuple):
-    """What is held against another: its state, and if it can be asked anew what it was asked as."""
+    """State of a compared result, with its evaluation where repeatable."""
 
     state: JsonObject
     asked: Evaluation | None = None
@@ -587,8 +601,10 @@ def diff(
     data: Path | None = None,
     metric: str | None = None,
 ) -> Difference:
-    """Return what changed from `a` to `b`, and why; `set` replaces inputs of `b` only. Between
-    systems the way of a cost, or of `metric`, is told.
+    """Return the differences from `a` to `b`, with their causes.
+
+    `set` replaces inputs of `b` only. Between two systems, the result also splits the change of a
+    cost, or of `metric`, into steps.
     """
     old, new = load_diff_state(a, data), load_diff_state(b, data, dict(set or {}))
     catalogue = catalogue_for(None if not isinstance(a, str) else a, data)

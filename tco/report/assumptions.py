@@ -1,5 +1,6 @@
-"""What answers say of what they rest on, in words and as records: workload, terms, formats,
-measurements, what was asked for.
+"""Premises of a result in words and as records.
+
+The premises are workload, terms, formats, measurements and requested settings.
 """
 
 from __future__ import annotations
@@ -111,8 +112,11 @@ def workloads(results: Sequence[Result]) -> list[str]:
 
 
 def by_words(results: Sequence[Result], words: Callable[[Result], str]) -> list[str]:
-    """Return what is said of results: one line if it is common to all, else a line for each that
-    differs, and one for most of them.
+    """Return lines about `results`, the most frequent line written once.
+
+    A line common to all results stands alone. Otherwise every result that differs from the most
+    frequent line gets a line with its scenario, and the most frequent line comes last. Where no
+    line occurs twice, every result has its own line.
     """
     lines = [words(result) for result in results]
     most = max(lines, key=lines.count)
@@ -170,7 +174,10 @@ def site_words(result: Result, names_hall: bool) -> list[str]:
 
 
 def kinds_in_words(result: Result, name: str) -> str:
-    """Return what of the hardware's price, or of the terms, is sourced, estimated and assumed."""
+    """Return sourced, estimated and assumed percentages of price or terms `name`.
+
+    The text is "-" where the result has no such shares.
+    """
     kinds = result.shares.get(name)
     return "/".join(f"{share * 100:.0f}" for share in kinds.values()) + " %" if kinds else "-"
 
@@ -276,7 +283,10 @@ OPERATOR_WORDS = {
 
 
 def software_maturity_text(results: Sequence[Result]) -> str:
-    """Return how far the software reaches that the results rest on, in words."""
+    """Return the software maturity of `results` in words.
+
+    The text is "software differs" where the results differ.
+    """
     found = {result.texts.get(SOFTWARE, DRAWN) for result in results}
     if len(found) > 1:
         return "software differs"
@@ -369,7 +379,7 @@ NAMED = ("terms.date", "workload.model", "workload.software", "workload.engine")
 
 
 def requested_settings(result: Result) -> JsonObject:
-    """Return what a result was asked for, by name."""
+    """Return the requested settings of `result` by name."""
     documents = result.origin.documents if result.origin else {}
     asked: JsonObject = {
         name: documents.get(name) for name in ("site", "terms", "workload", "cluster")
@@ -392,7 +402,7 @@ CONTEXT = ("scenario", "system", "date", "site", "set")  # what a row of a CSV i
 
 
 def context_of_system(inputs: ResolvedScenario) -> JsonObject:
-    """Return what a row of a CSV is of that asks for no workload."""
+    """Return the context columns of a CSV row without a workload."""
     scenario, given = (
         inputs.scenario,
         {path: text for path, text in inputs.settings.items() if isinstance(text, str)},
@@ -407,7 +417,10 @@ def context_of_system(inputs: ResolvedScenario) -> JsonObject:
 
 
 def result_draft_tokens(result: Result) -> float | None:
-    """Return how many tokens the plan drafts a step; none where there is no plan that serves."""
+    """Return the draft tokens per step of a serving plan.
+
+    The value is None where the result has no serving plan.
+    """
     if not isinstance(result.plan, ServingPlan):
         return None
     stated = result.inputs.get(DRAFTS)  # on a plan that is held, whatever it drafts
@@ -415,7 +428,10 @@ def result_draft_tokens(result: Result) -> float | None:
 
 
 def deployed(result: Result) -> JsonObject:
-    """Return what is on as production runs it, by name."""
+    """Return the production settings of `result` by name.
+
+    The settings are draft tokens, formats, practice, software and engine.
+    """
     more = {
         name: result.texts.get(f"workload.{name}") for name in ("practice", "software", "engine")
     }
@@ -430,8 +446,9 @@ PROMISED = {"tokens_per_s_per_user": "workload.interactivity", "ttft_s": "worklo
 
 
 def promise(result: Result) -> dict[str, float | None]:
-    """Return what every user is promised: the least speed and the latest first token; none where
-    nothing is.
+    """Return the promised speed and first-token latency of every user.
+
+    A value is None where nothing is promised.
     """
     return {
         name: result.inputs[path].value or None
@@ -441,8 +458,9 @@ def promise(result: Result) -> dict[str, float | None]:
 
 
 def deployed_words(results: Sequence[Result]) -> str:
-    """Return what is on beyond the model, its lengths and its formats, whose software where that is
-    not drawn, and who deploys it.
+    """Return draft tokens, software maturity and operator of `results` in words.
+
+    Software is left out where every result draws it. A fleet as operator is left out.
     """
     drafts = set(map(result_draft_tokens, results))
     software = (
@@ -474,8 +492,9 @@ def deployed_words(results: Sequence[Result]) -> str:
 def values_by_scenario(
     results: Sequence[Result], told: Callable[[Result], JsonMapping] = requested_settings
 ) -> JsonObject:
-    """Return what is told of results, by name: one value where all have the same, else that of each
-    by its scenario.
+    """Return the values of `told` by name, merged where all results agree.
+
+    A value that differs is a mapping from scenario to value.
     """
     found: dict[str, JsonObject] = {}
     for result in results:
@@ -508,7 +527,7 @@ def bill_dates(result: Result) -> dict[str, float]:
 
 
 def missing_notes(result: Result) -> list[str]:
-    """Return why metrics are null, those of one reason together."""
+    """Return a note for every reason that leaves metrics null."""
     absent: dict[str, list[str]] = {}
     for name, value in result.metrics.items():
         if value is None:

@@ -105,7 +105,10 @@ def input_value_text(found: Solution, value: float | None, digits: int = 6) -> s
 
 
 def change(found: Solution, value: float) -> str:
-    """Return how far a value lies from today's."""
+    """Return the change from today's value to `value`, in months or percent.
+
+    The text is empty where today's value is zero.
+    """
     if isinstance(found.today, Moment):
         months = found.today.months_to(value)
         return f"{months:+d} month{'' if abs(months) == 1 else 's'}"
@@ -189,7 +192,7 @@ MAP = Document(
 
 
 def map_answer(catalogue: Catalogue, found: Map) -> Answer:
-    """Return who wins where over two inputs."""
+    """Return the map of best scenarios over two inputs as an answer."""
     names = (found.x.path, found.y.path, *(f"{found.metric} {name}" for name in found.scenarios))
     row = Record(
         *(Member(name, float | None, str(at)) for at, name in enumerate(names)),

@@ -1,5 +1,7 @@
-"""What the catalogue holds, listed and shown: parts, systems, models, scenarios, sources,
-agreements, and what scenarios are put together from.
+"""Catalogue lists and pages: parts, systems, models, scenarios, sources, agreements.
+
+Scenarios are put together from sites, terms, workloads, clusters, perspectives and traffic. These
+documents are listed and shown here too.
 """
 
 from __future__ import annotations
@@ -27,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class Shelf(NamedTuple):
-    """What is listed: how it is found, and the record of an item."""
+    """Finder and record of the items of one catalogue list."""
 
     found: Callable[[Catalogue], Iterable[Any]]
     item: Record
@@ -285,7 +287,10 @@ def shelf_list_answer(name: str, catalogue: Catalogue) -> Answer:
 def check_answer(
     name: str, catalogue: Catalogue, findings: Sequence[str], figures: Sequence[Any]
 ) -> Answer:
-    """Return what a check found, and below it figures of publications with what comes out."""
+    """Return the answer of a check: findings and published figures.
+
+    The figures of publications stand below the findings, beside the computed values.
+    """
     title = f"{name}: {len(findings)} findings" if findings else f"{name}: all in order"
     row = FINDING if findings else Record()
 
@@ -454,8 +459,9 @@ def system_answer(
 
 
 def figures_table(system: System, figures: Figures) -> Table:
-    """Return what one chip and the whole domain offer, and the FLOP a chip computes while a byte is
-    read.
+    """Return a table of peaks and memory per chip and per domain.
+
+    The last column holds the FLOP per byte read.
     """
     rows: list[Sequence[str]] = []
     for name in (key.split("_")[1] for key in figures.chip if key.startswith("peak_")):
@@ -496,7 +502,10 @@ def scaled_number_text(value: Any, scale: float) -> str:
 
 # ---------------------------------------------------------------- models
 def fields(name: str) -> Callable[[Any], JsonObject | None]:
-    """Return what reads a part of a layer by its members."""
+    """Return a reader of part `name` of a layer block.
+
+    The reader returns the members of the part, or None where the block lacks the part.
+    """
     return lambda block: None if (part := getattr(block, name)) is None else part._asdict()
 
 
@@ -766,7 +775,10 @@ def document_contents(
 
 
 def stated_in(catalogue: Catalogue, folder: str, name: str) -> tuple[Texts, StatedRows]:
-    """Return what a document states, over what its base and its country state."""
+    """Return the texts and rows of a document with inherited entries.
+
+    Entries of the document override entries of its base and of its country.
+    """
     kind = KINDS[folder]
     path, document = catalogue.document(folder, name, kind.one)
     base = str(document.get("base", ""))

@@ -59,7 +59,7 @@ def cost_behind(ratio: str, names: Collection[str]) -> str | None:
 
 
 def input_sort_key(path: str) -> tuple[int, str]:
-    """Return where an input stands among the others: site and terms first."""
+    """Return the sort key of an input path: site and terms first."""
     group = path.partition(".")[0]
     return (FIRST.index(group) if group in FIRST else len(FIRST), path)
 

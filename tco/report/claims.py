@@ -1,5 +1,7 @@
-"""What others publish beside what comes out: the answer of `tco claims`, and the figures that `tco
-scenarios check` shows.
+"""Published claims and figures beside the computed results.
+
+`claims_answer` is the answer of `tco claims`. `published_table` holds the figures of `tco scenarios
+check`.
 """
 
 from __future__ import annotations

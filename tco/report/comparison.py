@@ -208,9 +208,7 @@ ASKED = (
 
 
 def asked_for(result: Result) -> JsonObject:
-    """Return what a CSV row says of how it came about, so that it can be told from another and made
-    again.
-    """
+    """Return the settings that identify and reproduce a CSV row of `result`."""
     asked = requested_settings(result) | {
         "perspective": result.perspective,
         "plan": plan_option_text(result.report.plan),
@@ -254,7 +252,7 @@ RANGES = (  # what a row of a CSV says of how sure it is
 
 
 class ComparisonOptions(NamedTuple):
-    """What somebody wants to see of a comparison."""
+    """Options of a rendered comparison."""
 
     names: Sequence[str]  # what the scenarios were asked for as
     held: Mapping[str, str] = {}  # what was set with plans and choices held
@@ -368,7 +366,7 @@ def comparison_answer(
 
 
 def base_case_words(one: BaseCase) -> str:
-    """Return what a base case costs, and why the middle of its draws is another."""
+    """Return sentences on a base case's cost and gap to the median."""
     base, middle = (
         significant(cost, DIGITS)
         for cost in (one.usd_per_million_output_tokens, one.median_usd_per_million_output_tokens)
@@ -539,7 +537,10 @@ def available_rows(results: Sequence[Result]) -> list[Row]:
 
 
 def own_row(results: Sequence[Result]) -> list[Row]:
-    """Return how many of a person's own values each column rests on; nothing where none does."""
+    """Return a table row with the number of own inputs by column.
+
+    Own inputs are the user's own values. The list is empty where no column rests on own inputs.
+    """
     counts = [sum(given.overlay for given in result.inputs.values()) for result in results]
     return [("own values", *map(str, counts))] if any(counts) else []
 

@@ -1,5 +1,6 @@
-"""What a scenario costs: the lines of `tco price`, and with `--cash-flow` its money month by
-month.
+"""Cost tables of a scenario: cost lines and payments by month.
+
+`tco price` prints the cost lines; `tco price --cash-flow` prints the payments by month.
 """
 
 from __future__ import annotations
@@ -101,7 +102,7 @@ PRICE = Document(
 
 
 def cost_line_records(result: Result) -> list[tuple[Flow, Result]]:
-    """Return what the lines of a result are records of."""
+    """Return the cost lines of `result`, paired with `result`."""
     return [(line, result) for line in result.lines]
 
 
@@ -182,8 +183,10 @@ def cost_table(result: Result) -> Table:
 
 
 def sums(lines: Sequence[Flow], whole: float, digits: int = 4) -> tuple[str, str, str]:
-    """Return what some lines come to: the purchase, a chip-hour, marked where any of them rests on
-    an estimate, and its share in per cent.
+    """Return purchase, cost per chip-hour and share of `lines` as text.
+
+    The purchase is in USD, the share in per cent of `whole`. The cost per chip-hour is marked `~`
+    where any line rests on an estimate.
     """
     hourly = sum(float(line.usd_per_chip_hour) for line in lines)
     bought = [float(line.usd) for line in lines if line.usd is not None]
@@ -199,8 +202,9 @@ COLUMNS = ("once", "recurring", "income", "debt")
 
 
 def payment_table(result: Result, money: Money) -> Table:
-    """Return what is paid before operation begins and in each of its years, by kind; what comes in
-    is negative.
+    """Return the table of payments by year and kind, in USD.
+
+    Rows are the time before operation begins and the years of operation. Income is negative.
     """
     recurring = {line.path for line in result.lines if line.recurs}
     kinds = {INCOME: "income", DEBT: "debt"} | dict.fromkeys(recurring, "recurring")
@@ -250,7 +254,7 @@ def payment_table(result: Result, money: Money) -> Table:
 
 
 def lines_below(result: Result, money: Money) -> Iterator[str]:
-    """Yield what follows from the payments, a line each."""
+    """Yield the sentences below the payment table, from pay-back to interest."""
     yield (
         f"USD of one scale-up domain of {result.metrics['chips']:g} chips, not discounted. "
         "What comes in is negative: rebates, resale, income, loans; "

@@ -1,5 +1,6 @@
-"""What makes one system dearer than another, a line for each group of things: the answer of `tco
-diff` between systems.
+"""Cost difference between two systems by group of causes, for `tco diff`.
+
+The table has a line for each group.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ RATES = {
 
 
 def label(step: Stride) -> str:
-    """Return what a step changes, in words."""
+    """Return the label of a step in words."""
     first, *rest = (LABELS.get(cause, cause) for cause in step.cause.split(" and "))
     return f"{first} to {rest[-1]}" if rest else first
 
@@ -132,7 +133,7 @@ def parts(way: Counterfactual) -> str:
 
 
 def counterfactual_step_cells(start: float, end: float, size: float) -> tuple[str, str, str]:
-    """Return what a step adds, how many times it makes the cost, and what it leaves."""
+    """Return the cells of a step: added cost, ratio and new cost."""
     return (
         f"{(end - start) / size:+.3g}",
         f"{end / start:.2f}" if start else "-",
@@ -151,5 +152,8 @@ def cost_text(value: float, size: float = 1.0) -> str:
 
 
 def system_value_cell(value: str | float | None) -> str:
-    """Return what a system has."""
+    """Return the cell of a system's value, to three significant digits.
+
+    A text stays as written.
+    """
     return value if isinstance(value, str) else significant(value, 3)

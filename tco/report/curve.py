@@ -264,8 +264,9 @@ def number_cell(value: float | None, digits: int = DIGITS) -> str:
 def cost_rows(
     results: Sequence[Result], found: Confidence, digits: int = DIGITS
 ) -> list[tuple[str, ...]]:
-    """Return what a million output tokens cost at each speed, in the middle of the draws where
-    there are any, what to choose marked.
+    """Return table rows of cost per million output tokens at each speed.
+
+    A cost is the median of the draws, or the base case without draws. An asterisk marks the picks.
     """
     own = {speed_of(result) for result in results}
     picks = {speed: regime.picks for regime in found.regimes for speed in regime.speeds}
@@ -300,8 +301,9 @@ def cost_rows(
 
 
 def displayed_cost(one: AtSpeed, drawn: bool) -> float | None:
-    """Return what is printed of a cost: the middle of its draws, or, where none were made, every
-    input at its value.
+    """Return the displayed cost in USD per million output tokens.
+
+    It is the median of the draws. Without draws it is the base case.
     """
     return (
         one.median_usd_per_million_output_tokens
@@ -311,7 +313,7 @@ def displayed_cost(one: AtSpeed, drawn: bool) -> float | None:
 
 
 def work_rows(results: Sequence[Result]) -> list[tuple[str, ...]]:
-    """Return what the work costs where no speed is asked for."""
+    """Return table rows of cost and performance per cost without target speeds."""
     rows: list[tuple[str, ...]] = []
     for metric, name, size in (
         ("usd_per_million_output_tokens", "USD/M tokens", 1.0),
@@ -382,7 +384,11 @@ def is_of_one_run(path: str) -> bool:
 
 
 def flips(sure: Sequence[Sureness]) -> list[str]:
-    """Return what would turn the order at the workload's own speed, in words."""
+    """Return the line on inputs that would reverse the ranking.
+
+    The ranking is the ranking at the workload's own speed. The list is empty where no input
+    reverses it.
+    """
     levers = (
         one
         for of in sure
@@ -399,7 +405,10 @@ def flips(sure: Sequence[Sureness]) -> list[str]:
 
 
 def flips_at(one: Driver) -> str:
-    """Return where an input turns the order; nowhere within its range where it does not."""
+    """Return the break-even value of an input, in words.
+
+    The text is `nowhere` where no value within the range reverses the ranking.
+    """
     if one.flips_at is None:
         return "nowhere"
     if one.path.rpartition(".")[2] in (SERVING, TRAINING):  # a share of a step's time
@@ -434,7 +443,10 @@ NOTICE = Record(
 
 
 def why_table(one: Regime) -> Table:
-    """Return what moves a regime, and the measurements that would narrow its range most."""
+    """Return the table of inputs that drive a regime.
+
+    Lines below the table name the measurements that would narrow the range of the regime most.
+    """
     columns = ("what moves it, from its P5 to its P95", "tokens per dollar", "turns the order")
     rows = [
         (

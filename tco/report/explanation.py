@@ -40,7 +40,7 @@ def node_equation(node: Node) -> str | None:
 
 
 class View(NamedTuple):
-    """How an explanation is read: from where its sources come, and how deep."""
+    """Settings of an explanation: catalogue of its sources, and depth."""
 
     catalogue: Catalogue
     depth: int | None
@@ -51,7 +51,7 @@ class View(NamedTuple):
 
 
 def node_record(name: str, node: Node, view: View) -> JsonObject:
-    """Return what is said of a node wherever it stands."""
+    """Return the record of a node: name, value, unit, equation and source."""
     value, unit = node.shown or (node.value, node.unit)
     source = source_text(node, view.catalogue)
     return {
@@ -100,9 +100,7 @@ def source_text(node: Node, catalogue: Catalogue) -> str:
 
 
 def origin(node: Node, view: View) -> str:
-    """Return where a leaf comes from, in few words: what kind of value it is, of which date, by
-    whom.
-    """
+    """Return the origin of a leaf: kind of value, date and source."""
     if node.source == STRUCTURE:
         return STRUCTURE
     own, date = (" (own)" * node.given.overlay, node.given.as_of) if node.given else ("", "")
@@ -147,8 +145,10 @@ def explanation_lines(metric: str, root: Node, view: View) -> Iterator[str]:
 
 
 def expanded_terms(node: Node, view: View) -> tuple[list[tuple[str, Node, str]], str]:
-    """Return what lies below a node, the terms of a sum by their share of it, and a word on those
-    beyond the largest.
+    """Return the terms below a node, and a note on omitted terms.
+
+    The terms of a sum are sorted by their share of it. The note gives the number of terms beyond
+    the largest and their share.
     """
     if node.operation != "total" or not node.value:
         return [(name, inner, "") for name, inner in node.inputs], ""

@@ -23,7 +23,10 @@ COLUMNS = {
 
 
 def figure_formatter(key: str, size: float) -> Any:
-    """Return what shows a figure of some systems: all but the power rest on estimates."""
+    """Return a function that formats figure `key` in units of `size`.
+
+    Every figure but the power is marked as an estimate. A missing figure becomes `-`.
+    """
     mark = "" if key == "site_power_w" else "~"
     return lambda found: "-" if found[key] is None else mark + significant(found[key] / size)
 

@@ -1,4 +1,4 @@
-"""What was predicted before it was measured: the answer of `tco claims --forecasts`."""
+"""Forecasts made before their measurement: answer of `tco claims --forecasts`."""
 
 from __future__ import annotations
 

@@ -209,7 +209,10 @@ def ranked(frontiers: Sequence[Frontier]) -> list[Frontier]:
 
 
 def unsure_words(frontier: Frontier) -> str:
-    """Say why nothing was drawn that was to be."""
+    """Return the reason for a missing range of a frontier.
+
+    The text is empty where no range is missing.
+    """
     return f"no range: {frontier.unsure}" if frontier.unsure else ""
 
 

@@ -1,4 +1,4 @@
-"""What a power of the grid costs in racks of each of some systems: the answer of `tco gigawatt`."""
+"""Capex of racks for a grid power: answer of `tco gigawatt`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ BILLION = 1e9
 
 
 def capex_of_kind(kind: str, one: Gigawatt) -> float:
-    """Return what is bought of a kind of part."""
+    """Return the capex of a kind of part, USD.
+
+    The capex is nought where `one` has no such part.
+    """
     return dict(one.lines).get(kind, 0.0)
 
 

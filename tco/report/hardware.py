@@ -161,7 +161,7 @@ FABRIC = Document(
 def fabric_answer(
     inputs: ResolvedScenario, scopes: Sequence[FabricScope], notes: Sequence[str]
 ) -> Answer:
-    """Return what each scope of a scale-up fabric gives."""
+    """Return the answer on bandwidth and hops of each fabric scope."""
     system, of = inputs.system, context_of_system(inputs)
     return FABRIC.answer(
         inputs.catalogue,
@@ -174,8 +174,10 @@ def fabric_answer(
 
 
 def fabric_table(system: System, scopes: Sequence[FabricScope]) -> Table:
-    """Return what each scope of the fabric gives, with its lanes and what all-to-all costs against
-    injection.
+    """Return the table of bandwidth and hops of each fabric scope.
+
+    The table also gives the ratio of injection to all-to-all bandwidth, and the lanes of each
+    scope.
     """
     below = [
         f"{s.scope}: lanes a chip "
@@ -220,7 +222,7 @@ DESIGN = Record(
 
 
 def network_part_count(network: Network, *words: str) -> int:
-    """Return how many of some kinds of parts a network has."""
+    """Return the count of network parts whose name starts with `words`."""
     return round(sum(float(line.quantity) for line in network.lines if line.name.startswith(words)))
 
 
@@ -409,7 +411,7 @@ def kernel_answer(catalogue: Catalogue, found: KernelAnswer, notes: Sequence[str
 
 
 def kernel_facts(found: KernelAnswer) -> list[str]:
-    """Say what was timed and what binds it."""
+    """Return lines on a kernel's shape, time, rate and binding bound."""
     sides = ", ".join(
         f"{name} {significant(side) if not isinstance(side, bool) else str(side).lower()}"
         for name, side in found.shape.items()

@@ -1,4 +1,4 @@
-"""What a scenario rests on: the answers of `tco inputs` and `tco scenarios show`."""
+"""Input tables of a scenario, for `tco inputs` and `tco scenarios show`."""
 
 from __future__ import annotations
 
@@ -45,8 +45,10 @@ SCENARIO = Document(
 
 
 def result_inputs(result: Result, as_written: bool = True) -> list[Input]:
-    """Return what a result rests on, texts first; numbers in the unit they are written in, as
-    `--set` takes them, or in that of the formulas.
+    """Return the inputs of a result, texts first.
+
+    Numbers are in the unit they are written in, as `--set` takes them. Without `as_written` they
+    are in the unit of the formulas.
     """
     said = [Input(path, text, "", kind="") for path, text in sorted(result.texts.items())]
     numbers = [given for _, given in sorted(result.inputs.items())]
@@ -54,8 +56,9 @@ def result_inputs(result: Result, as_written: bool = True) -> list[Input]:
 
 
 def result_and_money_inputs(catalogue: Catalogue, result: Result) -> list[Input]:
-    """Return what a result rests on, and what its money by month, delays and swaps would
-    besides.
+    """Return the inputs of a result and of its monthly cash flow.
+
+    The inputs of the cash flow include those of delays and swaps.
     """
     money = catalogue.document_inputs("defaults", "money", "money", "money")
     return result_inputs(result) + [

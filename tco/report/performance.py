@@ -49,8 +49,9 @@ MFU = (
 
 
 class Pools(NamedTuple):
-    """How the chips of a serving workload divide between its pools, in a fleet and in one domain by
-    itself.
+    """Division of a serving workload's chips between prefill and decode pools.
+
+    `prefill_share` holds in a fleet, `alone` in a single domain by itself.
     """
 
     prefill_share: float | None = None

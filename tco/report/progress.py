@@ -1,5 +1,6 @@
-"""How far a long task is, on stderr: one line that moves on a terminal, elsewhere a line from time
-to time.
+"""Progress of a long task on stderr.
+
+A terminal shows a single line that moves. Elsewhere a line is printed from time to time.
 """
 
 from __future__ import annotations

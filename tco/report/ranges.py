@@ -1,6 +1,4 @@
-"""How sure an answer is at the speed of its workload: rows and lines of a comparison, and
-records.
-"""
+"""Confidence ranges at a workload's speed: rows, lines and records of comparisons."""
 
 from __future__ import annotations
 
@@ -112,8 +110,9 @@ def chance_with_error(one: Sureness) -> str:
 
 
 def range_lines(names: Sequence[str], found: Sequence[Sureness]) -> list[str]:
-    """Return what drives each answer and what would flip it, in the unit the catalogue writes it
-    in, and how the ranges were found.
+    """Return lines on the drivers of each answer and on the sampling.
+
+    The value of a driver that flips the ranking is in the unit of its catalogue entry.
     """
     lines = []
     for name, of in zip(names, found, strict=bool(found)):
@@ -131,7 +130,7 @@ def range_lines(names: Sequence[str], found: Sequence[Sureness]) -> list[str]:
 
 
 def drawn_words(found: Sequence[Sureness]) -> list[str]:
-    """Return how the ranges were found, if there are any."""
+    """Return the lines on the sampling of ranges; empty without draws."""
     drawn = [of for of in found if of.draws]
     if not drawn:
         return []

@@ -85,8 +85,9 @@ class Member(NamedTuple):
 
 
 class Record:
-    """What is said of something, or of each of many, member by member: a name alone is a text of
-    this name, a record all of its members.
+    """Ordered output fields of an object, or of many objects.
+
+    A plain name adds a text member of this name. A record adds all of its members.
     """
 
     def __init__(self, *parts: Member | Record | str) -> None:
@@ -198,11 +199,11 @@ class Document(Record):
         texts: Mapping[str, Callable[[], str]] | None = None,
         of: Callable[[Any], JsonMapping] | JsonMapping | None = None,
     ) -> Answer:
-        """Return what there is to say of something found.
+        """Return the output of the command for `found`, in all formats.
 
-        The `rows` of a CSV are of one record each. `of` is what all of them, or each of them, are
-        of: what of it a row does not say itself stands in columns after its own, so that rows of
-        many answers may lie in one file.
+        `rows` holds the record of the CSV columns, and the objects of its rows. `of` gives the
+        context of all objects, or a function from an object to its context. Context that a row
+        lacks stands in columns after the row's own, so that rows of many answers may share a file.
         """
         row, many = rows[0], list(rows[1])
         said = [of(one) if callable(of) else of or {} for one in many]
@@ -222,7 +223,7 @@ class Document(Record):
 
 
 class Answer(NamedTuple):
-    """What a command has to say, each form made only if it is asked for."""
+    """Output of a command in every format, made only on request."""
 
     json: Callable[[], JsonObject]
     tables: Callable[[], Sequence[Table]]
@@ -286,8 +287,9 @@ def named_in(one: Any, name: str) -> Any:
 
 
 def read_from(one: Any, read: Callable[[Any], Any] | str) -> Any:
-    """Return what is read from something by a function, or by the names of members with points
-    between them.
+    """Return a value read from `one` by a function or dotted path.
+
+    A dotted path joins the names of members by points.
     """
     return reduce(named_in, read.split("."), one) if isinstance(read, str) else read(one)
 

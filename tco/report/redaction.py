@@ -52,7 +52,11 @@ def redact_differences(one: Any, other: Any) -> Any:
 
 
 def blank(value: Any) -> Any:
-    """Return what is shown of something that the other making has no like of: its shape alone."""
+    """Return the shape of a withheld value that has no counterpart.
+
+    A dictionary keeps its keys and a list becomes empty. A text becomes `WITHHELD`, any other
+    value None.
+    """
     if isinstance(value, dict):
         return {key: blank(inner) for key, inner in value.items()}
     if isinstance(value, (list, tuple)):
@@ -85,7 +89,10 @@ def lines_alike(one: Sequence[str], other: Sequence[str]) -> list[str]:
 
 
 def entry_identity(entry: Any) -> Any:
-    """Return what tells an entry of a list apart from the others."""
+    """Return the identifying fields of a list entry.
+
+    An entry without such fields has an empty identity.
+    """
     if isinstance(entry, dict):
         return tuple((key, entry[key]) for key in NAMES if isinstance(entry.get(key), (str, int)))
     if hasattr(entry, "_fields"):

@@ -1,5 +1,6 @@
-"""What moved since, in which steps and why: the answers of `tco baseline` and `tco diff`, and what
-moved in the forms of GitHub and JUnit.
+"""Answers of `tco baseline` and `tco diff`: metric drift, steps and causes.
+
+Drift is also written in the forms of GitHub and JUnit.
 """
 
 from __future__ import annotations
@@ -181,8 +182,10 @@ def drift_answer(
     found: Sequence[Drift],
     moved: Sequence[Shift],
 ) -> Answer:
-    """Return what moved since a baseline; `checked` are the metrics that were looked at, by
-    scenario, `moved` is what its draws say otherwise.
+    """Return the answer on drift since baseline `name`.
+
+    `checked` holds the compared metrics by scenario. `moved` holds the figures of the draws that
+    moved.
     """
     texts = {
         "github": lambda: to_github(name, len(checked), found, moved),
@@ -267,8 +270,10 @@ def diff_answer(
     metrics: Sequence[str],
     full: bool = False,
 ) -> Answer:
-    """Return what changed between two states, with the steps of some metrics; of two systems the
-    way from one to the other, all else in full.
+    """Return the answer on changes from state `a` to state `b`.
+
+    `metrics` names the metrics whose steps are shown. Of two systems the tables show the way from
+    `a` to `b`, and with `full` all else too.
     """
     said = {"a": a, "b": b, "way": found.way, "metrics": found.moves, "why": found.causes}
 
@@ -393,7 +398,10 @@ SHOW_ROW = Record("scenario", "metric", "unit", Member("value", float | None))
 def saved_answer(
     catalogue: Catalogue, name: str, path: str, scenarios: Sequence[str], stayed: Sequence[str]
 ) -> Answer:
-    """Return what was saved, and what stays beside it."""
+    """Return the answer on scenarios saved to a baseline.
+
+    `stayed` names the scenarios that stay as they were.
+    """
     found = {"name": name, "path": path, "scenarios": scenarios, "stayed": stayed}
     rows = [(one, path) for one in scenarios]
     below = [f"As they were: {', '.join(stayed)}."] if stayed else []

@@ -1,4 +1,4 @@
-"""What chips are let for by month, beside what they cost: the answer of `tco rents`."""
+"""Monthly rents of chips beside their cost: answer of `tco rents`."""
 
 from __future__ import annotations
 

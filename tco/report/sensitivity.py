@@ -1,4 +1,4 @@
-"""What drives a metric: the answer of `tco sensitivity`."""
+"""Sensitivity of a metric to its inputs: the answer of `tco sensitivity`."""
 
 from __future__ import annotations
 
@@ -57,12 +57,15 @@ def partners(one: tuple[Sensitivity, Swing]) -> str:
 
 
 def plan_treatment(found: Sensitivity) -> str:
-    """Say how plans were found."""
+    """Return the treatment of plans: `held` or `re-optimised`."""
     return "held" if found.hold else "re-optimised"
 
 
 def sensitivity_notes(found: Sensitivity) -> list[str]:
-    """Return what is to be said beside: ends at which the target is not met."""
+    """Return the note on input ends that miss the workload's targets.
+
+    The list is empty where every end that moves the metric meets the targets.
+    """
     ends = [
         f"{short_name(one.given.path)} at its {end}"
         for one in found.swings
@@ -160,7 +163,7 @@ SENSITIVITY = Document(
 
 
 def sensitivity_answer(found: Sensitivity) -> Answer:
-    """Return what drives the metric."""
+    """Return the answer on the inputs that drive the metric."""
     own, notes = found.sides[0], sensitivity_notes(found)
     rows, said = (ROW, [(found, one) for one in found.swings]), [*own.result.notes, *notes]
     return SENSITIVITY.answer(
@@ -266,7 +269,7 @@ def remarks(found: Sensitivity, moving: int) -> list[str]:
 
 
 def flip_lines(found: Sensitivity) -> list[str]:
-    """Say what flips the order, alone and in pairs."""
+    """Return lines on inputs that reverse the ranking, alone or in pairs."""
     if found.pairs is None:
         return []
     alone = [

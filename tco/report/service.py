@@ -117,7 +117,7 @@ def service_table(found: Sequence[Service]) -> Table:
 
 
 def purchase_text(service: Service) -> str:
-    """Return how much of what is bought is in use."""
+    """Return a sentence on chips in use, chips bought and racks bought."""
     metrics = service.metrics
     racks = significant(metrics["racks"])
     return (

@@ -34,7 +34,10 @@ SWEEP = Document(
 
 
 def sweep_answer(catalogue: Catalogue, found: Sweep, said: Summary, answer: list[Check]) -> Answer:
-    """Return what came out: the cases where they are few, else what each metric runs through."""
+    """Return the output of a sweep: its cases or its metric ranges.
+
+    The output lists the cases where there are few, and otherwise the range of each metric.
+    """
     return SWEEP.answer(
         catalogue,
         (found, said, answer),
@@ -61,7 +64,7 @@ def sweep_csv_rows(found: Sweep, said: Summary) -> tuple[Record, list[Any]]:
 
 
 def sweep_tables(found: Sweep, said: Summary, answer: list[Check]) -> list[Table]:
-    """Return what a person reads."""
+    """Return the text tables of a sweep: cases or metric ranges."""
     study, progress = found.job.study, found.progress
     above = [str(study.document[word]) for word in ("question", "answer") if word in study.document]
     kept = "" if said.rows == progress.cases else f", {said.rows:,} of them within the constraints"

@@ -91,12 +91,12 @@ def narrowest(text: str) -> int:
 
 
 def indent_of(text: str) -> int:
-    """Return how many blanks a text begins with."""
+    """Return the number of leading blanks of `text`."""
     return len(text) - len(text.lstrip(" "))
 
 
 def line_break_pieces(text: str) -> Iterator[tuple[str, str]]:
-    """Yield what a line may end after, each with the blanks before it."""
+    """Yield (leading blanks, piece) pairs; a line may break after every piece."""
     gap = ""
     for word in WORDS.findall(text.strip(" ")):
         if word.startswith(" "):

@@ -1,4 +1,4 @@
-"""How sure the metrics of a scenario are: the answer of `tco uncertainty`."""
+"""Uncertainty of a scenario's metrics: the answer of `tco uncertainty`."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def metric_statistics(metric: str, many: Any) -> JsonObject | None:
 
 
 def notes(found: Uncertainty) -> list[str]:
-    """Return what a reader of the figures should know."""
+    """Return notes on missing results, the baseline, held inputs and arithmetic."""
     said = list(missing_notes(found.asked.result)) if found.baseline is None else []
     if found.baseline is None:
         said.append("no baseline is named: --baseline gives P(better than baseline)")

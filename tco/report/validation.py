@@ -60,8 +60,9 @@ ROW = Record(Member("group", read="0"), Member("member", read="1"), SCORE.read_v
 def validation_answer(
     catalogue: Catalogue, path: Path, found: Validation, with_rows: bool
 ) -> Answer:
-    """Return how far predictions lie from the measurements of a file; with every row, or with the
-    scores of all groups.
+    """Return the prediction errors on the measurements of a file.
+
+    The rows are the measurements where `with_rows`, else the scores of all groups.
     """
     asked: JsonObject = {"file": str(path), "kind": found.kind, "card": found.card}
     rows: tuple[Record, Sequence[Any]] = (ROW, score_rows(found.card))
@@ -212,8 +213,10 @@ ENVELOPES = Document("validate", "file", Member("summary", dict), Member("envelo
 def envelopes_answer(
     catalogue: Catalogue, path: Path, values: Values, settings: Mapping[str, str]
 ) -> Answer:
-    """Return how the best plans stand to the published runs of each chip, model, formats and
-    lengths.
+    """Return the best plans against the published runs of each envelope.
+
+    An envelope is the runs of one chip, model, set of formats and lengths. Raises `UsageError`
+    where the file holds no serving runs.
     """
     kind, table = read_measured(path)
     if kind != "inference":
@@ -257,7 +260,7 @@ def envelope_table(envelopes: Sequence[tuple[Envelope, JsonObject]], whole: Json
 
 
 def envelope_notes(whole: JsonObject) -> list[str]:
-    """Say what the figures are, and how two chips stand to each other."""
+    """Return notes on the envelope figures and on pairs of chips."""
     notes = [
         "Runs that no other run of their envelope beats, each configuration by its newest run, at "
         "the speed each gives users.",
@@ -361,8 +364,9 @@ RATIOS = Document(
 
 
 def ratios_answer(catalogue: Catalogue, path: Path, settings: dict[str, str]) -> Answer:
-    """Return how the predicted ratios of two chips, and their ranges, lie to the measured ones:
-    over all pairs, and by chip.
+    """Return predicted against measured ratios of two chips, with their ranges.
+
+    Figures are of all pairs, and by chip.
     """
     found, draws = back_test.back_test_ratios(path, catalogue, settings), back_test.DRAWS
     by = {chip: PAIRS.json(one) for chip, one in found.chips.items()}

@@ -50,7 +50,10 @@ def tie_words(names: Sequence[str], late: Mapping[str, str] | None = None) -> st
 
 
 def regime_sentence(regime: Regime) -> str:
-    """Return what is said of a regime: the picks, their regret, and when to pick otherwise."""
+    """Return the sentence on a regime: picks, regret and exceptions.
+
+    The exceptions are other picks until the systems are available, and under other software.
+    """
     if regime.kind == "nobody":
         return (
             "no system serves it in half of the draws"
@@ -290,7 +293,11 @@ COSTLESS = ("cannot be priced", "does not fit")  # how notes begin that say why 
 
 
 def costless_reason(result: Result) -> str:
-    """Return why a rack has no cost, as its notes say it; empty where it has one."""
+    """Return the reason that a rack has no cost.
+
+    The reason is a note of `result`, or else `result.costless`.
+    The text is empty where the rack has a cost.
+    """
     return next((note for note in result.notes if note.startswith(COSTLESS)), result.costless)
 
 

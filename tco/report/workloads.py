@@ -61,7 +61,10 @@ def workloads_table(found: Sequence[Cell]) -> Table:
 
 
 def cell_of(one: Cell) -> str:
-    """Return what a rack keeps."""
+    """Return the table cell of a rack: mean share of best cost.
+
+    A star marks the pick. The cell is `-` for a rack without a share.
+    """
     return (
         "-"
         if one.share_of_best is None

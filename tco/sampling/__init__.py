@@ -1,1 +1,1 @@
-"""What is asked of many results: states, differences, baselines."""
+"""Sampling of uncertain inputs: metric ranges, sensitivity and drivers of a metric."""

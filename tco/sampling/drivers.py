@@ -1,5 +1,6 @@
-"""What moves a metric: how much of its variance each input is for, and which inputs flip the order
-of two scenarios, alone or in pairs.
+"""Drivers of a metric: Sobol indices, variance shares and ranking reversals.
+
+A ranking of two scenarios is reversed by an input alone or by a pair of inputs.
 
 Sobol indices are those of a function of independent inputs, by Saltelli's design: two samples A and
 B of all inputs, and for each input i the sample A with its column taken from B. First order: S_i =
@@ -10,7 +11,7 @@ The expected value of finding an input out follows from draws of all inputs: the
 is fitted by a polynomial in the place of one input; what the fit explains is the first-order share
 of its variance, var(E[log y | x]) / var(log y). Once x is known the expected variance is what is
 left of it (law of total variance), so that the standard deviation narrows by 1 - sqrt(1 - share).
-ResolvedScenario that share a cause tell of each other, as they do in the draws.
+Inputs that share a cause tell of each other, as they do in the draws.
 
 Of some hundred inputs there are ten thousands of pairs. Were the logarithm of a ratio a sum over
 inputs, a pair would flip the order if what both do alone comes to enough; those near enough are
@@ -163,8 +164,10 @@ def leading_drivers(
 
 
 def ratio_swing(ratios: FloatArray) -> float:
-    """Return how far a ratio moves from the low of an input to its high: without end where it is
-    without, or where it is a tie at one of them.
+    """Return the change of a ratio from low to high input.
+
+    Zero where both ends are equal or both are ties. Infinite where the ends differ and an end is
+    infinite or a tie (nan).
     """
     low, high = ratios[[0, -1]]
     if low == high or (np.isnan(low) and np.isnan(high)):
@@ -175,11 +178,13 @@ def ratio_swing(ratios: FloatArray) -> float:
 def flips_of(
     ranges: Mapping[str, Range], ratios: Mapping[str, FloatArray], together: Together
 ) -> dict[str, float]:
-    """Return where the order turns, nearest to its value, of the inputs at whose low or high it is
-    not what it is at their values.
+    """Return the break-even values of inputs that reverse the ranking.
 
-    Between value and end all are looked at closely, in one pass; of an input that decides how many
-    of something there are it turns at the end.
+    Only inputs that reverse the ranking at their low or high have a break-even value. The
+    value is the break-even nearest to the base case.
+
+    All are looked at closely between value and end, in one pass. For an input that decides a count,
+    the ranking turns at the end.
     """
     turned = [
         (path, far)

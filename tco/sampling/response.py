@@ -1,9 +1,10 @@
-"""How a study asks: a scenario as a function, from values of its inputs by path to its metrics, the
-plan chosen anew or held.
+"""Scenario as a vectorised function of its inputs, for sampling and sensitivity.
 
-Every question of ranges, drivers, maps and shares of variance is an evaluation of it: in the draws
-of some dice, with each input moved alone to both ends of its range, or wherever some inputs are
-moved together. What misses the target has no performance and no cost of it.
+The function takes values of inputs by path and returns metrics. The plan is re-optimised or held.
+
+Ranges, drivers, maps and shares of variance are evaluations of this function. Inputs take the
+values of random draws, move alone to both ends of their ranges, or move together. A case that
+misses the target has no performance and no cost of performance.
 """
 
 from __future__ import annotations
@@ -119,7 +120,7 @@ class Response:
 def arrived(
     scenario: Scenario, data: tuple[tuple[str, ...], tuple[Any, ...]], *rest: Any
 ) -> Response:
-    """Return what has travelled, on the data that is found here."""
+    """Return the response of `scenario` on the catalogue of this process."""
     from tco.evaluation.workers import catalogue_on
 
     return Response(scenario, catalogue_on(*data), *rest)
@@ -152,7 +153,7 @@ def drawable(asked: Evaluation, hold: bool = False) -> Response:
 
 
 def why_undrawable(asked: Evaluation, hold: bool = False) -> str | None:
-    """Say why a scenario cannot be drawn, if so."""
+    """Return the reason against sampling a scenario, or None."""
     result = asked.result
     if asked.saved:
         return "it was saved on other data, and has no draws; name its scenario"

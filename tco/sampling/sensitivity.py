@@ -1,5 +1,7 @@
-"""What drives a metric: every input at both ends of its range (a tornado), what knowing it is
-worth, what flips the order, and Sobol indices.
+"""Sensitivity analysis: tornado, variance shares, ranking reversals and Sobol indices.
+
+A tornado has every input at both ends of its range. A variance share is the worth of knowing an
+input.
 
 Every point chooses its plan anew, as the draws of `uncertainty` and `compare` do; where none meets
 the target the metric has no value there. Or the plan and all else that was decided are held, and
@@ -61,7 +63,7 @@ class Swing(NamedTuple):
 
 @dataclass(repr=False)
 class Sensitivity(Shown):
-    """What drives a metric of a scenario: what every input does to it, the strongest first."""
+    """Sensitivity of a metric to every input, the strongest first."""
 
     metric: str
     sides: Sequence[Evaluation]
@@ -126,8 +128,10 @@ class Sensitivity(Shown):
         return sum((one.swing or 0.0) ** 2 for one in self.swings)
 
     def share(self, one: Swing) -> float | None:
-        """Return how much of the variance an input is for: over draws of all, or what the squares
-        of the swings make of it.
+        """Return the share of the metric's variance due to an input.
+
+        The share is that over draws of all inputs where draws were made, else an estimate from the
+        squares of the swings. None where only swings are known and an end has no value.
         """
         if self.known:
             return self.known.get(one.given.path, 0.0)
@@ -179,8 +183,9 @@ def sensitivity(
     sobol: int | None = None,
     seed: int = 0,
 ) -> Sensitivity:
-    """Return what drives a metric of a scenario; `sobol` is the size of a sample, a power of two,
-    from which Sobol indices are taken.
+    """Return the sensitivity of a metric to every input of a scenario.
+
+    `sobol` is the size of a sample, a power of two, from which Sobol indices are taken.
 
     >>> found = sensitivity("gb200-nvl72", "tco_usd_per_chip_hour")
     >>> found.swings[0].given.path
@@ -251,8 +256,9 @@ def variance_shares(quantity: ScenarioQuantity) -> dict[str, float]:
 
 
 def rank(one: Swing) -> tuple[float, str]:
-    """Return what swings are ordered by: the largest first, before them those with an end that has
-    no value.
+    """Return the sort key of a swing, the largest first.
+
+    Swings with an end that has no value come before the largest.
     """
     return -np.inf if one.swing is None else -abs(one.swing), one.given.path
 

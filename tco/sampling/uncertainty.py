@@ -1,10 +1,12 @@
-"""How sure the metrics of a scenario are: every input with a range is drawn, all together, and each
-draw chooses its plan anew.
+"""Uncertainty of a scenario's metrics: Monte Carlo over all inputs with ranges.
 
-Scenarios share the draws of what they share, so that what moves both alike cancels in their ratio.
+All inputs with a range are drawn together, and each draw chooses its plan again. Scenarios share
+the draws of their common inputs, so that common effects cancel in their ratio.
+
 A draw in which no plan meets the target serves nobody. It lies beyond the worse end of every metric
-of the work: a percentile among such draws has no value. Performance per cost is zero there, without
-end where only the baseline misses, and a tie where both do, which is counted apart.
+of the work: a percentile among such draws has no value. Performance per TCO is zero there. It is
+infinite where only the baseline misses. A draw in which both scenarios miss is a tie, which is
+counted apart.
 """
 
 from __future__ import annotations
@@ -64,9 +66,7 @@ class Sample(NamedTuple):
 
 @dataclass(repr=False)
 class Uncertainty(Shown):
-    """What the ranges of a scenario's inputs make of its metrics: what was drawn, and what became
-    of it.
-    """
+    """Uncertainty of a scenario's metrics: sampled inputs, draws and their results."""
 
     asked: Evaluation
     baseline: Evaluation | None
@@ -318,7 +318,7 @@ def draw_statistics(metric: str, many: AnyArray) -> dict[str, float | None] | No
 
 
 def why_endless(metric: str, many: AnyArray) -> str:
-    """Say why a percentile, or the mean, of a metric's draws has no value."""
+    """Return the reason that a percentile or mean has no value."""
     known = rankable_draws(metric, many)
     missed = f"{float((~np.isfinite(known)).mean()) * 100:.2g} %"
     if metric in RATIOS:

@@ -58,7 +58,7 @@ class Anchor(NamedTuple):
 
     @property
     def configuration(self) -> Effect:
-        """What runs of one configuration have in common."""
+        """Key of a run's configuration: chip, engine, model and formats."""
         return self.chip, self.engine, self.model, self.formats
 
 
@@ -73,9 +73,7 @@ class RandomEffect(NamedTuple):
 
 
 class Moved(NamedTuple):
-    """What runs tell of the effects of a system: means, variances, and the variance of their
-    sum.
-    """
+    """Posterior of a system's effects: means, variances, and variance of their sum."""
 
     means: FloatArray
     variances: FloatArray
@@ -140,8 +138,9 @@ def posterior(
     beyond: FloatArray,
     scatter: float,
 ) -> Moved:
-    """Return what rows tell of the effects of a system, each row off by the scatter of single
-    runs.
+    """Return the posterior of a system's random effects, given measured runs.
+
+    `scatter` is the standard deviation of single runs.
     """
     effects = list(dict.fromkeys(level.effect for row in (levels, *rows) for level in row))
     has = np.zeros((len(rows), len(effects)))
@@ -244,15 +243,16 @@ def moved_input(given: Input, mean: float, deviation: float, file: str) -> Input
 
 
 def model_dimensions(catalogue: Catalogue, model: str) -> Any:
-    """Return what a model computes, whatever it is called."""
+    """Return hidden size, blocks and vocabulary of a model.
+
+    The dimensions identify a model whatever its name.
+    """
     architecture = load_model(catalogue, model)
     return architecture.hidden, architecture.blocks, architecture.vocabulary
 
 
 def account_of(catalogue: Catalogue) -> JsonObject:
-    """Return what answers are anchored on: rows by configuration, and how far each system's rates
-    were moved.
-    """
+    """Return anchor counts by configuration, and the shift of each system's rates."""
     counts: Mapping[Effect, int] = Counter(anchor.configuration for anchor in catalogue.anchors)
     rests_on = []
     for (chip, engine, model, formats), count in counts.items():

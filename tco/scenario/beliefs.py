@@ -1,12 +1,13 @@
-"""What an input may be: the range of its row, the distribution of its attribute, and draws of it.
+"""Beliefs about inputs: 5th and 95th percentile, distribution and correlated draws.
 
-Low and high are the 5th and 95th percentile of belief, whose distribution `belief` in
-`data/attributes.csv` names. What errs by a factor (prices, times, rates of failure) is log-normal
-on either side of its value, the median; what is signed is normal so. A share or a specification is
-a PERT distribution (Malcolm et al. 1959), and a count or a life a triangular one: judged between
-two ends, with the value as the most likely. A flag, and a size that decides structure, is drawn in
-steps. Places are standard normal deviates: those of inputs that share a cause go together, whatever
-distributions they have. Whatever leaves the bounds of its attribute is moved to them.
+Low and high are the 5th and 95th percentile of belief. The column `belief` in
+`data/attributes.csv` names the distribution. An input that errs by a factor (prices, times, rates
+of failure) is log-normal on either side of its value, the median. A signed input is normal on
+either side of its value. A share or a specification is a PERT distribution (Malcolm et al. 1959),
+and a count or a life a triangular distribution: both are judged between two ends, with the value as
+the most likely. A flag, and a size that decides structure, is drawn in steps. Places are standard
+normal deviates. Places of inputs that share a cause go together, whatever distributions the inputs
+have. A draw outside the bounds of its attribute is moved to the bound.
 """
 
 from __future__ import annotations

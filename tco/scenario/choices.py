@@ -143,7 +143,10 @@ def checkpoints(catalogue: Catalogue) -> list[Checkpoint]:
 
 
 def checkpoint_of(catalogue: Catalogue, model: str, precision: str) -> Checkpoint:
-    """Return how the parts of a model are stored of which some precision is stated."""
+    """Return the checkpoint of a model with a stated precision.
+
+    The checkpoint holds the storage formats of the parts of the model.
+    """
     return next(
         row
         for row in checkpoints(catalogue)

@@ -156,8 +156,9 @@ class DrawGroup(NamedTuple):
 
 
 class DrawResults(NamedTuple):
-    """What draws come to: their metrics, whether they meet the targets, and the sequences of an
-    attention group.
+    """Results of draws: metrics by name, targets met, sequences per attention group.
+
+    `meets` says whether the draws meet the targets. `batch` is the number of sequences.
     """
 
     metrics: dict[str, FloatArray]
@@ -196,8 +197,9 @@ class Lot:
         plans: ServingPlan,
         speeds: tuple[float | None, ...],
     ) -> Any:
-        """Return what is known of plans at the centre, where every input has the value it was
-        traced with.
+        """Return cached hints for the plan choice at the base case.
+
+        Every input has its traced value there.
         """
         from tco.performance.serving.plan_choice_compiled import hinted
 
@@ -220,7 +222,11 @@ class Lot:
         solve: bool,
         speeds: Sequence[float],
     ) -> list[DrawResults]:
-        """Return what all draws come to, and after it what they come to at other speeds."""
+        """Return the results of all draws, at their own and other speeds.
+
+        The first item is at the scenario's own speed. Serving has a further item for each speed of
+        `speeds`.
+        """
         keep_memory()
         paths, first = frozenset(drawn), parts[0].names[0]
         if self.plans is not None:
@@ -310,7 +316,7 @@ class Lot:
         def answered(
             some: list[DrawGroup], names: dict[str, int], begin: Any, held: float, which: FloatArray
         ) -> list[DrawResults]:
-            """Return what some draws come to at every speed."""
+            """Return the results of the draws `which`, at every speed."""
             many = (
                 drawn if len(which) == count else {path: one[which] for path, one in drawn.items()}
             )
@@ -519,7 +525,10 @@ class ScenarioPrograms:
 
 
 def structure_key(structure: Structure, plans: Any) -> tuple[Any, ...]:
-    """Return what tells a structure, and plans to choose among, from others of its scenario."""
+    """Return a hashable key of a structure and its candidate plans.
+
+    The key tells the structure from other structures of its scenario.
+    """
     plan = (
         without_batch(structure.plan) if plans is None else plans if plans is ALL else tuple(plans)
     )

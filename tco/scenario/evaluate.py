@@ -143,8 +143,9 @@ def assemble_result(
     trace: bool,
     refuse: bool = True,
 ) -> Result:
-    """Return what a chain came to: its metrics and, of plain numbers, what people read beside
-    them.
+    """Return the result of an evaluated chain: metrics, notes and reports.
+
+    Shares, bounds and ages are found for plain numbers only, not for arrays.
     """
     catalogue, found = inputs.catalogue, inputs.scenario
     many = bool(inputs.shape)  # shares, bounds and ages are told of one number
@@ -307,8 +308,9 @@ def fit_to_site(
 
 
 def told_of(inputs: ResolvedScenario, name: str, cost: Cost, make: Callable[[], T]) -> T:
-    """Return what `make` tells of a cost and of the inputs it rests on: once for one that a stage
-    has kept.
+    """Return `make()`, cached under `name` for as long as `cost` is unchanged.
+
+    A cost that a stage has kept is therefore described once.
     """
     known = inputs.system.known
     held = known.get(name)
@@ -392,8 +394,10 @@ def run(
 def owned(
     inputs: ResolvedScenario, values: Values
 ) -> tuple[Bill | None, Network | None, list[Rebate], Cost | None, UnavailableError | None]:
-    """Return what the racks are made of, what joins them, what their owner gets back, and what all
-    of it costs; or why it has no price.
+    """Return bill of materials, network, rebates, cost and the pricing error.
+
+    The error is None where the racks have a price. Otherwise the cost is None, and the error says
+    why.
     """
     bill, network = None, None
     try:
@@ -413,8 +417,9 @@ def owned(
 def rate_workload(
     inputs: ResolvedScenario, values: Values, plan: Any
 ) -> ServingResult | TrainingResult:
-    """Return what the chips do on a plan, or on the best of a search: of its own for each answer,
-    as its report is told of one.
+    """Return serving or training performance on a plan, searched or given.
+
+    Every call returns a copy of the cached result, so that each answer has its own report.
     """
 
     def walk() -> ServingResult | TrainingResult:
@@ -459,8 +464,9 @@ def fill_ratio_to_baseline(results: list[Result], baseline: str | None = None) -
 
 
 def costs_of_work(metrics: JsonMapping) -> tuple[Any, Any]:
-    """Return what tokens cost, net of rebates and before them, by some metrics or by arrays of
-    them; none where there are no tokens.
+    """Return token cost net of rebates and before rebates.
+
+    `metrics` holds numbers or arrays. Both costs are None where there are no tokens.
     """
     cost = joined.priced_by(metrics)
     if cost is None:

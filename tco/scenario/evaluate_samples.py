@@ -56,7 +56,7 @@ CELLS = 2**15  # draws that studies ask for together
 
 
 class Draws(NamedTuple):
-    """What a scenario comes to in every draw."""
+    """Metrics, feasibility and structure of a scenario in every draw."""
 
     metrics: dict[str, AnyArray | None]  # None where no draw has the metric, nan where one has not
     meets: AnyArray  # whether memory suffices and the targets are met
@@ -144,7 +144,7 @@ class Case:
 
     @property
     def count(self) -> int:
-        """How many draws there are."""
+        """Number of draws."""
         return len(next(iter(self.drawn.values()))[0])
 
     def inputs_at_draw(self, draw: int, paths: Iterable[str]) -> dict[str, tuple[float, str]]:
@@ -282,8 +282,9 @@ def resized(
 
 
 def decisions(inputs: ResolvedScenario, values: Values, held: Structure) -> dict[str, AnyArray]:
-    """Return what decides structure and differs between draws: the cheapest of alternatives by its
-    place, and readings by their path.
+    """Return the inputs that decide structure and differ between draws.
+
+    A place of the system tree has the index of its cheapest alternative. A path has its reading.
     """
     found: dict[str, AnyArray] = {}
     for place, some in offers(inputs.system, values, inputs.catalogue).items():
@@ -387,8 +388,10 @@ def evaluate_groups(
 
 
 def cost_at(own: Draws, other: Draws) -> AnyArray | None:
-    """Return what a million output tokens cost at another speed: an hour costs what it does
-    whatever the chips make in it.
+    """Return the cost in USD per million output tokens at another speed.
+
+    The cost of an hour does not depend on the output of the chips. The result is None where the
+    cost of an hour or the rate is missing.
     """
     hour, rate = own.metrics["tco_usd_per_used_chip_hour"], other.metrics[RATE]
     if hour is None or rate is None:

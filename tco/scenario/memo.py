@@ -27,7 +27,7 @@ LAST = 8  # answers of a stage that are kept of one system
 
 
 class Walked(NamedTuple):
-    """What a stage came to, what it rested on, and what it left behind."""
+    """Cached result of a stage, with its inputs and side effects."""
 
     rests: tuple[Any, ...]
     given: dict[str, Given]  # settings among what it read
@@ -53,8 +53,9 @@ class Walked(NamedTuple):
 
 
 def exactly(value: Any) -> Any:
-    """Return what a value, such as a plan, equals only if it is of the same types: what is printed
-    of it differs otherwise.
+    """Return a hashable key that distinguishes equal values of different types.
+
+    The printed output of such values differs, for example 8 and 8.0 in a plan.
     """
     if isinstance(value, tuple):
         return type(value), *map(exactly, value)
@@ -68,8 +69,9 @@ def exactly(value: Any) -> Any:
 def stage(
     name: str, inputs: ResolvedScenario, values: Values, walk: Callable[[], T], *rests: Any
 ) -> T:
-    """Return what `walk()` makes of the inputs and of what else it `rests` on, walked again only
-    where that is not known already.
+    """Return `walk()`, or its cached result if all inputs are unchanged.
+
+    `rests` holds the further values on which the result depends.
     """
     if in_use() is not None or inputs.shape:
         return walk()

@@ -176,8 +176,9 @@ AGAINST_BASELINE = (
 
 
 def priced_by(metrics: JsonMapping) -> str | None:
-    """Return what the work of a scenario costs, of the metrics it has; none where it has no such
-    cost.
+    """Return the name of the metric that prices a scenario's work.
+
+    The result is None where `metrics` has no such cost.
     """
     return next((name for name in PRICED if metrics.get(name) is not None), None)
 

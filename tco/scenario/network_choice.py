@@ -1,5 +1,7 @@
-"""What joins the chips of a scenario: the scale-out network it buys, and the links its collectives
-meet.
+"""Scale-out network of a scenario, and the links of its collectives.
+
+`cheapest_network` chooses the network that the scenario buys. `links_of_system` returns the links
+that its collectives use.
 """
 
 from __future__ import annotations
@@ -58,7 +60,7 @@ LANE = "lane_bandwidth"
 
 
 class ClosParts(NamedTuple):
-    """What the tiers of a scale-out network are built of."""
+    """Switch and optic part ids of the tiers of a scale-out network."""
 
     switch: str  # part id
     optic: str  # part id of the modules of its links
@@ -200,10 +202,11 @@ def clos_candidates(inputs: ResolvedScenario, values: Values, length: float) -> 
 
 
 def lane_neighbours(system: System) -> list[str]:
-    """Return what the cluster's modules plug into besides its switches.
+    """Return the part ids at the rack end of the cluster's optics.
 
-    With leaves outside the racks it is the card of the chips, else the switches that stand in the
-    racks.
+    With leaves outside the racks the part is the network card of the chips. Otherwise the parts are
+    the switches in the racks. The switches of the cluster are left out. A system without cards
+    gives an empty list.
     """
     if network_design(system) == "tor":
         return [str(part) for part in system.network.get(IN_RACKS, ())]
@@ -326,8 +329,10 @@ def reachable_network(inputs: ResolvedScenario, values: Values, parts: ClosParts
 
 
 def hours_of(inputs: ResolvedScenario, values: Values, prices: Any, powers: Any) -> Any:
-    """Return what networks of some prices and powers add to a chip-hour: the cost of a world of
-    which nothing else is bought.
+    """Return the cost of a network in USD per chip-hour.
+
+    It is the cost of a world for which only the network is bought. Arrays of `prices` and `powers`
+    describe many networks.
     """
     sidecar = SIDECAR if needs_sidecar(inputs) else None
     network = Network(
@@ -493,8 +498,9 @@ def port_of(inputs: ResolvedScenario) -> float:
 
 
 def network_design(system: System) -> str:
-    """Return where the first switches of a system's network stand: in the racks, or one leaf for
-    the chips of each rank.
+    """Return the place of a system's first network switches, `tor` or `leaf`.
+
+    `tor` puts them in the racks. `leaf` has a leaf switch for the chips of every rank.
     """
     return str(system.network.get("first_tier", "leaf"))
 
@@ -522,8 +528,9 @@ def protocol(network: str) -> str:
 def links_of_system(
     inputs: ResolvedScenario, values: Readable, library: CollectiveLibrary | None = None
 ) -> Links:
-    """Return what the chips of the scenario's system meet when they communicate, by the library of
-    their family or another.
+    """Return the links between the chips of the scenario's system.
+
+    `library` is the collective library, by default the library of the chip family.
     """
     chosen = library or family_library(
         inputs.catalogue, family_of(inputs.catalogue, inputs.system.chip)
@@ -534,7 +541,7 @@ def links_of_system(
 
 
 def links_met(inputs: ResolvedScenario, values: Readable, library: CollectiveLibrary) -> Links:
-    """Return what the chips of a system meet by a library."""
+    """Return the links between the chips of a system under `library`."""
     system = inputs.system
     scopes = fabric_scopes(system, values)
     if scopes[-1].torus or scopes[0].chips == scopes[-1].chips:

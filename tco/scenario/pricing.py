@@ -176,8 +176,10 @@ def beyond_a_position(values: Values, bill: Bill, racks: float) -> Any:
 
 
 def worlds_in_a_rack(most: float, power: float, racks: float) -> int:
-    """Return how many worlds of some power a rack position takes, of those that share a rack by
-    design; none of one that spans racks.
+    """Return the number of scale-up domains that one rack position takes.
+
+    Only domains that share a rack by design count. The number is 0 for a domain of one or more
+    racks.
     """
     return (
         min(math.floor(most / power * (1 + 1e-9)), math.floor(1 / racks + 1e-9)) if racks < 1 else 0
@@ -390,7 +392,7 @@ def agreements_of(inputs: ResolvedScenario) -> list[Agreement]:
 
 
 def rebates_on_bill(inputs: ResolvedScenario, values: Values, bill: Bill) -> list[Rebate]:
-    """Return what the agreements that the owner holds give back on a bill.
+    """Return the rebates on a bill from the owner's supplier agreements.
 
     A warrant may be worth more than the purchases that vest it: its worth follows the share price.
     """
@@ -443,7 +445,10 @@ def refuse_strangers(
 
 
 def owner_in_words(inputs: ResolvedScenario) -> str:
-    """Return who the owner is, or what kind of one where it is nobody in particular."""
+    """Return the name of the owner, or else the kind of owner.
+
+    The kind stands where the scenario names no owner.
+    """
     return inputs.owner or f"a {inputs.perspective.id}"
 
 

@@ -1,4 +1,7 @@
-"""What of owner, racks and site decides which cost lines a scenario has, sidecars among them."""
+"""Owner, rack and site facts that select a scenario's cost lines.
+
+`holding_of` collects these facts. `needs_sidecar` decides on the line of sidecars.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +33,7 @@ def needs_sidecar(inputs: ResolvedScenario) -> bool:
 
 
 def holding_of(inputs: ResolvedScenario, values: Values) -> Holding:
-    """Return what of owner, racks and site decides which lines the cost has."""
+    """Return the owner, rack and site facts that select cost lines."""
     system, catalogue = inputs.system, inputs.catalogue
     cooling = inputs.text("site.cooling")
     hall = cooling if inputs.states(HALL_RATES[cooling][0], values) else None

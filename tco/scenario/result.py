@@ -60,8 +60,9 @@ KEPT = ("notes", "shares", "bounds", "texts", "order")  # plain lists and tables
 
 
 class Origin(NamedTuple):
-    """What a result was asked for, and of which data; what takes time is found when it is asked
-    for.
+    """Documents, settings and data from which a result was computed.
+
+    The data hash and the formulas take time, and are computed when they are asked for.
     """
 
     documents: dict[str, str]  # site, terms, workload, cluster -> id
@@ -100,9 +101,7 @@ def origin_of(
 
 @dataclass(slots=True, repr=False)
 class Result:
-    """What a scenario comes to: metrics by name, cost lines, bill, and the inputs all of it rests
-    on.
-    """
+    """Result of a scenario: metrics by name, cost lines, bill and inputs."""
 
     scenario: str
     title: str
@@ -183,7 +182,10 @@ class Result:
 
     @property
     def rent(self) -> tuple[str, str] | None:
-        """What its chips' rent is called and who says it; None of who owns them."""
+        """Name of the rent input and its publisher.
+
+        None where the chips are owned.
+        """
         line = next((one for one in self.lines if one.asset == "rent"), None)
         given = None if line is None else self.inputs[line.inputs[0]]
         return None if given is None else (given.path.rpartition(".")[2], given.publisher)
@@ -217,8 +219,9 @@ class Result:
 
     @property
     def context(self) -> JsonObject:
-        """What it is of, so that it can be told from another and asked again: scenario, system,
-        date, site, and what was set.
+        """Identifying fields: scenario, system, date, site and settings.
+
+        They distinguish the result from other results and suffice to compute it again.
         """
         site = self.origin.documents.get("site") if self.origin else None
         names = {
@@ -333,7 +336,10 @@ SAME = ("terms.date", "terms.perspective", "terms.owner", *(f"workload.{name}" f
 
 
 def why_incomparable(result: Result, other: Result) -> str | None:
-    """Say what keeps two results from being held against each other, if anything does."""
+    """Return the reason why two results must not be compared.
+
+    None where they may be compared.
+    """
     for path in SAME:
         if comparable_value(result, path) != comparable_value(other, path):
             return (
@@ -383,8 +389,10 @@ UNSTATED = {  # metrics that rest on what not every chip and site has
 
 
 def why_absent(result: Result, metric: str) -> str:
-    """Return why a metric has no value here: another kind of work, no plan, no cost, no baseline,
-    or an input that nobody states.
+    """Return the reason why a metric has no value here.
+
+    The reason is another kind of work, no plan, no cost, no baseline, or an input that nobody
+    states.
     """
     kind, kinds = result.texts["workload.kind"], metric_workload_kinds(metric)
     if kind not in kinds:

@@ -1,4 +1,8 @@
-"""What the readings of a scenario decided: the structure that its chain was walked on."""
+"""Structural choices of a scenario: network, formats, operators and collectives.
+
+`structure_of` returns the structure of an evaluated chain. `structural_choices` lists the choices
+for output.
+"""
 
 from __future__ import annotations
 
@@ -35,8 +39,9 @@ def structure_of(inputs: ResolvedScenario, values: Readable, chain: Chain) -> St
 
 
 def structural_choices(inputs: ResolvedScenario, values: Readable, chain: Chain) -> JsonObject:
-    """Return what the readings came to: the network, the formats, the operators of each phase, and
-    the collectives offered.
+    """Return network, formats, operators per phase and collectives of a chain.
+
+    An entry is absent where the chain makes no such choice.
     """
     found: JsonObject = (
         {"formats": formats} if (formats := storage_and_compute_formats(inputs, values)) else {}

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Structure(NamedTuple):
-    """What the answer to a scenario is made of, and the inputs that decided it."""
+    """Structural choices of a scenario, with the inputs behind the choices."""
 
     system: str
     variant: Mapping[str, str]

@@ -1,7 +1,7 @@
-"""What the chips of a scenario do: serve or train a model, on what their system and its connections
-give them.
+"""Workloads of a scenario: serving or training a model on its chips.
 
-All that tells one kind of workload from another is its row of `KINDS`.
+The chips work within the limits of their system and its connections. The row of a workload in
+`KINDS` holds all differences between kinds of workload.
 """
 
 from __future__ import annotations
@@ -68,7 +68,9 @@ def has_fixed_axes(plan: Any) -> bool:
 def server_of(
     inputs: ResolvedScenario, values: Values, stated: bool = False
 ) -> tuple[Machine, Architecture]:
-    """Return what serves the scenario's workload: a chip on its links, and the model.
+    """Return the machine and the model that serve the scenario's workload.
+
+    The machine is a chip on its links.
 
     Args:
         inputs: the scenario.
@@ -85,7 +87,7 @@ def server_of(
 
 
 def scenario_deployer(inputs: ResolvedScenario, values: Values) -> Deployer:
-    """Return who deploys the plans of a scenario, and the engines and pools of that class."""
+    """Return the deployer of a scenario's plans, with engine and pool sizes."""
     name = inputs.text(OPERATED_BY)
     if name == FLEET:
         return Deployer(name)
@@ -123,7 +125,7 @@ def served_model(inputs: ResolvedScenario, values: Values) -> Architecture:
 
 
 def software_of_scenario(inputs: ResolvedScenario, values: Values) -> SoftwareMaturity:
-    """Return how far the software of a scenario's chip reaches."""
+    """Return the maturity of the software on a scenario's chip."""
     return resolve_software_maturity(
         inputs.catalogue, inputs.system.chip, inputs.text(SOFTWARE), inputs.date, values
     )
@@ -206,8 +208,9 @@ def machine_of(
 
 
 def storage_and_compute_formats(inputs: ResolvedScenario, values: Readable) -> dict[str, str]:
-    """Return how the chip computes what the workload stores: the format a part is kept in, and the
-    one its products run in.
+    """Return the storage and compute formats as text, keyed by workload setting.
+
+    The text names a compute format only where the chip does not compute the stored format.
     """
     chip, texts = inputs.system.chip, workload_kind(inputs).formats
     made = {

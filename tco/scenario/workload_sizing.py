@@ -1,5 +1,6 @@
-"""How many chips a training job takes that is to end in some days: as few whole scale-up domains as
-keep them.
+"""Sizing of training clusters: fewest chips that meet a deadline in days.
+
+`chips_in` takes as few whole scale-up domains as finish the job within `workload.days`.
 """
 
 from __future__ import annotations

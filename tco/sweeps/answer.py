@@ -110,7 +110,11 @@ def figure_of(found: JsonMapping, document: JsonMapping, where: str) -> Expected
 
 
 def case_of(found: Any, document: JsonMapping, where: str) -> JsonMapping | None:
-    """Return what a table says of a case: values that are written so in the study."""
+    """Return the case in the table `found`, checked against the study.
+
+    Values must be written as in the study. Other values raise `DataError`. The result is None
+    without a table.
+    """
     if found is None:
         return None
     if not isinstance(found, Mapping):

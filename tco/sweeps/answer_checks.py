@@ -42,8 +42,10 @@ def checks(found: Sweep) -> list[Check]:
 
 
 def today(figure: ExpectedFigure, found: Sweep) -> float | None:
-    """Return what a figure is in a sweep: the quantile over the draws, which all cases share, that
-    have a value.
+    """Return the current value of `figure`: a quantile over finite draws.
+
+    All cases share the draws, so a ratio of two cases is formed draw by draw. The result is None
+    where no draw has a value.
     """
     import numpy as np
 

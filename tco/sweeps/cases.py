@@ -1,10 +1,9 @@
-"""What a scenario comes to in many cases: plans searched anew where something a case sets may
-change them, all else as arrays.
+"""Metrics of a scenario in many cases, with plans searched where needed.
 
-Of the inputs that are asked as arrays, those that the search of plans reads are set one value at a
-time, each with a search of its own; the others leave the plan as it is. What else decides structure
-(the cheapest of alternatives, tiers, whether racks fit their site) is found for every case, and
-cases are grouped by it.
+Inputs that the search of plans reads are set one value at a time, each with a search of its own.
+Other inputs leave the plan as it is and are set as arrays. All else that decides structure (the
+cheapest of alternatives, tiers, whether racks fit their site) is found for every case. Cases are
+grouped by these decisions.
 """
 
 from __future__ import annotations
@@ -94,8 +93,9 @@ class Sequence(Dice):
 
 
 def permuted(places: AnyArray, count: int, key: AnyArray) -> AnyArray:
-    """Return where a random permutation of `count` takes some places: a Feistel network, walked
-    until it is back inside.
+    """Return the values of a random permutation of `count` at `places`.
+
+    The permutation is a Feistel network, walked until its value is below `count`.
     """
     half = np.uint64(max((count - 1).bit_length() + 1, 2) // 2)
     low = (np.uint64(1) << half) - np.uint64(1)
@@ -183,7 +183,7 @@ class Settled(NamedTuple):
 
 
 class CaseDraws(NamedTuple):
-    """What is drawn in every case, and where."""
+    """Drawn inputs of all cases, with each case's place in the dice."""
 
     paths: frozenset[str]
     dice: Dice
@@ -276,7 +276,7 @@ def structured(
 def decided_by(
     asked: StudyScenario, fixed: Fixed, axes: Many, structure: Structure, answer: Settled
 ) -> dict[str, tuple[AnyArray, float]]:
-    """Return what decides structure and follows the axes, in every case and as it was decided."""
+    """Return structure decisions that follow the axes, per case and as settled."""
     inputs = resolve_scenario(
         asked.catalogue,
         asked.scenario,
@@ -377,8 +377,9 @@ def on_structure(
 
 
 class CaseResults:
-    """What cases come to: metrics (those that some case has, nan where one has not), whether
-    targets are met, and what was drawn.
+    """Metrics, target checks and drawn inputs of cases.
+
+    A metric of any case is held for all cases, with nan where a case lacks the metric.
     """
 
     def __init__(self, count: int) -> None:
@@ -405,7 +406,7 @@ class CaseResults:
 
     @property
     def draws(self) -> Draws:
-        """The same as an evaluation of draws returns it."""
+        """Case metrics and target checks in the form of `Draws`."""
         return Draws(
             {name: self.metrics.get(name) for name in METRICS},
             self.meets,

@@ -66,7 +66,7 @@ class CaseSlice(NamedTuple):
 
 
 class CaseLayout(NamedTuple):
-    """How many there are of everything that cases are counted by."""
+    """Counts of scenarios, input values, draws and columns of a study."""
 
     scenarios: int
     outer: tuple[int, ...]  # values of the inputs that a setting fixes
@@ -76,31 +76,31 @@ class CaseLayout(NamedTuple):
 
     @property
     def settings(self) -> int:
-        """How many settings there are."""
+        """Number of settings: scenarios times values of the outer inputs."""
         return self.scenarios * prod(self.outer)
 
     @property
     def cases_per_setting(self) -> int:
-        """How many cases a setting has."""
+        """Number of cases of a setting."""
         return prod(self.inner) * self.draws
 
     @property
     def cases(self) -> int:
-        """How many cases there are."""
+        """Number of cases of the study."""
         return self.settings * self.cases_per_setting
 
     @property
     def rows(self) -> int:
-        """How many cases a partition holds at most."""
+        """Largest number of cases in a partition."""
         return min(ROWS, max(NUMBERS // self.columns, LEAST), SETTINGS * self.cases_per_setting)
 
     @property
     def partitions(self) -> int:
-        """How many partitions there are."""
+        """Number of partitions of the study."""
         return -(-self.cases // self.rows)
 
     def cases_in(self, number: int) -> int:
-        """How many cases a partition holds."""
+        """Return the number of cases in the partition `number`."""
         return min(self.rows, self.cases - number * self.rows)
 
     def slices(self, number: int) -> Iterator[CaseSlice]:
@@ -137,7 +137,7 @@ class SweepJob(NamedTuple):
 
     @property
     def layout(self) -> CaseLayout:
-        """How its cases are counted."""
+        """Layout by which the study's cases are counted."""
         draws = self.study.draw.samples if self.study.draw else 1
         outer, inner = (tuple(axis.length for axis in axes) for axes in (self.outer, self.inner))
         return CaseLayout(len(self.scenarios), outer, inner, draws, len(self.columns))

@@ -142,7 +142,10 @@ class Folder:
 
 
 def filesystem(place: str) -> tuple[Any, str]:
-    """Return what reads and writes a place that is named by a URL, and its path there."""
+    """Return the filesystem and the inner path of the URL `place`.
+
+    An unknown protocol or a missing library raises `UsageError`.
+    """
     fsspec = library("fsspec", place, "cluster")
     try:
         found, root = fsspec.url_to_fs(place)
@@ -200,8 +203,10 @@ def claim_output_folder(folder: Folder, job: SweepJob) -> tuple[set[int], set[st
 
 
 def manifest(job: SweepJob, kinds: set[str]) -> bytes:
-    """Return what a folder says of its study, and of the arithmetic that makes it; the same whoever
-    writes it on equal machines.
+    """Return the manifest of a sweep folder as JSON bytes.
+
+    The manifest describes the study and the arithmetic behind its figures. Equal machines write
+    equal bytes.
     """
     layout = job.layout
     content = {
@@ -367,7 +372,7 @@ MANY = 2_000_000
 
 
 class Span(NamedTuple):
-    """What a metric runs through in the cases of a scenario."""
+    """Range of a metric over the cases of a scenario."""
 
     scenario: str
     metric: str
@@ -378,7 +383,7 @@ class Span(NamedTuple):
 
 
 class Summary(NamedTuple):
-    """How many cases were kept, and what is shown of them."""
+    """Number of kept cases of a sweep, with table or metric ranges."""
 
     rows: int
     shown: Any  # a data frame of all, where they are few
@@ -386,7 +391,10 @@ class Summary(NamedTuple):
 
 
 def summarise_sweep(found: Sweep) -> Summary:
-    """Return what a finished sweep comes to."""
+    """Return the case count of a finished sweep with its metric ranges.
+
+    Up to `FEW` cases a data frame replaces the ranges. Above `MANY` cases only the count is given.
+    """
     dataset = library("pyarrow.dataset", "Parquet", "sweep")
 
     parts = dataset.dataset(found.folder, format="parquet", filesystem=None)

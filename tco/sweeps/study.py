@@ -44,7 +44,7 @@ class SweepAxis(NamedTuple):
 
     @property
     def length(self) -> int:
-        """How many values there are."""
+        """Number of values on the axis."""
         return len(self.listed) or self.steps
 
     def numbers_at(self, places: AnyArray) -> AnyArray:
@@ -156,7 +156,7 @@ MOST = 2**53  # cases: beyond it their numbers are no longer whole
 
 
 class Draw(NamedTuple):
-    """How many cases are drawn at every point of the grid, and how."""
+    """Sampling settings of a study: draws per grid point, seed and method."""
 
     samples: int
     seed: int
@@ -165,7 +165,7 @@ class Draw(NamedTuple):
 
 
 class Study(NamedTuple):
-    """What a study asks."""
+    """Parsed study document: scenarios, grid, draws, constraints and reported metrics."""
 
     name: str
     where: str
@@ -182,7 +182,7 @@ class Study(NamedTuple):
 
     @property
     def content(self) -> str:
-        """What the cases rest on, as one text."""
+        """JSON text of all document fields that change the cases."""
         return json.dumps(
             {key: value for key, value in self.document.items() if key not in WORDS},
             ensure_ascii=False,
@@ -314,7 +314,10 @@ def limits_of(found: Any, where: str) -> tuple[float, float]:
 
 
 def parse_draw_section(found: JsonMapping, where: str, grid: JsonMapping) -> Draw:
-    """Return how cases are drawn."""
+    """Return the sampling settings from the `[draw]` section of a study.
+
+    A setting that is not valid raises `DataError`.
+    """
     refuse_unknown("key", found, DRAW, where)
     samples, seed = (
         parse_study_integer(found, "samples", None, 1, where),

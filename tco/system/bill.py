@@ -139,8 +139,9 @@ USUAL_YIELD = "negative-binomial"
 
 
 def built_up_price(values: Values, part: str, model: str = USUAL_YIELD) -> Quantity:
-    """Return what chip `part` costs without its HBM, from its wafer up, with one model of its
-    yield.
+    """Return the built-up price of a chip without its HBM, USD.
+
+    The price adds the costs of chip `part` from its wafer up. `model` names the yield model.
     """
     area = values[f"parts.{part}.die_area"]
     gross = gross_dies_per_wafer(area, values[f"parts.{part}.wafer_diameter"])
@@ -283,7 +284,7 @@ class Pricing:
 
 
 class Offer(NamedTuple):
-    """What may stand in one place of the tree that lists alternatives."""
+    """Alternative part at one place of the tree, with its price."""
 
     part: str
     quantity: float
@@ -342,7 +343,7 @@ def tree_slots(system: System, catalogue: Catalogue) -> list[Place]:
 
 
 def tree_slot(leaf: Leaf, contains: bool, catalogue: Catalogue) -> Place:
-    """Return how the line of a leaf is made, from the attributes its part has."""
+    """Return the bill's place for a leaf, from its part's attributes."""
     has = partial(catalogue.has_part_value, leaf.part)
     power = "power" if has("power") or not has("tdp") else "tdp"
     takes_labour = has(ASSEMBLY_TIME) or (contains and has("own_price"))

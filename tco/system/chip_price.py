@@ -21,8 +21,10 @@ def chip_of(catalogue: Catalogue, result: Result) -> str:
 
 
 def built_up(one: Evaluation) -> Input | None:
-    """Return what the parts of a chip come to as an input: what the bill has less where they cost
-    nothing; none where the chip has a price.
+    """Return the price of a chip's parts as an input, in USD.
+
+    The price is the difference per chip between the bill and a bill with parts that cost nothing.
+    The result is None where the chip has a price of its own, or without a bill.
     """
     path, bill = f"parts.{chip_of(one.catalogue, one.result)}.price", one.result.bill
     if bill is None or path in one.result.inputs:

@@ -198,8 +198,9 @@ def nic_faults(system: System) -> Iterator[str]:
 
 
 def from_the_tree(system: System, catalogue: Catalogue) -> dict[str, Rule]:
-    """Return how each bandwidth of the chip follows from the NICs of the tree; a card whose ports
-    nobody counts is rated as a whole.
+    """Return the rules for chip bandwidths from the NICs of the tree.
+
+    A card without a port count is rated as a whole.
     """
     found = {}
     for network, attribute in NETWORKS.items():
@@ -252,7 +253,10 @@ class LongLinks(NamedTuple):
 
 
 class NetworkDesign(NamedTuple):
-    """What is to be built. Bandwidths come from values; the rest is structure."""
+    """Design of a scale-out network to be built.
+
+    Bandwidths come from values. The other fields are structure.
+    """
 
     chips: Quantity
     nic: Quantity  # bandwidth of a chip

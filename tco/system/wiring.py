@@ -1,9 +1,8 @@
-"""What wires allow: the lanes of a chip, the lanes and the number of its switches, the reach of its
-cables.
+"""Wiring checks of a system: chip lanes, switch ports and cable reach.
 
-The fabric of a system's file states lanes a chip, the switch they end on and the cables they run
-through; the tree of the same file holds so many of each. Where the two cannot both be true the
-system is refused, with the arithmetic.
+The fabric of a system's file states the lanes per chip, their switch and their cables. The tree of
+the same file states the number of these parts. Where the two cannot both be true, the system is
+refused with the arithmetic.
 """
 
 from __future__ import annotations
@@ -25,8 +24,10 @@ NOT_SCALE_UP = ("host", "nic")  # purposes of lanes that are no part of the scal
 
 
 def wire_faults(system: System, catalogue: Catalogue, values: Values) -> Iterator[str]:
-    """Yield what the wires cannot do: more lanes than the chip has, more ports than its switches, a
-    link beyond its reach.
+    """Yield the faults in a system's wiring, as messages.
+
+    A fault is more lanes than the chip has, more ports than its switches have, or a link beyond its
+    reach.
     """
     for faults in (
         chip_faults(system, catalogue, values),
@@ -56,8 +57,9 @@ def refuse_unjoined(system: System, catalogue: Catalogue, values: Values) -> Non
 
 
 def unstated(system: System, catalogue: Catalogue) -> Iterator[str]:
-    """Yield what a complete system states so that its wires can be judged: its switch, and the
-    lanes of its chip.
+    """Yield messages on missing wiring data: the switch and the chip's lanes.
+
+    A complete system states this data so that its wires can be judged.
     """
     if system.fabric.get("kind") not in SWITCHLESS and "switch" not in system.fabric:
         yield (

@@ -171,7 +171,10 @@ def stated_plan(words: str, chips: float) -> JsonObject:
 
 
 def refused_runs(catalogue: Catalogue, table: pd.DataFrame) -> AnyArray:
-    """Return why audited rows are left out; empty where they are not."""
+    """Return the reason for leaving out each audited row, as text.
+
+    The text is empty for rows that are not left out.
+    """
     reasons = np.full(len(table), "", dtype=object)
     audited = is_audited(table)
     reasons[texts(table, "division") == "open"] = OPEN

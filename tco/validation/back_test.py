@@ -136,9 +136,7 @@ class BackTest(NamedTuple):
 
 
 class HeldOutChip(NamedTuple):
-    """What was measured of a chip, and what would have been said of its scored rows had nobody
-    measured it.
-    """
+    """Measured results of a chip and its predictions without its own rows."""
 
     rows: AnyArray  # places in the file
     target: AnyArray
@@ -155,8 +153,9 @@ def left_out_draws(
     wanted: AnyArray,
     path: Path,
 ) -> dict[str, HeldOutChip]:
-    """Return what each chip's wanted rows would have been given by the refits that never saw the
-    chip, all chips in the same draws.
+    """Return predictions of each chip's `wanted` rows from refits without that chip.
+
+    All chips share the same draws. A file without a scored row of such a chip raises `DataError`.
     """
     refits: dict[str, dict[str, float]] = {}
     refitted = set()  # chips whose rows of this kind some refit never saw
@@ -182,8 +181,10 @@ def left_out_draws(
 
 
 def back_test(path: Path, catalogue: Catalogue, settings: dict[str, str]) -> BackTest:
-    """Return how many rows of a file lie inside the P10 to P90 that each chip would have been
-    given, had it been unmeasured.
+    """Return the coverage of P10 to P90 ranges for held-out chips.
+
+    Coverage is the share of a file's rows inside the range that their chip would have had as an
+    unmeasured chip.
     """
     kind, table = read_measured(path)
     if kind not in PARAMETERS:
@@ -215,8 +216,9 @@ def predict_held_out_chip(
     catalogue: Catalogue,
     settings: dict[str, str],
 ) -> HeldOutChip | None:
-    """Return what was measured of a chip and what would have been said, as of one that nobody has
-    measured; None where no row is scored.
+    """Return measured and predicted values of `chip`, taken as unmeasured.
+
+    The result is None where no row is scored.
     """
     mine = np.flatnonzero((parts == chip) & wanted)
     others, own = (
@@ -319,7 +321,7 @@ def range_coverage(target: AnyArray, draws: AnyArray, alone: AnyArray) -> AnyArr
 
 
 def coverage_statistics(parts: list[AnyArray]) -> Tested:
-    """Return what the rows of some chips come to."""
+    """Return the coverage statistics of the rows in `parts`."""
     inside, below, above, width, alone = np.concatenate(parts, axis=1)
     return Tested(
         len(inside),
@@ -335,8 +337,9 @@ LEAST = 20  # pairs of a chip that say something of it
 
 
 def back_test_ratios(path: Path, catalogue: Catalogue, settings: dict[str, str]) -> BackTest:
-    """Return how ratios of two chips in a file of serving points lie to the measured ones, each
-    side predicted without its chip's rows.
+    """Return the coverage of predicted ratios between pairs of chips.
+
+    The ratios are of serving points in a file. Each side is predicted without the rows of its chip.
     """
     kind, table = read_measured(path)
     if kind != "inference":

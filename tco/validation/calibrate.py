@@ -53,7 +53,10 @@ COLUMNS = (
 
 @dataclass(slots=True)
 class Refit:
-    """What a refit without some rows found, and its predictions of them."""
+    """Refit without the rows of a group: fitted values and predictions.
+
+    `predicted` are the predictions of the rows left out.
+    """
 
     left_out: str
     member: str

@@ -49,7 +49,7 @@ ALONE = {"cluster.oversubscription": 1.0}  # ranks of a measurement meet at one 
 
 
 def collective_skip_reasons(table: pd.DataFrame, chips: Specifications) -> AnyArray:
-    """Return why rows are not scored; empty where they are."""
+    """Return the reason for skipping each row, empty if scored."""
     operations, fabric = texts(table, "op").astype(str), texts(table, "fabric")
     expert, results = (
         np.char.startswith(operations, "ep_"),
@@ -83,7 +83,7 @@ def collective_skip_reasons(table: pd.DataFrame, chips: Specifications) -> AnyAr
 
 
 class CollectiveRowKey(NamedTuple):
-    """What rows that are asked together share."""
+    """Key of collective rows that are predicted together."""
 
     operation: str
     library: str  # empty: that of the family
@@ -106,7 +106,7 @@ class CollectiveRowKey(NamedTuple):
 
 
 def parse_collective_rows(table: pd.DataFrame, chips: Specifications) -> list[CollectiveRowKey]:
-    """Return what each row asks for, by the words of its cells."""
+    """Return the collective key of each row, from its cells."""
     words = read_pattern_table(chips.catalogue, "libraries/words.csv", WORDS)
     cells = {
         name: np.char.lower(texts(table, name).astype(str))

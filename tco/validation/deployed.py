@@ -1,5 +1,7 @@
-"""How far deployments lie from the best plans of their class: published runs that no other run
-beats, by class and by engine.
+"""Production overhead: shortfall of published runs against the best plan.
+
+Published runs that no other run beats are compared with the best plan of their class, by class
+and by engine.
 
 A run that makes R tokens per second and chip at a speed reaches a share of the best rate R_c of its
 class there: whole engines of one server, or pools apart of published sizes, under public software
@@ -114,8 +116,9 @@ def gaps(table: pd.DataFrame, catalogue: Catalogue, values: Values) -> pd.DataFr
 
 
 def fit_mixed_model(found: pd.DataFrame) -> Effects:
-    """Return what classes, engines and envelopes do to the share of the best rate that runs
-    reach.
+    """Return class, engine and envelope effects on the reached share.
+
+    The share is that of the best rate of the class, as a logarithm.
     """
     shares = found["share"].to_numpy(float)
     owners = [(level, owner) for level in LEVELS for owner in sorted(set(found[level]))]

@@ -165,7 +165,10 @@ class EnvelopeRun(NamedTuple):
 
     @property
     def ratio_alike(self) -> float:
-        """The same runs as predicted over the run."""
+        """Predicted rate of identical configurations over the measured rate.
+
+        The ratio is zero where the prediction does not reach the speed.
+        """
         return self.alike / self.measured
 
     @property
@@ -349,8 +352,10 @@ def best_at(
 
 
 def envelope_statistics(runs: Sequence[EnvelopeRun]) -> JsonObject:
-    """Return how the best plans stand to some runs, and how what is predicted of the same
-    configurations does, in rate and in speed.
+    """Return prediction statistics for `runs`: best plans and identical configurations.
+
+    The best plans are compared in rate. Identical configurations are compared in rate (`alike`) and
+    in speed (`alike_speed`).
     """
     free = stands([run.ratio for run in runs])
     alike = {
@@ -383,12 +388,14 @@ def stands(ratios: Sequence[float]) -> dict[str, float | None]:
 def envelope_order_accuracy(
     envelopes: Sequence[Envelope], predicted: Sequence[ParetoEnvelope]
 ) -> JsonObject:
-    """Return how two chips stand to each other at one speed: pairs, the share in the right order,
-    and the median error of their ratio.
+    """Return order accuracy and ratio error of chip pairs at equal speed.
 
-    Both the measured and the predicted ratio are of envelopes of one model, set of formats and
-    lengths, at the speeds of their runs that both measured ones span. A chip that is predicted not
-    to have the speed comes second, and the ratio then counts as all wrong.
+    The result holds the number of pairs, the share in the right order and the median error of the
+    ratio of two chips. The share and the error are None without pairs.
+
+    The measured and the predicted ratio compare envelopes of one model, set of formats and lengths.
+    The speeds are those of the runs, within the range that both measured envelopes span. A chip
+    that is predicted not to reach the speed comes second, and the ratio then counts as all wrong.
     """
     truths, guesses, order = list[float](), list[float](), list[bool]()
     for (one, its), (other, its_own) in combinations(zip(envelopes, predicted, strict=True), 2):
@@ -424,8 +431,10 @@ def envelope_order_accuracy(
 
 
 def off_at_random(envelopes: Sequence[Envelope], error: float) -> JsonObject:
-    """Return how two chips would stand to each other if each run were predicted but for an error at
-    random, alike in rate and speed.
+    """Return the mean order accuracy of chip pairs under random errors.
+
+    Rate and speed of a run share a log-normal error factor of standard deviation `error`. The
+    values are None without pairs.
     """
     random = np.random.default_rng(0)
     found = []

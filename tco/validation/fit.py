@@ -117,15 +117,16 @@ class Follower(NamedTuple):
 
 
 class Free(NamedTuple):
-    """What a fit may move, and what moves with it."""
+    """Free parameters of a fit, and their followers."""
 
     parameters: tuple[Parameter, ...]
     followers: tuple[Follower, ...]
 
 
 def read_free(catalogue: Catalogue, kind: str) -> Free:
-    """Return what a fit of a kind may move, from the last data folder that says so; a bad file
-    raises `DataError`.
+    """Return the free parameters of a fit from `fits/<kind>.csv`.
+
+    The last data folder that has the file counts. A missing or faulty file raises `DataError`.
     """
     path = next(
         (
@@ -271,10 +272,10 @@ class Task:
 
 
 def minimise_fit_errors(task: Task, kept: AnyArray, ask: Ask) -> Any:
-    """Return where the errors of some rows, and distances from the priors, are least together,
-    starting from the priors.
+    """Return the least-squares optimum of row errors and prior distances.
 
-    The derivatives of the residuals come with the same call of the engine as they do.
+    The search starts from the priors and uses the scored rows in `kept`. One call of the engine
+    gives the residuals and their derivatives.
     """
     from scipy.optimize import least_squares
 

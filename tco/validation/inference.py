@@ -331,7 +331,10 @@ class ServingRows:
         }
 
     def reasons(self) -> AnyArray:
-        """Return why rows are not scored whatever the model says; empty where they may be."""
+        """Return the reason against scoring each row; empty for usable rows.
+
+        The reasons do not depend on the model's prediction.
+        """
         apart = self.apart & ~self.decode["stated"] & ~self.prefill["stated"]
         context = mapped(
             self.models, lambda name: self.model(name).context if name else np.inf, float

@@ -65,7 +65,7 @@ STATED = ("causal", "passes", "by_row", "skew", "even")  # sides that are words 
 
 
 class KernelKind(NamedTuple):
-    """What rows predicted together share."""
+    """Properties shared by kernel rows that are predicted together."""
 
     kernel: str  # of SHAPES; empty for an unknown operation
     elementwise: str  # which elementwise kernel
@@ -78,7 +78,7 @@ class KernelKind(NamedTuple):
 
     @property
     def of_engine(self) -> tuple[str, str, str]:
-        """What a correction is found by: operation, kernel and format."""
+        """Key of a correction: operation, engine kernel and number format."""
         return self.kernel, self.engine, self.number_format
 
 
@@ -199,7 +199,10 @@ def kernel_skip_reasons(
     target: AnyArray,
     names: AnyArray,
 ) -> AnyArray:
-    """Return why rows are not scored; empty where they are."""
+    """Return the reason to skip a row, by row of `table`.
+
+    The reason is empty for a scored row.
+    """
     operations, own = (
         texts(table, "op").astype(str),
         np.array([kind.kernel for kind in kinds], dtype=object),
@@ -244,8 +247,10 @@ def sided(table: pd.DataFrame, name: str) -> AnyArray:
 
 
 def routing(table: pd.DataFrame, sides: Mapping[str, AnyArray]) -> dict[str, AnyArray]:
-    """Return how tokens choose experts: in turn if balanced, by a power law of popularity, by
-    chance where nothing is said.
+    """Return skew and evenness of the tokens' choice of experts, by row.
+
+    Tokens choose in turn if the routing is balanced, and by a power law of popularity if the row
+    states its exponent. Where the row says nothing, tokens choose at random.
     """
     said = texts(table, "routing").astype(str)
     laws = [POWER_LAW.fullmatch(text) for text in said]
@@ -313,7 +318,7 @@ ANSWERS = {
 
 
 def stated_kernel_figures(made: KernelTime) -> JsonObject:
-    """Return what a kernel's time is stated as."""
+    """Return a kernel's time (us), compute rate (TFLOP/s) and memory rate (GB/s)."""
     return {
         "time_us": made.time * 1e6,
         "tflops": made.flops / made.time / 1e12,
@@ -355,7 +360,7 @@ def commands(kind: KernelKind, sides: JsonMapping, parts: AnyArray) -> list[str]
 
 
 class KernelRows(NamedTuple):
-    """What the rows of a file say and ask: some of one kind together, and their sides."""
+    """Measured kernel rows of a file, grouped by kind with their arguments."""
 
     target: AnyArray
     names: AnyArray
@@ -365,7 +370,10 @@ class KernelRows(NamedTuple):
 
 
 def parse_kernel_rows(table: pd.DataFrame, chips: Specifications) -> KernelRows:
-    """Return what the rows of a file ask; kept, as a fit asks it many times over."""
+    """Return the targets, skip reasons and kernel arguments of `table`'s rows.
+
+    Callers keep the result, because a fit asks for it many times.
+    """
     whole = table.assign(width=widths(table))
     target, names = first_stated(
         whole, *ANSWERS

@@ -1,15 +1,14 @@
-"""What long training runs make of the best plan: their plans as configured over the plans a search
-would have chosen.
+"""Efficiency of configured plans against searched plans in long training runs.
 
-Both are of one model, on the same chips, batch and software of the month, so that errors of kernels
-cancel and what is left is the choice of a plan. Over the runs of the sources in
-`training/long_runs.csv`, on 512 chips or more,
+Both plans are of one model, on the same chips, batch and software of the month. So errors of
+kernels cancel, and the choice of a plan is left. The fit covers runs on 512 chips or more of the
+sources in `training/long_runs.csv`:
 
     ln e = a - k log2(n / 1024) + e,
 
-by least squares in which every publisher's runs on one chip weigh as much together as another's.
-Ranges hold what leaving one of these groups out moves, and for the level how far the groups lie
-from each other.
+The fit is by least squares. Every publisher's runs on one chip form a group, and all groups weigh
+the same. Ranges hold the effect of leaving out a group. The range of the level also holds the
+distance between the groups.
 """
 
 from __future__ import annotations

@@ -62,7 +62,11 @@ def required_column(table: pd.DataFrame, name: str) -> pd.Series[str]:
 
 
 def evaluate_column_template(table: pd.DataFrame, reads: str) -> pd.Series[str]:
-    """Return what a column reads, as texts; blank where a number of a calculation is."""
+    """Return the text of each row under the template `reads`.
+
+    A template that begins with `= ` calculates a number. The text is blank where a number of the
+    calculation is missing.
+    """
     if reads.startswith("= "):
         one, sign, other = reads.removeprefix("= ").split()
         numbers = (
@@ -83,7 +87,7 @@ def evaluate_column_template(table: pd.DataFrame, reads: str) -> pd.Series[str]:
 
 @cache
 def columns_known() -> JsonObject:
-    """Return what is known of the columns of measured files."""
+    """Return the descriptions of the columns of measured files."""
     return read_toml(data_directory() / "measured" / "columns.toml")
 
 
@@ -249,7 +253,10 @@ def texts(table: pd.DataFrame, name: str) -> AnyArray:
 
 
 def mapped(values: Iterable[Any], of: Callable[[Any], Any], kind: type = object) -> AnyArray:
-    """Return what each of some values means; each that differs is asked once."""
+    """Return an array of `of(value)` over `values`.
+
+    `of` is called once per distinct value.
+    """
     each = list(values)
     found = {one: of(one) for one in set(each)}
     return np.array([found[one] for one in each], dtype=kind)
@@ -273,10 +280,12 @@ def tiers(table: pd.DataFrame) -> AnyArray:
 
 
 def refused(table: pd.DataFrame, *marks: tuple[Any, Any]) -> AnyArray:
-    """Return why each row is left out, empty where it is not: suspect, a claim, a value no
-    measurement can have, or the first of some marks.
+    """Return the reason for leaving out each row, empty if kept.
 
-    A mark is which rows, and their reason or that of each.
+    Reasons are a suspect value, a claim, a value that no measurement can have, and `marks`. The
+    first reason of a row counts.
+
+    A mark holds a mask of rows, and one reason for all rows or an array of reasons.
     """
     kinds = pd.Series(texts(table, "value_kind").astype(str)).str.upper()
     negative = [

@@ -34,7 +34,7 @@ PRINTED = 0.1  # printed and usable memory differ by less: binary units, spare s
 
 
 class Spelling(NamedTuple):
-    """What a name says once spellings are levelled."""
+    """Parts of a normalised accelerator name: core, memory and part ids."""
 
     core: str  # what is left: the chip and, if printed, its form
     memory: float  # bytes; zero where none is printed
@@ -70,7 +70,10 @@ def hyphenated_name(name: str) -> str:
 
 
 def spelling(name: str, words: Mapping[str, frozenset[str] | None]) -> Spelling:
-    """Return what a name says, words that say nothing left out."""
+    """Return the normalised spelling of an accelerator name.
+
+    The core leaves out every word of `words`.
+    """
     text = MEMORY.sub(r" \1\2 ", re.sub(r"(\d)\s+(gi?b)\b", r"\1\2", MARKS.sub(" ", name.lower())))
     kept: list[str] = []
     forms: list[str] = []
@@ -149,8 +152,9 @@ class Accelerators:
         return found.pop() if len(found) == 1 else ""
 
     def fault(self, name: str) -> str:
-        """Return why rows of an accelerator are not read: what the name may mean, if it says too
-        little.
+        """Return the fault of an unknown accelerator name, with possible parts.
+
+        The text names no parts where the name fits none.
         """
         core = spelling(name, self.words).core
         near = {
@@ -175,7 +179,7 @@ def part_ids(catalogue: Catalogue, names: Iterable[Any]) -> AnyArray:
 
 
 def unread_accelerators(catalogue: Catalogue, names: Iterable[Any]) -> AnyArray:
-    """Return why the rows of every name that is unknown are not read."""
+    """Return the fault of each accelerator name; empty where it is known."""
     known = accelerators(catalogue)
     return mapped(map(str, names), lambda name: "" if known.part(name) else known.fault(name))
 

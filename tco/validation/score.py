@@ -33,7 +33,7 @@ GROUPS = (
 
 @dataclass(slots=True)
 class Prediction:
-    """What a kind's model says of the rows of a file: one entry a row, in order."""
+    """Model predictions for the rows of a file, in row order."""
 
     target: AnyArray  # the measured value, in the unit of `target_name`
     predicted: AnyArray  # the same quantity by the model
@@ -106,8 +106,10 @@ def spearman(a: AnyArray, b: AnyArray) -> float | None:
 
 
 def curve_scores(table: pd.DataFrame, made: Prediction) -> dict[str, float | int | None]:
-    """Return how well the shape of a curve is met: errors after each curve's own median ratio is
-    taken out, and rank correlation inside it.
+    """Return shape errors and rank correlation of predicted curves.
+
+    Errors are taken after each curve's own median ratio is taken out. Rank correlation is taken
+    inside each curve.
     """
     curves = columns_known()["curves"]  # what is swept along a curve, and what its points share
     swept = next((name for name in curves if name in table), "")
@@ -136,8 +138,10 @@ def curve_scores(table: pd.DataFrame, made: Prediction) -> dict[str, float | int
 
 
 def range_scores(made: Prediction) -> dict[str, float | int | None]:
-    """Return how many rows leave something unstated, how many of those were measured inside the
-    range, and the median of high over low.
+    """Return interval coverage and median width over rows with unstated inputs.
+
+    `n` counts the rows that leave an input unstated, `inside` the rows measured inside their range.
+    `median_width` is the median of high over low.
     """
     if made.low is None or made.high is None or made.unstated is None:
         return {"n": 0, "inside": 0, "median_width": None}

@@ -1,5 +1,7 @@
-"""What the catalogue knows of the accelerators of a file as arrays, the mapping that rows are read
-into, and the command that asks a row again.
+"""Accelerator specifications of measured rows as arrays.
+
+The module also holds the mapping that rows are read into, and the command that evaluates a row
+again.
 
 `parts.rows.X` and `performance.rows.X` are the attribute and the parameter of practice of every
 row's own chip and family; an engine asked for the chip `rows` of the family `rows` answers for all
@@ -88,7 +90,10 @@ class Specifications:
         return (most,) if most > 1 else ()
 
     def once(self, key: str, make: Callable[[], Any]) -> Any:
-        """Return what rests on the rows and on no value that is fitted, made on first use."""
+        """Return the cached value of `key`; the first use calls `make`.
+
+        The value depends on the rows and on no fitted value.
+        """
         if key not in self.kept:
             self.kept[key] = make()
         return self.kept[key]

@@ -81,7 +81,7 @@ UNTRAINED = "unsupported accelerator"  # of a family without parameters of train
 
 
 class TrainingRow(NamedTuple):
-    """What a row asks."""
+    """Measured training row: model, chip, software, passes, chip count and sequence length."""
 
     row: int
     model: str
@@ -101,7 +101,7 @@ class TrainingRow(NamedTuple):
 
     @property
     def structure(self) -> tuple[Any, ...]:
-        """What rows that are asked together share."""
+        """Key that is shared by rows evaluated together."""
         return self.model, self.family, self.software, self.passes, self.traits
 
 
@@ -116,7 +116,7 @@ class TrainingQuery(NamedTuple):
 def training_skip_reasons(
     table: pd.DataFrame, chips: Specifications, unknown: AnyArray, target: AnyArray
 ) -> AnyArray:
-    """Return why rows are not asked; empty where they are."""
+    """Return the skip reasons by row, empty for evaluated rows."""
     accelerators = numeric_column(table, "n_accelerators")
     return refused(
         table,
@@ -139,7 +139,10 @@ def training_skip_reasons(
 def questions(
     table: pd.DataFrame, chips: Specifications, models: AnyArray, skip: AnyArray
 ) -> list[TrainingQuery]:
-    """Return what every row asks; `skip` takes the reason of those that leave no plan."""
+    """Return a training query per row and batch that leaves a plan.
+
+    `skip` receives the reason of each row that is unsupported or leaves no plan.
+    """
     reader = Reader(table, chips.catalogue)
     found: list[TrainingQuery] = []
     for row in np.flatnonzero(skip == "").tolist():
@@ -168,9 +171,7 @@ def questions(
 def question_of(
     reader: Reader, chips: Specifications, name: str, row: int
 ) -> tuple[TrainingRow, dict[str, str], tuple[int, ...]]:
-    """Return what a row asks, the axes of its plan that it fixes, and the batches it leaves
-    open.
-    """
+    """Return a row's training setup, fixed plan axes and open batch sizes."""
     part, family = str(chips.parts[row]), str(chips.families[row])
     said, model = reader.texts(row), load_model(chips.catalogue, name)
     facts = facts_of(model, said["workload.precision"])
@@ -219,7 +220,7 @@ def question_of(
 
 
 def no_plan(fixed: Mapping[str, str], devices: int, batch: int) -> str:
-    """Return why a row leaves no plan."""
+    """Return the reason for which a row leaves no plan."""
     groups = math.prod(int(fixed[name]) for name in ("tp", "pp", "cp") if fixed[name].isdigit())
     if devices % groups:
         return "unsupported: groups do not divide the accelerators"
@@ -406,7 +407,10 @@ def predict_training_runs(table: pd.DataFrame, chips: Specifications) -> Predict
 def published_work_per_token(
     asked: TrainingRow, chips: Specifications, name: str, plan: TrainingPlan | None
 ) -> float:
-    """Return what a publisher counts for a token: one, or work as its own convention has it."""
+    """Return published work per token in TFLOP, or 1 for token rates.
+
+    The work follows the convention of the publisher.
+    """
     if name == "tokens_s_per_accelerator":
         return 1.0
     flops = float(

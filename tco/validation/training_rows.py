@@ -72,7 +72,7 @@ def usable_domain(domain: int, chips: int) -> int:
 
 
 class Reader:
-    """What the words of a file say, row by row."""
+    """Reader of a training file's words and numbers, row by row."""
 
     def __init__(self, table: pd.DataFrame, catalogue: Catalogue) -> None:
         self.table, self.catalogue = table, catalogue
@@ -121,7 +121,10 @@ class Reader:
         return None if np.isnan(value) else int(value)
 
     def means(self, subject: str, column: str, row: int) -> str:
-        """Return what a cell means of a subject; empty where it says nothing of it."""
+        """Return the meaning of a cell for `subject`.
+
+        The text is empty where the cell says nothing of `subject`.
+        """
         return interpret_note(self.catalogue, subject, self.cells[column][row])
 
     def engine(self, row: int) -> str:

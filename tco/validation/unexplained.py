@@ -1,18 +1,18 @@
-"""What no parameter explains, split by what runs share: how far runs lie off once all parameters
-are fitted.
+"""Unexplained error of validation runs, split into effects shared between runs.
 
-The ranges of the parameters say how sure their values are, as groups of rows are left out. A run
-beside it has causes of its own: a driver, an engine's release, a kernel that nobody wrote for a
-shape. Some are shared by all runs of a family of chips, a chip, an engine or a model:
+It is the error that remains once all parameters are fitted. The ranges of the parameters say how
+sure their values are, as groups of rows are left out. Besides, a run has causes of its own: a
+driver, an engine's release, a kernel that nobody wrote for a shape. All runs of a family of chips,
+a chip, an engine or a model have causes in common:
 
     y = ln(t / t_model) = u_family + u_chip + u_engine + u_model + u_configuration + u_run,   u_k ~ N(0, v_k)
 
-The point stays where the formulas put it: moved by the effects of measured owners it lies farther
-off on chips and on models that were left out. So the width of an owner is how far its effect may
-lie from nought, by the rows there are, and of an owner without rows that of its level. Both follow
-from one another until they stand still, at the likeliest variances (expectation and maximisation,
-Dempster, Laird and Rubin 1977), on the means y of configurations of n rows each, whose scatter is
-that of runs:
+The base case stays where the formulas put it. Moved by the effects of measured owners, it lies
+farther off on chips and models that were left out. So the width of an owner is the distance its
+effect may lie from zero, by the rows there are. An owner without rows has the width of its level.
+Effects and variances follow from one another, and are iterated until they stand still at the
+likeliest variances (expectation and maximisation, Dempster, Laird and Rubin 1977). The data are the
+means y of configurations of n rows each, whose scatter is that of runs:
 
     E[u^2 | y] = m^2 + s^2,  S = (G^-1 + Z'D^-1 Z)^-1,  m = S Z'D^-1 y,  s^2 = diag S,  D = v_configuration + v_run / n,  v_k = mean of E[u^2 | y]
 """

@@ -1,9 +1,9 @@
-"""What rows leave unstated: each is asked again with every value that its blank columns may have
-had.
+"""Ranges of predictions over the values that measured rows leave unstated.
 
-Variants are rows like the others, read and predicted by the same code. The range of a row is that
-of its variants whose plan fits, its own prediction among them; where plans are searched, it is also
-that of the plans the row leaves open.
+A row is predicted again with every value that its blank columns may have had. These variants are
+read and predicted by the same code as the measured rows. The range of a row covers its own
+prediction and its variants with a plan that fits. Where plans are searched, the range also covers
+the plans that the row leaves open.
 """
 
 from __future__ import annotations
@@ -78,8 +78,10 @@ class FilledRow(NamedTuple):
 
 
 def formats_and_date(row: FilledRow, dated: bool) -> Iterator[tuple[str, list[Cells]]]:
-    """Yield what rows of any kind may leave open: number formats that the chip computes, and the
-    first or last day of a year's software.
+    """Yield the candidate number formats and software dates of a row.
+
+    The candidate formats are the formats that the chip computes. The candidate dates are the first
+    and last day of a year's software. Rows of any kind may leave both open.
     """
     if row.blank("precision"):
         yield (
@@ -95,8 +97,10 @@ def formats_and_date(row: FilledRow, dated: bool) -> Iterator[tuple[str, list[Ce
 
 
 def serving(row: FilledRow) -> Iterator[tuple[str, list[Cells]]]:
-    """Yield what a serving row leaves open: groups of attention and experts, engine, software,
-    formats, tokens predicted ahead.
+    """Yield the candidate values of a serving row's blank columns.
+
+    The columns are the groups of attention and experts, engine, software, formats and tokens
+    predicted ahead.
     """
     catalogue = row.chips.catalogue
     if row.sparse and interpret_note(catalogue, "answer", row.text("disaggregated")) == "yes":
@@ -126,8 +130,9 @@ def serving(row: FilledRow) -> Iterator[tuple[str, list[Cells]]]:
 
 
 def training(row: FilledRow) -> Iterator[tuple[str, list[Cells]]]:
-    """Yield what a training row leaves open beside its plan: lengths, engine, software and
-    formats.
+    """Yield the candidate values of a training row's blank columns.
+
+    The columns are lengths, engine, software, formats and vocabulary, without the plan.
     """
     catalogue, chips = row.chips.catalogue, row.cells["n_accelerators"]
     if row.blank("global_batch_seqs"):

@@ -1,9 +1,10 @@
-"""What words in the columns of measured rows mean: recomputation, sharding, precision, attention
-kernel, schedule, yes and no.
+"""Meaning of the wording in columns of measured rows.
 
-The words are data (`words/note_patterns.csv`), patterns against a text in small letters whose
-hyphens and underscores are spaces. What a text says nothing known of stays unstated;
-it is never taken as the usual choice.
+The columns state recomputation, sharding, precision, attention kernel, schedule, yes and no.
+
+The words are data (`words/note_patterns.csv`): patterns against a text in small letters, with
+spaces for hyphens and underscores. A text without a known pattern stays unstated. It is never taken
+as the usual choice.
 """
 
 from __future__ import annotations
@@ -32,7 +33,10 @@ def wording_patterns(catalogue: Catalogue, subject: str) -> list[tuple[re.Patter
 
 
 def interpret_note(catalogue: Catalogue, subject: str, text: str) -> str:
-    """Return what the first pattern that a text holds means; empty where it holds none."""
+    """Return the meaning of the first pattern found in `text`.
+
+    The meaning is empty where no pattern is found.
+    """
     level = level_text(text)
     return next(
         (means for pattern, means in wording_patterns(catalogue, subject) if pattern.search(level)),

@@ -1,5 +1,6 @@
-"""What readers of several families share: grouped-query attention, dense and routed feed-forward
-parts, and how layers are ordered.
+"""Layers shared by model config readers: attention, feed-forward parts and layer order.
+
+The attention is grouped-query. The feed-forward parts are dense or routed.
 """
 
 from __future__ import annotations

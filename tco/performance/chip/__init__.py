@@ -1,1 +1,1 @@
-"""What one chip reaches: formats, rates, memory, kernels."""
+"""Performance of a single chip: number formats, rates, memory and kernels."""

@@ -1,15 +1,18 @@
-"""What a kernel of a serving engine takes of the time that physics gives it, learnt from tables of
-measured shapes.
+"""Corrections of serving-engine kernel times, learnt from tables of measured shapes.
+
+The corrected time t' follows from the physical time t:
 
     t' = t exp(a + b_t(t) + b_1(x_1) + b_2(x_2))
 
-Each b bends at four places of a logarithm and is level beyond them: the time itself tells what
-starts cost from what a rate costs, and two sides of the shape tell what a kernel was written for.
+Each b bends at four places of a logarithm and is level beyond them. The time itself separates the
+cost of a start from the cost of a rate. Two sides of the shape show for which shapes a kernel was
+written.
+
 `data/engine_kernels.csv` has a row for every engine, kernel, release, format and chip (fitted by
-`tco.validation.engine_kernels`), and one for a chip that no table is of: what the measured
-chips have in common. Where no table has the kernel, physics stands as it is. An answer names the
-kernel by the words of its publisher, ENGINE/KERNEL@RELEASE; a release that no table is of takes the
-one before it.
+`tco.validation.engine_kernels`). A further row serves chips without a table: it holds the common
+part of the measured chips. Where no table has the kernel, the physical time stands. An answer names
+the kernel by the words of its publisher, ENGINE/KERNEL@RELEASE. A release without a table takes the
+release before it.
 """
 
 from __future__ import annotations
@@ -115,8 +118,9 @@ def corrected_time(
 
 
 class Correction(NamedTuple):
-    """What a table says of a kernel on one chip; fields may be arrays over rows of several
-    chips.
+    """Fitted correction of a kernel's time on one chip.
+
+    Fields may be arrays over rows of several chips.
     """
 
     level: Quantity
@@ -199,8 +203,10 @@ def nearest_release(catalogue: Catalogue, operation: str, name: str, form: str) 
 def correction(
     catalogue: Catalogue, operation: str, name: str, form: str, chip: str
 ) -> Correction | None:
-    """Return what tables say of a kernel on a chip, of one that no table is of what the others have
-    in common; None where no table has it.
+    """Return the correction of a kernel's time on a chip, or None.
+
+    A chip without a table takes the common part of the measured chips. The result is None where no
+    table has the kernel.
     """
     found = nearest_release(catalogue, operation, name, form)
     if found is None:
@@ -231,8 +237,10 @@ def asked_correction(
 def correction_of_rows(
     catalogue: Catalogue, operation: str, name: str, form: str, chips: Iterable[str]
 ) -> Correction | None:
-    """Return what tables say of a kernel on the chip of every row, nothing of a chip that none is
-    of; None where no table has it.
+    """Return the correction of a kernel's time on each row's chip.
+
+    A chip without a correction keeps the physical time. The result is None where no table has the
+    kernel.
     """
     if nearest_release(catalogue, operation, name, form) is None:
         return None
@@ -245,8 +253,9 @@ def correction_of_rows(
 def correction_design_matrix(
     operation: str, time: Quantity, shape: Shape, count: int
 ) -> FloatArray:
-    """Return what the coefficients of a correction stand before, a row for each of some kernels:
-    one, and the pieces of time and sides.
+    """Return the design matrix of a correction, one row per kernel.
+
+    The first column is 1. The further columns hold the pieces of the time and of both sides.
     """
     bent = [
         (over_shortest(time), tuple(place / TIMES[0] for place in TIMES)),

@@ -152,8 +152,9 @@ class Computed(NamedTuple):
 
 
 def computed_on(values: Structured, chip: str, name: str, where: str) -> Computed:
-    """Return how a chip computes a format; an unknown one, or one it has no peak for, raises
-    `DataError`.
+    """Return the peak and conversion with which a chip computes a format.
+
+    An unknown format raises `DataError`, and so does a format without a peak on the chip.
     """
     if name not in FORMATS:
         raise unknown(where.rpartition(".")[2].replace("_", " "), name, FORMATS, where)
@@ -176,8 +177,9 @@ def element_size(bits: Pure, byte_per_bit: Byte = 0.125) -> Quantity:
 
 
 def plain_weight_format(form: str) -> str:
-    """Return what parameters of practice of weights in a format are named after: the narrowest
-    plain format as wide.
+    """Return the narrowest plain format that is as wide as `form`.
+
+    Parameters of practice of weights in `form` are named after it.
     """
     return WIDTHS[int(FORMATS[form].element)]
 

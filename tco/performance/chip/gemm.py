@@ -101,7 +101,7 @@ class Chip(NamedTuple):
 
 
 class Traits(NamedTuple):
-    """What decides how a chip's kernels are timed."""
+    """Traits of a chip that decide the timing of its kernels."""
 
     tiled: bool  # many small cores; else a few large arrays
     logical: bool  # cores that software groups into logical devices
@@ -112,7 +112,7 @@ class Traits(NamedTuple):
 
 
 def traits_of(catalogue: Catalogue, part: str) -> Traits:
-    """Return what the catalogue says of a part."""
+    """Return the traits of a part as stated in the catalogue."""
     array, *others = (
         catalogue.has_part_value(part, name)
         for name in ("array_rows", "cores_per_device", "dma_bandwidth", "dereferences")
@@ -149,8 +149,9 @@ def kernels_on(
 
 
 class Operands(NamedTuple):
-    """What products in a format rest on. Fields may be arrays over chips or formats that have the
-    same structure.
+    """Rates, sizes and latencies that time the products of a format.
+
+    Fields may be arrays over chips or formats that have the same structure.
     """
 
     rate: Quantity  # of all cores busy
@@ -179,8 +180,10 @@ class Operands(NamedTuple):
 
 
 def operands(chip: Chip, form: Computed, efficiency: Any = None) -> Operands:
-    """Return what products of a chip rest on in a format: read once, used for any number of
-    products; of the rates, so much is reached.
+    """Return the rates, sizes and latencies of products in a format.
+
+    They are read once and serve any number of products. Where `efficiency` is given, the rates are
+    the share `efficiency` of the peak.
     """
     made = read_operands(chip, form)
     if efficiency is not None:
@@ -329,8 +332,10 @@ def products(
 
 
 def batching_key(made: Operands) -> Any:
-    """Return what operands have in common whose products may be computed in one call: their
-    structure, if they are plain numbers.
+    """Return the key by which operands are batched.
+
+    Products may be computed in one call where the keys of their operands are equal. The key of
+    plain numbers is their structure. Other operands have a key of their own.
     """
     return (
         made.splits,
@@ -385,8 +390,10 @@ def matrix_unit_time(
 
 
 def tiled(made: Operands, hidden: bool) -> tuple[Quantity, ...]:
-    """Return what the time of tiles rests on; kernels of many groups hide the latency of a step
-    behind other tiles, but for one chain.
+    """Return the operands of the tile time, in the order of `tiles_time`.
+
+    Where `hidden`, a step has no latency: kernels of many groups hide the latency behind other
+    tiles. The latency of a single chain stays.
     """
     step = 0.0 if hidden else made.latency
     return (
@@ -435,9 +442,7 @@ def tiles_time(
 
 
 class Tiling(NamedTuple):
-    """How a product is cut: sides of a tile, tiles of the results, waves of them over the cores,
-    and cores that share a tile.
-    """
+    """Tiling of a product: tile sides, tile count, waves and sharing cores."""
 
     rows: float
     columns: float
@@ -449,8 +454,10 @@ class Tiling(NamedTuple):
 def tiling(
     made: Operands, rows: Any, columns: Any, inner: Quantity, groups: Quantity | None = None
 ) -> Tiling | None:
-    """Return how the quickest kernel cuts a product of plain numbers; None on large arrays, which
-    cut nothing.
+    """Return the tiling by which the quickest kernel cuts a product.
+
+    The sides of the product are plain numbers. None for chips with large arrays:
+    they cut no tiles.
     """
     if made.array is not None:
         return None

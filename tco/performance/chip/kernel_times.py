@@ -64,7 +64,7 @@ class KernelTime(NamedTuple):
 
 
 class KernelLibrary(NamedTuple):
-    """How a library runs a kernel, as its rows of practice say."""
+    """Kernel library, with parameters from its rows of practice."""
 
     values: Settings
     name: str
@@ -124,8 +124,9 @@ def by_physics(
 
 
 def on_cores(chip: Chip, made: Operands, cores: Quantity) -> Operands:
-    """Return what products rest on that have some of the cores of a chip: their part of its rates,
-    more where neighbours on the die are idle.
+    """Return operands limited to `cores` cores of a chip.
+
+    The cores have their part of the chip's rates, and more where neighbours on the die are idle.
     """
     every, device = chip.part("cores"), chip.part("cores_per_device")
     rate = cost.partial_rate(
@@ -135,8 +136,9 @@ def on_cores(chip: Chip, made: Operands, cores: Quantity) -> Operands:
 
 
 def run_by(library: KernelLibrary, made: Operands) -> Operands:
-    """Return what products rest on in a library that holds another share of the rates than the best
-    kernels do.
+    """Return operands with the rate shares that `library` achieves.
+
+    The shares are relative to the best kernels.
     """
     share = library.practice("rate_share")
     rate, core = (
@@ -190,11 +192,10 @@ def product_kernel(
 
 
 def skew_of_power_law(exponent: Any, tokens: Any, topk: Any, experts: Any) -> Any:
-    """Return how unlike the popularity of experts is that a power law gives, as standard deviation
-    over mean.
+    """Return expert popularity skew under a power law: standard deviation over mean.
 
-    It is drawn from one token to four fifths of all for an expert, or below two where there are
-    fewer choices than experts.
+    The popularity of an expert is drawn from one token to four fifths of all tokens. Where
+    there are fewer choices than experts, the popularity is drawn below two.
     """
     many = tokens * topk > experts
     return cost.power_law_scatter(

@@ -1,9 +1,11 @@
-"""What a chip and its links reach in practice, in an engine that serves or in a training job: one
-record, from the catalogue's values.
+"""Chip model of a serving engine or training job: rates and formats.
 
-One construction for a scenario, a trace and measured rows: every field may be a number, an array or
-a traced value. Kernels take the parameters of the kernel file; engines and training software have
-those a kernel cannot show, under names of their own; what every pass through a layer shares stands
+`machine` builds the record of a serving engine and `trainer` the record of a training job, both
+from the values of the catalogue. Every field may be a number, an array or a traced value, so a
+scenario, a trace and measured rows share the same construction.
+
+Kernels take the parameters of the kernel file. Engines and training software have the parameters
+that a kernel cannot show, under names of their own. Parameters of every pass through a layer stand
 under `layer`.
 """
 
@@ -201,8 +203,10 @@ class Machine(NamedTuple):
         return self.values[f"performance.{self.engine}.{name}"]
 
     def within_power(self, size: Any, time: Any, flops: Quantity, moved: Any) -> Any:
-        """Return how long products of numbers of some size take that no watts hold back for some
-        time; families whose peaks hold as they are stay.
+        """Return the time of matrix products under the power limit, in seconds.
+
+        `time` is the time without a limit, and `size` is the bytes of a number. Families whose
+        `flop_energy` is zero hold their peaks, and `time` is returned unchanged.
         """
         flop_energy = self.values.unless_zero(f"performance.{self.family}.flop_energy")
         if flop_energy is None:
@@ -249,12 +253,11 @@ def machine(
     reach: SoftwareMaturity = MEASURED,
     fused_by: str = LAYER,
 ) -> Machine:
-    """Return what a chip on some links reaches with weights in some formats, under an engine and
-    the software of some date.
+    """Return the chip model of a serving engine on `links`.
 
-    `unexplained` is the share of a pass beyond all that is known, None where none is asked for.
-    `fused_by` owns the traffic of elementwise kernels and the passes over experts' tokens: public
-    engines, or a fleet.
+    `stored` gives the formats of the weights, and `reach` the maturity of the software at a date.
+    `unexplained` is the share of a pass beyond all known terms, or None. `fused_by` owns the
+    traffic of elementwise kernels and the passes over experts' tokens: public engines, or a fleet.
     """
     prior, part, own, shared = (
         f"performance.{family}",
@@ -394,8 +397,10 @@ def permutes_of(values: Readable, chip: str, traits: Traits, passes: Any) -> Qua
 
 
 def operands_of(kernels: Chip, forms: tuple[Computed, ...]) -> tuple[Operands, ...]:
-    """Return what products rest on in each of some formats: once for those that are alike, while a
-    trace is recorded for each by itself.
+    """Return the matrix-product operands of a chip, per format in `forms`.
+
+    Equal formats share their operands. While a trace is recorded, every format has operands of its
+    own.
     """
     if in_use() is not None:
         return tuple(operands(kernels, form) for form in forms)
@@ -404,7 +409,10 @@ def operands_of(kernels: Chip, forms: tuple[Computed, ...]) -> tuple[Operands, .
 
 
 def model_format_notes(machine: Machine) -> list[str]:
-    """Say where a chip computes another format than a part of the model is stored in."""
+    """Return notes on the model parts computed in a non-native format.
+
+    A note names the stored format, the format of the computation and the parts of the model.
+    """
     parts: dict[Computed, list[str]] = {}
     for name, form in zip(("attention", "dense parts", "experts"), machine.formats, strict=True):
         if not form.is_native:
@@ -442,14 +450,19 @@ class Passes(NamedTuple):
 
 
 def passes_of(values: Structured, chip: str, forward: str, backward: str) -> Passes:
-    """Return how a chip computes both passes; an unknown format raises `DataError`."""
+    """Return the computed formats of the forward and backward pass.
+
+    An unknown format raises `DataError`.
+    """
     named = {"workload.precision": forward, "workload.backward_precision": backward}
     return Passes(*(pass_format(values, chip, name, path) for path, name in named.items()))
 
 
 def pass_format(values: Structured, chip: str, asked: str, where: str) -> Passed:
-    """Return how a chip computes a format: what it has no units for is turned into the next wider
-    format that it has.
+    """Return the format in which a chip computes `asked`.
+
+    A chip without units for `asked` converts it to the next wider format that it has. An unknown
+    format raises `DataError`, which names the input path `where`.
     """
     if asked not in TRAINED:
         raise unknown("precision", asked, TRAINED, where)
@@ -465,7 +478,7 @@ def pass_format(values: Structured, chip: str, asked: str, where: str) -> Passed
 
 
 class KernelComposition(NamedTuple):
-    """What the software of a training job makes of its kernels."""
+    """Kernel structure of a training job: compilation, permutes and separate experts."""
 
     compiled: bool = False  # whole steps are one program, which knows the memory it needs
     permutes: bool = (
@@ -485,7 +498,10 @@ def trainer(
     unexplained: Quantity,
     reach: SoftwareMaturity = MEASURED,
 ) -> Machine:
-    """Return what a chip on some links reaches in training with the formats of both passes."""
+    """Return the chip model of a training job on `links`.
+
+    `found` gives the number formats of the forward and backward pass.
+    """
     kernels = kernels_on(values, chip, family, traits, reach)
     forms = (found.forward.form, found.forward.form, found.forward.form)
     reserve = "compiled_reserve" if programs.compiled else "memory_reserve"

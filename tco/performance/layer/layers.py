@@ -235,8 +235,9 @@ def join_context(made: Pass, layers: int, a: Attention) -> None:
 
 
 def context_group(made: Pass, ranks: Any, crossing: Quantity) -> RankGroup:
-    """Return where the chips lie that split a sequence, a tensor-parallel group apart from each
-    other.
+    """Return the rank group of the chips that split a sequence.
+
+    Neighbours in the group lie a tensor-parallel group apart.
     """
     shape = made.shape
     within = minimum(

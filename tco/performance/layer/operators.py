@@ -168,7 +168,7 @@ class Kinds:
 
 
 def plan_batch_count(shape: PassShape) -> int:
-    """Return how many plans and batches a pass is of."""
+    """Return the number of plan and batch combinations in a pass."""
     sizes = [
         one.shape for one in (shape.tensor_parallel, shape.tokens) if isinstance(one, np.ndarray)
     ]
@@ -488,11 +488,12 @@ class Pass:
     def took(
         self, operation: str, group: RankGroup, amount: Quantity, tokens: Tokens | None = None
     ) -> tuple[Quantity, Links]:
-        """Return how long a group takes for some bytes, or that many tokens of a rank, and the
-        links it meets.
+        """Return collective time in seconds, and the links that `group` uses.
 
-        It is found once for the same group and the same to send; of many sizes what the algorithms
-        take whatever is sent, once for a group.
+        `amount` is in bytes, or in tokens per rank where `tokens` is given.
+
+        The result is cached by group and amount. For an array of amounts, the parts of the
+        algorithms that do not depend on the amount are cached by group.
         """
         links, known = self.machine.links, self.machine.known
         rests = (*group, *(() if tokens is None else (tokens.bytes, tokens.active)))

@@ -77,8 +77,10 @@ class PoolPlan(NamedTuple):
 
 
 class Times(NamedTuple):
-    """What requests saw of a pool, in seconds: until it handed them their first token, or the
-    prompt, and their last; and of prompts, found.
+    """Request times of a pool (s), and cached share of prompt tokens.
+
+    `first` ends when the pool hands over the first token, or the prompt. `last` ends when it hands
+    over the last token.
     """
 
     first: FloatArray
@@ -124,7 +126,7 @@ def chips_with_spares(chips: float, goodput: float) -> int:
 
 
 def domains_holding(engines: Sequence[tuple[float, int]], domain_chips: int) -> int:
-    """Return how many scale-up domains hold some engines.
+    """Return the number of scale-up domains that hold `engines`.
 
     An engine lies within one domain. An engine that is larger fills whole domains, and the rest of
     it shares a domain as a smaller engine does. The largest engines are placed first, each in the
@@ -309,8 +311,9 @@ class Search:
         self.known: dict[tuple[DecodePlan, int, str], Times] = {}
 
     def times(self, pool: PoolPlan, engines: int, does: str) -> Times:
-        """Return what requests see of a pool with so many engines, each of which reads, decodes or
-        does both.
+        """Return the request times of a pool of `engines` engines, in seconds.
+
+        Each engine reads, decodes or does both, as `does` says.
         """
         key = pool.plan, engines, does
         if key not in self.known:
@@ -343,7 +346,10 @@ class Search:
         return self.known[key]
 
     def joined(self, decoding: Times, reading: Times | None) -> dict[str, FloatArray]:
-        """Return what promises are made of, requests of both pools joined by lot."""
+        """Return TTFT, TPOT and end-to-end time of requests, in seconds.
+
+        Requests of both pools are joined at random.
+        """
         before: Any = (
             0.0
             if reading is None

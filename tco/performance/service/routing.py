@@ -18,7 +18,7 @@ from tco.performance.service.simulation import Arrival, EngineRun
 
 
 class AffinityRules(NamedTuple):
-    """How a router weighs cached prefixes against queues of prompts."""
+    """Limits by which a router weighs cached prefixes against prompt queues."""
 
     sticky_share: float  # of a prompt, from which an engine that was sent it is sticky
     queue_limit: float  # tokens that a sticky engine may have to read beyond another

@@ -57,8 +57,10 @@ class Arrival(NamedTuple):
 
 
 class Cache:
-    """What an engine's memory holds, in tokens: of requests under way, of slots whose requests are,
-    and of those that nobody uses now.
+    """Token memory of an engine: tokens in use, idle and free.
+
+    Tokens in use belong to requests under way and to the slots of these requests. Idle tokens
+    belong to slots without a request under way.
     """
 
     def __init__(self, room: float) -> None:

@@ -43,7 +43,10 @@ ROUTERS = ("affinity", "random", "round-robin")
 
 # ---------------------------------------------------------------- promises
 class Promise(NamedTuple):
-    """What a share of the requests gets at the latest: ttft p99 <= 2 s."""
+    """Latency limit at a quantile of the requests.
+
+    An example is `ttft p99 <= 2 s`.
+    """
 
     metric: str
     quantile: float
@@ -82,8 +85,9 @@ def promise_of(text: str) -> Promise:
 
 # ---------------------------------------------------------------- traffic
 class Traffic(NamedTuple):
-    """What a document of traffic states; one that is a mix has parts, each with its share of the
-    requests.
+    """Traffic document: arrival and length values, promises, and parts of a mix.
+
+    Each part of a mix has its share of the requests.
     """
 
     id: str

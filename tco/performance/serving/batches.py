@@ -224,8 +224,9 @@ def best_batch_before_step(
 
 
 def even_share(quick: Any, slow: Any, allowed: Any) -> Any:
-    """Return how far from the quick to the slow the allowed time lies, time rising evenly between
-    them.
+    """Return the interpolation weight of `allowed` between `quick` and `slow`.
+
+    The time is taken to rise linearly. The weight lies from 0 to 1.
     """
     return np.clip(
         np.divide(allowed - quick, slow - quick, out=np.zeros_like(quick), where=slow > quick),
@@ -237,8 +238,10 @@ def even_share(quick: Any, slow: Any, allowed: Any) -> Any:
 def inverse_parabola(
     points: tuple[Quantity, Quantity, Quantity], off: tuple[Any, Any, Any]
 ) -> tuple[Any, Any]:
-    """Return how far from the first point towards the second the inverse parabola through three has
-    its root, and where that is to be trusted.
+    """Return the root share of an inverse parabola, and its validity.
+
+    The parabola passes through three points. The root is a share of the way from the first point to
+    the second. The validity is true where the root can be trusted.
     """
     (near, far, before), (a, b, c) = points, off
     with np.errstate(divide="ignore", invalid="ignore"):

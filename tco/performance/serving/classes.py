@@ -44,7 +44,7 @@ HALVINGS = 10
 
 
 class Searched(NamedTuple):
-    """What a search within a class finds."""
+    """Result of a search within a class: choice, plan and load."""
 
     choice: Any
     plan: ServingPlan | None
@@ -52,7 +52,7 @@ class Searched(NamedTuple):
 
 
 def require_deployer(machine: Machine) -> Deployer:
-    """Return who deploys the plans that are searched."""
+    """Return the deployer of `machine`; raise `ValueError` without a deployer."""
     if machine.deployer is None:
         raise ValueError("plans of a class are searched for who deploys them")
     return machine.deployer

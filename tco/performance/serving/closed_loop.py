@@ -194,7 +194,7 @@ def share_reading(reading: Pure, readers: Pure, engines: Pure, chips: Pure) -> Q
 
 
 class Loaded(NamedTuple):
-    """What engines reach under a load."""
+    """Rates, passes and memory of engines under a load."""
 
     rates: JsonObject
     decode: PassResult

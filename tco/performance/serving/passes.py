@@ -321,8 +321,9 @@ def kv_cache_reservation(machine: Machine, cache: Quantity, offload: Quantity) -
 
 
 def layout_on(machine: Machine, plan: DecodePlan | PrefillPlan) -> DomainLayout:
-    """Return how a plan lies on the fabric of a machine: plans of a search, which are asked for
-    again and again, once.
+    """Return the layout of `plan` on the fabric of `machine`.
+
+    Plans of a search share a cached layout, because a search asks for the layout many times.
     """
     axes = (plan.chips, plan.pipeline_parallel, plan.cut, plan.expert_parallel)
     found: DomainLayout | None = machine.known.of(
@@ -332,7 +333,7 @@ def layout_on(machine: Machine, plan: DecodePlan | PrefillPlan) -> DomainLayout:
 
 
 def decode_shape(machine: Machine, plan: DecodePlan, request: ServingRequest) -> PassShape:
-    """Return what a decode step computes and where."""
+    """Return the work and placement of a decode step, as `PassShape`."""
     lies, drafts = layout_on(machine, plan), asked.draft_tokens_or_none(plan, request)
     return PassShape(
         lies.stage,
@@ -494,8 +495,9 @@ def prompts_of_a_bundle(machine: Machine, plan: PrefillPlan, request: ServingReq
 def prefill_shape(
     machine: Machine, plan: PrefillPlan, request: ServingRequest, prompts: Any
 ) -> PassShape:
-    """Return what a pass over some prompts of every group computes and where; what a prefix cache
-    holds is read, not computed.
+    """Return the work and placement of a prefill pass over `prompts`.
+
+    `prompts` counts the prompts of every group. Tokens in a prefix cache are read, not computed.
     """
     fresh, keys = request.prompt, causal_keys(request.prompt)
     if request.cache_hit is not None:

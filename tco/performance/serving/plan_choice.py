@@ -359,7 +359,10 @@ def why_none_under_load(
     checks: tuple[Any, Any],
     limits: tuple[float, float],
 ) -> str:
-    """Say why no plan keeps the promises with its requests in flight."""
+    """Return the reason that no plan meets its targets under load.
+
+    The load is the number of requests in flight.
+    """
     (fits, quick), (limit, interactivity) = checks, limits
     if not somewhere(fits):
         return memory_shortfall_reason(made.needed, machine)
@@ -389,7 +392,10 @@ def memory_shortfall_reason(memory: Any, machine: Machine) -> str:
 def too_slow(
     plan: DecodePlan, result: PassResult, fits: Any, interactivity: float, machine: Machine
 ) -> str:
-    """Say how much the quickest plan that fits gives a user, which it is, and what it makes."""
+    """Return text on the quickest plan that fits but misses the speed.
+
+    The text has the speed per user, the plan, and the rate per decoding chip.
+    """
     times = np.where(np.broadcast_to(fits, np.shape(result.time)), result.per_token, np.inf)
     place = divmod(int(times.argmin()), times.shape[1])
     nearest, quickest = (

@@ -1,5 +1,4 @@
-"""What draws of a serving workload come to on the plans of a program: the batch of each, and where
-plans are chosen, the best of each.
+"""Batch sizes and best serving plans per draw, from a compiled program.
 
 A program of pools in balance has all plans on an axis of their own, those that decode on the first
 and those that read prompts on the second, and takes the batch as an input. A plan that decodes is
@@ -55,8 +54,9 @@ OWN: Speeds = (None,)
 
 
 class Chosen(NamedTuple):
-    """What draws come to: the places of their plans, the sequences of an attention group, and
-    whether targets are met.
+    """Chosen plans, batch and met targets of each draw.
+
+    `rows` are the places of the plans, `batch` the sequences of an attention group.
     """
 
     rows: dict[int, Any]
@@ -159,8 +159,9 @@ class BatchResponse:
 
 
 class Hints(NamedTuple):
-    """What is known of plans that decode at the centre: the batch in time, the power of it by which
-    a step grows, and the rate; speeds by plans.
+    """Batch, growth exponent and rate of decode plans in the base case.
+
+    `batch` is the batch in time, and a step grows by its power `power`. Arrays are speeds by plans.
     """
 
     batch: AnyArray
@@ -415,8 +416,9 @@ def hinted(
     plans: ServingPlan,
     speeds: Speeds = OWN,
 ) -> Hints | None:
-    """Return what is known of plans from the one draw of the centre; nothing where no batch is
-    solved for.
+    """Return the batch, growth exponent and rate of plans at `centre`.
+
+    `centre` is the single draw of the base case. None where no batch is solved for.
     """
     if "needed" in names:
         return None

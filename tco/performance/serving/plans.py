@@ -40,7 +40,7 @@ class ServingRequest(NamedTuple):
 
 
 def request_of(values: Readable) -> ServingRequest:
-    """Return what the workload of a scenario asks for."""
+    """Return the serving request that a scenario's workload states."""
     made = ServingRequest(values["workload.input_tokens"], values["workload.output_tokens"])
     made = made._replace(cache_hit=values.unless_zero("workload.cache_hit"))
     if values.has(DRAFTS):
@@ -56,8 +56,9 @@ def request_of(values: Readable) -> ServingRequest:
 
 
 def draft_tokens_or_none(plan: DecodePlan, request: ServingRequest) -> Any:
-    """Return how many tokens a plan drafts a step, or as many as are stated; None where it is a
-    plain zero: then nothing of drafts is computed.
+    """Return the draft tokens per step, as stated or of the plan.
+
+    None where the number is a plain zero: nothing of speculative decoding is then computed.
     """
     drafts = plan.drafts if request.drafts is None else request.drafts
     return None if isinstance(drafts, float | int) and not drafts else drafts
@@ -79,7 +80,7 @@ def depths_of(
 
 
 def notes_on_request(request: ServingRequest) -> list[str]:
-    """Say what a workload's inputs leave out."""
+    """Return notes on costs that the workload inputs leave out."""
     return (
         []
         if not np.any(untraced_value(request.cache_hit))
@@ -258,8 +259,9 @@ class ServingPlan(NamedTuple):
 
 
 class DomainLayout(NamedTuple):
-    """How a plan lies on the domains of a fabric: structure that the operators of a pass rest on.
-    Numbers or arrays.
+    """Layout of a plan on the domains of a fabric.
+
+    The operators of a pass rest on this structure. Fields are numbers or arrays.
     """
 
     stage: Any  # chips of a pipeline stage
@@ -276,7 +278,7 @@ def attention_chips(plan: PrefillPlan | DecodePlan) -> Any:
 
 
 def layout_of(plan: PrefillPlan | DecodePlan, links: Links) -> DomainLayout:
-    """Return how a plan lies on the fabric."""
+    """Return the layout of a plan on the domains of the fabric."""
     stage = plan.chips / plan.pipeline_parallel
     domains = np.ceil(stage / links.domain - 1e-9)
     tensor, context = plan.cut == CUTS.index("tensor"), plan.cut == CUTS.index("context")
@@ -320,7 +322,10 @@ def decoding_at(axes: PrefillPlan, sequences: Any, depths: tuple[float, ...]) ->
 
 
 def engines_of_world(links: Links, chips: Any) -> Any:
-    """Return how many whole engines a world has room for; one that spans worlds is one."""
+    """Return the number of whole engines that fit a world of chips.
+
+    A world holds `links.world` chips. An engine that spans several worlds counts as one engine.
+    """
     return np.maximum(np.floor(links.world / chips + 1e-9), 1)
 
 
@@ -427,8 +432,9 @@ def plan_axes(model: Architecture, links: Links, context: Quantity) -> PrefillPl
 
 
 def borders_crossed(plan: DecodePlan, links: Links) -> FloatArray:
-    """Return what lies across the domains of a world in each row of plans: "nothing", one of CUTS,
-    or "network" beyond a world.
+    """Return the split that crosses the domains of a fabric, per plan.
+
+    Values are "nothing", a member of `CUTS`, or "network" for a stage larger than `links.world`.
     """
     stage, cut = (
         (plan.chips / plan.pipeline_parallel).ravel(),

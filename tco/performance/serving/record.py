@@ -1,5 +1,6 @@
-"""What a serving workload reaches, and how: the answer, apart from the engine that finds it, which
-takes long to read in.
+"""Result record of a serving workload: metrics, plans and phases.
+
+It is apart from the engine that computes it, because the engine takes long to import.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class ServingResult:
-    """What the workload reaches, by metric name, and how."""
+    """Result of a serving workload: rates by metric name, plan and phases."""
 
     plan: ServingPlan | None
     rates: JsonObject = field(default_factory=dict)
@@ -133,8 +134,10 @@ class ServingResult:
         }
 
     def report(self, seconds: float, many: bool) -> Report:
-        """Return how the plan was found, which took some seconds; of many values asked together no
-        phase has one time.
+        """Return the report of the plan search and of the phase times.
+
+        `seconds` is the time of the search. Where `many` values were asked together, phase times
+        are left out: no phase has a single time.
         """
         choices = self.choices.values()
         search = {

@@ -158,8 +158,10 @@ def loaded_result(
 
 
 def longest_reading(values: Readable, step: float) -> float:
-    """Return how long a prompt may be read so that its first token, a step later, comes as soon as
-    is promised; zero promises nothing.
+    """Return the longest prefill time within the first-token target, in seconds.
+
+    The first token comes `step` seconds after the prefill. A target of zero promises nothing and
+    gives infinity.
     """
     return values["workload.ttft"] - step if values["workload.ttft"] else np.inf
 
@@ -204,8 +206,9 @@ def pooled(
     prefill: PassResult,
     choices: dict[str, PlanChoice],
 ) -> ServingResult:
-    """Return what two pools give in the best proportion, which meet as sharply as those of a closed
-    loop do.
+    """Return the serving result of prefill and decode pools in best proportion.
+
+    The pools meet as sharply as the pools of a closed loop.
     """
     prompt, answer, sharpness = request.prompt, request.answer, machine.shared("pool_sharpness")
     made = passes.decode_rate(plan.decode.sequences, attention_chips(plan.decode), decode.per_token)

@@ -1,9 +1,9 @@
-"""How far the plans of long training runs fall short of the best plan.
+"""Efficiency of long training runs relative to the best plan.
 
-A search weighs millions of plans under a model of the cluster; operators take what their framework
-offers and their cluster has shown to run. The efficiency is that of a plan the program chose. A
-plan that somebody states, or a measured row, is taken as it is. Failures, restarts and flaps are no
-part of it: goodput counts them. Stragglers that measured steps hold are part of every step.
+A search weighs millions of plans under a model of the cluster. Operators take plans that their
+framework offers and their cluster has run. The efficiency applies to a plan that the program chose.
+A plan stated by a user, or of a measured row, is taken as stated. Failures, restarts and flaps are
+no part of the efficiency: goodput counts them. Stragglers in measured steps are part of every step.
 """
 
 from __future__ import annotations

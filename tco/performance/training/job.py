@@ -1,10 +1,11 @@
-"""What a training job rests on: a model, the workload, and what its software does by its date, its
-engine and the family of its chips.
+"""Training job: model, workload, and software features by date, engine and family.
 
-`data/training/software.csv` says since when an engine has a feature; an input states it where
-somebody knows better. Of the rows of a feature that hold, the last one counts. Beyond the critical
-batch, the noise scale of the gradients, a larger batch saves few steps; the scale belongs to model
-and data, so no workload states it, and who knows it sets `workload.critical_batch`.
+`data/training/software.csv` holds the month from which an engine has a feature. An input overrides
+the file. Of the rows of a feature that hold, the last row counts.
+
+Beyond the critical batch, the noise scale of the gradients, a larger batch saves few steps. The
+scale belongs to model and data, so no workload states it. A user with a known scale sets
+`workload.critical_batch`.
 """
 
 from __future__ import annotations
@@ -79,7 +80,7 @@ class Feature(NamedTuple):
 
 
 class Software(NamedTuple):
-    """What the software of a job does."""
+    """Software features of a training job."""
 
     attention: str = GENERIC  # the kernel: the owner of its rates on the chip
     dropout: bool = False
@@ -109,7 +110,7 @@ class Software(NamedTuple):
 
     @property
     def programs(self) -> KernelComposition:
-        """What it makes of the kernels of a chip."""
+        """Composition of the chip's kernels under this software."""
         return KernelComposition(self.compiled, not self.fused_experts, self.separate_experts)
 
 
@@ -228,8 +229,9 @@ def setting_or_software_default(
     family: str,
     facts: frozenset[str] = frozenset(),
 ) -> str:
-    """Return what the software does for an input, unless it is stated; empty where no feature says
-    so.
+    """Return the stated setting of an input, else the software's default.
+
+    The text is empty where no feature has a default.
     """
     if (stated := texts.get(path, BY_DATE)) != BY_DATE:
         return stated
@@ -244,7 +246,10 @@ def available_feature_values(
     family: str,
     facts: frozenset[str] = frozenset(),
 ) -> list[str]:
-    """Return what the software can do for an input by its date, the last first in use."""
+    """Return the values of an input that the software offers.
+
+    Only features available at the date of the software count. The last value is the default.
+    """
     month, engine = software_month(texts), texts.get("workload.engine", OF_FAMILY)
     return [
         feature.value
@@ -298,8 +303,9 @@ def training_software(
     chip: str,
     facts: frozenset[str] = frozenset(),
 ) -> Software:
-    """Return what software does on a chip, from the inputs that are texts; an unknown one raises
-    `DataError`.
+    """Return the software features of a training job on a chip.
+
+    The features follow from the text inputs `texts`. An unknown text raises `DataError`.
     """
     engine = texts.get("workload.engine", OF_FAMILY)
     if engine != OF_FAMILY and engine not in training_engines(catalogue):
@@ -400,8 +406,9 @@ def tokens_over_least(sequences: Pure, sequence: Pure, critical_batch: Pure) -> 
 
 
 def notes_on_batch(values: Values) -> list[str]:
-    """Say what the batch of a step costs in steps and tokens, if the user states the critical
-    batch.
+    """Return notes on the steps and tokens that the batch costs.
+
+    The list is empty without a stated critical batch, and for many draws at once.
     """
     if not values.has(CRITICAL):
         return []

@@ -131,7 +131,7 @@ def attention_kernel_time(
 
 
 class MicroBatchShape(NamedTuple):
-    """What the work of a micro-batch depends on. Numbers, or arrays that broadcast."""
+    """Parallel shape and size of a micro-batch: numbers, or arrays that broadcast."""
 
     tensor: Quantity
     context: Any
@@ -148,7 +148,10 @@ class MicroBatchShape(NamedTuple):
 
 
 class OperatorWork(NamedTuple):
-    """What an item's time rests on in one layer: work, traffic, and the peak of the work."""
+    """Work in FLOP, traffic in bytes and peak rate per layer.
+
+    The time of an item follows from these quantities.
+    """
 
     flops: Quantity
     moved: Quantity
@@ -259,8 +262,10 @@ class Work:
         )
 
     def links(self, level: int, tier: str) -> tuple[Any, Any]:
-        """Return how long collectives hold the links of a tier, and for how long of that the chip
-        waits; recomputation included.
+        """Return busy time of a tier's links and waiting time of chips.
+
+        Both times are in seconds, belong to collectives and include recomputation. Both are zero
+        where no collective uses `tier`.
         """
         found = [
             (item, (2 if level == FULL else 1) * item.counts[0] + item.counts[1])
@@ -394,8 +399,10 @@ class Gradient(NamedTuple):
 def gradients(
     job: TrainingJob, machine: Machine, operators: list[Operator]
 ) -> dict[int, tuple[Gradient, Gradient]]:
-    """Return what makes the gradients of inputs and of weights for every operator of products, by
-    its place; those alike are taken together.
+    """Return input and weight gradient products, keyed by operator index.
+
+    Only operators with products have an entry. Operators with identical gradients are computed
+    together.
     """
     found: dict[int, tuple[Gradient, Gradient]] = {}
     alike: dict[int, list[tuple[int, Sides]]] = {}

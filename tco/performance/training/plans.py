@@ -109,8 +109,9 @@ class Fixed(NamedTuple):
         return axis not in self.axes or value in self.axes[axis]
 
     def among(self, axis: str, choices: Iterable[Any]) -> tuple[Any, ...]:
-        """Return what is left of some choices; a choice that only a fixed axis has is taken as it
-        is.
+        """Return the values of `choices` that `axis` may take.
+
+        A choice that only a fixed axis has is taken as it is.
         """
         if (
             axis in ("offload", "hybrid", "zero", "sequence_parallel", "overlap", "recompute")
@@ -242,8 +243,9 @@ def candidate_divisions(job: TrainingJob, domain: int, fixed: Fixed) -> Iterator
 
 
 def chips_in_use(job: TrainingJob, links: Links, fixed: Fixed = ALL_FREE) -> list[int]:
-    """Return how many chips a job may take: the whole domains of its cluster that leave least of it
-    without work.
+    """Return the chip counts that a job may take.
+
+    The counts are of whole domains of the cluster that leave least of it without work.
 
     Without work are chips left over, places for layers that stay empty, and stages that wait for
     the first micro-batch. A smaller number joins them where its chips divide into more replicas
@@ -279,7 +281,10 @@ class Count(NamedTuple):
 
 
 def chip_count_candidate(job: TrainingJob, domain: int, fixed: Fixed) -> Count:
-    """Return what the plans of a job on all its chips come to."""
+    """Return the working share and the replicas of a job's best plans.
+
+    The plans take all chips of the job. The share is 0 where the job has no plan.
+    """
     known = [
         (max(working_share(job, stages, data), default=0.0), data)
         for _, _, stages, data, *_ in candidate_divisions(job, domain, fixed)

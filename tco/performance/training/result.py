@@ -65,7 +65,7 @@ class StepLines:
 
 
 class Details(NamedTuple):
-    """What the report of a step is made from."""
+    """Records from which the report of a training step is made."""
 
     time: Any  # of the step, as deployed
     job: TrainingJob
@@ -78,7 +78,7 @@ class Details(NamedTuple):
 
 @dataclass(slots=True)
 class TrainingResult:
-    """What the workload reaches, by metric name, and how."""
+    """Training result: plan, rates by metric name, memory and notes."""
 
     plan: TrainingPlan | None
     rates: JsonObject = field(default_factory=dict)
@@ -122,12 +122,13 @@ class TrainingResult:
 
     @property
     def links(self) -> Links | None:
-        """What the chips meet, until the report is made."""
+        """Links of the chips; None once the report is made."""
         return None if self.details is None else self.details.machine.links
 
     def report(self, _: float, many: bool) -> Report:
-        """Return how the plan was found, and where the time of its step goes, unless many steps
-        were asked together.
+        """Return the report of the plan search and of the step's time.
+
+        The step's time is left out where many steps are evaluated together (`many`).
         """
         if self.details is not None:
             self.tell(*self.details, many)
@@ -201,7 +202,7 @@ def training_plan_document(plan: TrainingPlan, model: Architecture, batch: int) 
 
 
 def pass_format_notes(formats: Passes) -> list[str]:
-    """Say where a chip computes a pass in another format than the workload's."""
+    """Return notes on passes computed in another format than the workload's."""
     differ = [
         (name, one) for name, one in formats._asdict().items() if one.form.stored != one.asked
     ]
@@ -270,7 +271,10 @@ def train(
 
 
 def no_training_plan_reason(job: TrainingJob, machine: Machine, found: TrainingSearchResult) -> str:
-    """Say why no plan fits: what is short, and by how much."""
+    """Return the reason that no plan fits, with the shortage in GB.
+
+    Where chips and sequences divide into no plan at all, the text says so.
+    """
     if found.leanest is None:
         return (
             f"{job.chips} chips and {job.batch} sequences do not divide into any plan of "
@@ -294,8 +298,10 @@ def repeated_items(items: list[Item], plan: TrainingPlan, less: str) -> list[tup
 
 
 def recomputation_share(item: Item, level: int, plan: TrainingPlan) -> Quantity:
-    """Return how often the forward part of an item is done again: in all layers up to its level,
-    beyond it in those partly recomputed.
+    """Return the share of layers that recompute an item's forward part.
+
+    Items up to `level` are recomputed in all layers. Under partial recomputation, items beyond
+    `level` are recomputed in `plan.share` of the layers.
     """
     if 0 < item.again <= level:
         return 1
@@ -305,7 +311,10 @@ def recomputation_share(item: Item, level: int, plan: TrainingPlan) -> Quantity:
 def of_stage(
     job: TrainingJob, plan: TrainingPlan, pipe: Pipe, micro_batch_time: Quantity
 ) -> Quantity:
-    """Return what a time of all layers comes to over all micro-batches of a stage."""
+    """Return the time of a stage over all micro-batches, in s.
+
+    `micro_batch_time` is the time of all layers for a micro-batch.
+    """
     one = schedule.stage_time(micro_batch_time, slots(plan, job.model), job.model.layers)
     return schedule.pipeline_time(pipe.micro_batches, one, 0.0, 0.0)
 
@@ -439,8 +448,9 @@ def head_line(machine: Machine, work: Work, time: float) -> OperatorProfile:
 
 
 def bound_of_item(item: Item, times: float, machine: Machine) -> tuple[str, float | None]:
-    """Return what binds an item, and the time a layer of it would take at the peak of that bound;
-    waiting for a link or a launch has none.
+    """Return an item's bound, and its layer time at that peak (s).
+
+    The time is None where the item waits for a link or a launch.
     """
     if item.bound in ("link", "latency"):
         return item.bound, None
@@ -467,7 +477,7 @@ LINES = {  # of a step that an axis takes, and the items whose bytes it moves in
 
 
 def training_axis_groups(links: Links, plan: TrainingPlan) -> dict[str, RankGroup]:
-    """Return how the group of every axis lies on domains."""
+    """Return the rank group of each parallelism axis, by axis name."""
     return {
         "tensor": strided(links, 1, plan.tensor),
         "context": strided(links, plan.tensor, plan.context),

@@ -59,7 +59,7 @@ def layer_activations(
     """Activations layers keep of a micro-batch: T ((wide b + inputs b_in + masked b_mask) / sp +
     (narrow b + inputs b_in) / tp).
 
-    ResolvedScenario of products are kept in the format these compute in. For a GPT layer in 16 bits wide = 4
+    Inputs of products are kept in the format these compute in. For a GPT layer in 16 bits wide = 4
     h, masked = 2 h, narrow = 12 h: s b h (10 + 24/t), or 34 s b h / t with sequence parallelism.
     """
     whole = (wide * element_size + wide_inputs * input_size + masked * mask_size) / wide_split
@@ -125,7 +125,7 @@ class ScheduleVariant(NamedTuple):
 
 
 class RecomputationLevel(NamedTuple):
-    """What a micro-batch comes to with a level of recomputation."""
+    """Times, activations and link use of a micro-batch at one recomputation level."""
 
     added: ScheduleVariant  # exchanges following what is computed
     hidden: ScheduleVariant  # exchanges behind another micro-batch
@@ -149,7 +149,7 @@ class MicroBatch(NamedTuple):
 
 
 def micro_batch_shape(plan: TrainingPlan) -> MicroBatchShape:
-    """Return what the work of a micro-batch depends on."""
+    """Return the plan settings that determine the work of a micro-batch."""
     return MicroBatchShape(
         plan.tensor,
         plan.context,
@@ -436,12 +436,16 @@ def partly_recomputed(kept: Second, recomputed: Second, share: Pure) -> Quantity
 
 
 class Common(dict[Any, Any]):
-    """What plans come to alike that differ in recomputation and sharding alone, by a name and what
-    of these it rests on.
+    """Cache shared by plans that differ only in recomputation and sharding.
+
+    A key holds a name and the recomputation or sharding settings behind the result.
     """
 
     def of(self, key: Any, make: Callable[[], Any]) -> Any:
-        """Return what `make()` makes, made once."""
+        """Return the cached result of `make()` for `key`.
+
+        `make()` runs once per key.
+        """
         if key not in self:
             self[key] = make()
         return self[key]

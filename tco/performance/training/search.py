@@ -52,7 +52,7 @@ class Candidate(NamedTuple):
 
 @dataclass(slots=True)
 class TrainingSearchResult:
-    """What a search found."""
+    """Result of a training plan search: best plans, plan counts and time."""
 
     best: TrainingPlan | None = None
     runner_up: TrainingPlan | None = None

@@ -227,8 +227,10 @@ def beside_pipeline(
     times: Any,
     find: Callable[[], Gathers],
 ) -> JsonObject:
-    """Return what gathers of parameters beside the pipeline add, some times a micro-batch: both use
-    links, cores and memory.
+    """Return time that parameter gathers add to the pipeline, seconds.
+
+    `times` counts the gathers per micro-batch. Gathers and pipeline both use links, cores and
+    memory. The record is empty where every group has a single rank.
     """
     if all(np.all(np.asarray(g.ranks) == 1) for g in groups):
         return {}
@@ -457,8 +459,9 @@ def layers_again(
 
 
 def kept_level(job: TrainingJob) -> str:
-    """Return what is done for the layers that partial recomputation leaves: nothing, but for scores
-    that software keeps in memory.
+    """Return the recomputation level of layers that partial recomputation leaves.
+
+    The level is "selective" where the software keeps scores in memory, else "none".
     """
     return "none" if job.software.fused else "selective"
 

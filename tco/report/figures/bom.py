@@ -1,5 +1,7 @@
-"""What a system's price is made of: a rectangle for each line of the bill, its area the price, side
-by side within its assembly.
+"""Treemap figure of a system's bill of materials by price.
+
+Each line of the bill is a rectangle, its area the price. The lines of an assembly stand side by
+side.
 """
 
 from __future__ import annotations
@@ -124,7 +126,7 @@ def bom_figure(system: System, bill: Bill, date: str, width: float = WIDE) -> st
 
 
 def bill_lines_cost(lines: Sequence[BillLine]) -> float:
-    """Return what some lines come to."""
+    """Return the total extended price of bill lines in USD."""
     return sum(float(line.extended) for line in lines)
 
 

@@ -1,4 +1,7 @@
-"""What a chip-hour costs, system beside system: a bar of each, cut by what is paid for."""
+"""Bar chart of cost per chip-hour by system and class of cost.
+
+Systems stand side by side. Each bar is cut by what is paid for.
+"""
 
 from __future__ import annotations
 
@@ -80,7 +83,10 @@ def cost_figure(results: Sequence[Result], width: float = WIDE) -> str:
 
 
 def by_asset(result: Result) -> dict[str, float]:
-    """Return what each class of cost lines comes to a chip-hour, in their order."""
+    """Return the cost of each class of cost lines, USD per chip-hour.
+
+    Classes are in the order of the lines. Classes without cost are left out.
+    """
     found: dict[str, float] = {}
     for line in result.lines:
         found[line.asset] = found.get(line.asset, 0.0) + float(line.usd_per_chip_hour)

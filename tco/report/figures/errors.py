@@ -1,5 +1,6 @@
-"""How well the model does on published measurements: the errors of each kind by chip, fitted and
-left out of the fit.
+"""Figure of model errors on published measurements, by kind and chip.
+
+The figure shows errors of the fit and errors with the chip left out of the fit.
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
-"""What scale-up fabrics give, scope by scope: bandwidth of a chip into its fabric and to all
-others, and the hops on the way.
+"""Figure of scale-up fabrics: bandwidth per chip and hops by scope.
+
+`fabric_figure` draws injection and all-to-all bandwidth on the left, and hops on the right.
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
-"""What interactivity costs on each system: the plans that no other beats, and the one the workload
-asks for.
+"""Frontier figure: cost or throughput against interactivity, for the best plans.
+
+The figure shows, for each system, the plans that no other plan beats, and the plan of the workload.
 """
 
 from __future__ import annotations
@@ -167,7 +168,10 @@ def draw_plot(drawing: Drawing, curves: Sequence[CostCurve], against: str, named
 
 
 def chosen_words(frontier: Frontier, against: str) -> str:
-    """Say what the plan of the workload gives."""
+    """Return the figures of the workload's plan as text.
+
+    Where no plan reaches the workload's interactivity, the text says so.
+    """
     if frontier.chosen is None:
         return "has no plan at the workload's interactivity"
     return (
@@ -177,7 +181,7 @@ def chosen_words(frontier: Frontier, against: str) -> str:
 
 
 def point_words(curve: CostCurve, point: Point, against: str) -> str:
-    """Say what a plan is and gives."""
+    """Return a text with the plan and the figures of a point."""
     figures = (
         f"{significant(getattr(point, against), 3)} {METRICS[against].unit} at "
         f"{significant(getattr(point, SPEED), 3)} tokens/s a user"
@@ -189,7 +193,7 @@ def point_words(curve: CostCurve, point: Point, against: str) -> str:
 
 
 def point_coordinates(plot: Plot, curve: CostCurve, against: str) -> list[tuple[float, float]]:
-    """Return where the points of a frontier lie."""
+    """Return the plot coordinates of the points of a frontier."""
     return [
         plot.point_of(getattr(point, SPEED), getattr(point, against))
         for point in curve.frontier.points

@@ -105,7 +105,7 @@ def render_map_figure(field: Map, width: float, named: bool) -> str:
 
 
 def cell_words(names: Sequence[str], winner: int, figures: FloatArray) -> str:
-    """Say what the best scenario of a cell comes to, and the one that comes next."""
+    """Return the text of a cell: winner, nearest rival and their figures."""
     nearest = sorted(
         np.flatnonzero(~np.isnan(figures)).tolist(),
         key=lambda at: (at != winner, abs(figures[at] - figures[winner])),
@@ -127,15 +127,19 @@ def scale_of(values: Sequence[float], start: float, end: float) -> Scale:
 
 
 def borders(values: Sequence[float], scale: Scale) -> list[tuple[float, float]]:
-    """Return where the cell of each value begins and ends: half way to its neighbours."""
+    """Return the start and end of each value's cell on `scale`.
+
+    A border lies half way between neighbouring values.
+    """
     places = [scale.position_of(value) for value in values]
     ends = [scale.start, *((one + other) / 2 for one, other in pairwise(places)), scale.end]
     return list(pairwise(ends))
 
 
 def runs(best: FloatArray, winner: int) -> Iterator[tuple[int, int, int]]:
-    """Yield where a scenario wins in cells side by side: the row, the first cell, and the one after
-    the last.
+    """Yield the row, start and end of adjacent cells that `winner` wins.
+
+    The end is the cell after the last cell.
     """
     for y, row in enumerate(best):
         start = 0

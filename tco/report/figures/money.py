@@ -90,7 +90,7 @@ def staircase_points(plot: Plot, months: list[int], so_far: list[float]) -> list
 
 
 def payment_summary_lines(result: Result, money: Money) -> list[str]:
-    """Return what follows from the payments, in words."""
+    """Return sentences on break-even prices and payback time."""
     said = [
         "An hour that is let breaks even at "
         f"{marked(result, HOUR, significant(money.break_even_hour, 3))} USD"

@@ -1,6 +1,4 @@
-"""How sure a figure is: a histogram of the draws, with the percentiles and where the baseline
-lies.
-"""
+"""Histogram of the draws of a metric, with percentiles and the baseline."""
 
 from __future__ import annotations
 

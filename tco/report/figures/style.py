@@ -1,9 +1,10 @@
-"""How figures look: each mark names a look, which is a plain light colour in a file and a custom
-property in a page.
+"""Styles of figures: colours of marks in files and in web pages.
 
-A presentation attribute gives way to any rule of a style sheet, so one document serves both. The
-series are told apart by people who do not see all colours, and each stands out from its paper by 3
-: 1 or more.
+Each mark names a look. A look is a plain light colour in a file and a custom property in a page.
+
+A presentation attribute gives way to any rule of a style sheet, so a single document serves files
+and pages. People who do not see all colours can tell the series apart. Each series stands out from
+its paper by 3:1 or more.
 """
 
 from __future__ import annotations
@@ -46,8 +47,9 @@ GROUNDS = {  # custom property -> its colour in a light page and on paper, and i
 
 
 class Look(NamedTuple):
-    """What a mark has: the property that its colour fills, the custom property a page gives it, and
-    attributes that stay.
+    """Style of a mark: painted property, custom property, colour and fixed attributes.
+
+    The colour fills the property `paints`; a page sets the custom property `variable`.
     """
 
     paints: str

@@ -326,8 +326,9 @@ class Labels:
 
     @staticmethod
     def label_positions(at: Point, gap: float, size: float) -> Sequence[tuple[str, float, float]]:
-        """Return where words may stand around a point: their anchor and where it lies, the best
-        first.
+        """Return label anchors and positions around a point, best first.
+
+        An entry is the text anchor, x and y.
         """
         x, y = at
         middle, above, below = y + size * 0.35, y - gap, y + gap + size * 0.7

@@ -1,5 +1,6 @@
-"""What drives a metric: a bar for each input, from its low to its high, all others at their
-values.
+"""Tornado chart of a metric, with a bar for each input.
+
+A bar goes from the low of the input to its high. All other inputs are at their values.
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ class Section(NamedTuple):
 
 
 class WhatIf(NamedTuple):
-    """What the script of the page is given, and the functions it computes with."""
+    """Data and functions of the what-if script of the page."""
 
     document: JsonMapping
     functions: Sequence[str]

@@ -197,8 +197,10 @@ def record_payer_scenario(
 
 
 def recorded_plans(inputs: ResolvedScenario, result: Result) -> Sequence[Any]:
-    """Return what is recorded for itself: of serving all plans together, of training the quickest
-    few, else the one there is.
+    """Return the plans recorded for a scenario, by kind of workload.
+
+    Serving has a single entry with all plans. Training has its quickest plans. Any other workload
+    has the plan of `result`.
     """
     if inputs.kind == "serving":
         return [every_plan(inputs)]
@@ -260,7 +262,10 @@ def record_extra_outputs(
 
 # ---------------------------------------------------------------- what the script is given
 class PageProgram(NamedTuple):
-    """What the script computes: cells and lines, and where inputs lie among the cells."""
+    """Program of the page's script: document, function names and input cells.
+
+    The document has the cells and lines. `inputs` has the positions of the inputs among the cells.
+    """
 
     document: JsonObject
     functions: list[str]  # names, as the lines number them
@@ -333,8 +338,9 @@ def program_of(
 
 
 def script_outputs(names: Mapping[str, int], shown: Container[str]) -> dict[str, int]:
-    """Return what the script is given of some results: the metrics that are shown, and all that a
-    choice rests on.
+    """Return the cells passed to the script, by output name.
+
+    The outputs are the metrics in `shown`, and all values that a choice depends on.
     """
     return {
         name.removeprefix(METRIC): place

@@ -144,7 +144,7 @@ def gallery_of(report: ReportPage, material: Material, ranking: Ranking) -> dict
 
 
 def scenario_material(material: Material, name: str) -> Material:
-    """Return what is told of one scenario."""
+    """Return the report material of the scenario `name` alone."""
     places = [at for at, one in enumerate(material.asked) if one.result.scenario == name]
     sure = [material.sure[at] for at in places] if material.sure else []
     curve = [one for one in material.confidence.curve if one.scenario == name]

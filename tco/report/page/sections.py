@@ -79,9 +79,7 @@ def summary_sections(material: Material) -> Iterator[Section]:
 
 
 def curve_table(material: Material) -> Table:
-    """Return what the work costs at each speed, and how each system stands to the baseline
-    there.
-    """
+    """Return the table of cost by speed and comparison with the baseline."""
     results = material.results
     names = [result.scenario for result in results]
     costs = cost_rows(results, material.confidence, COST_DIGITS)
@@ -137,7 +135,11 @@ def points_table(material: Material) -> Table:
 
 
 def order_change_section(material: Material) -> Iterator[Section]:
-    """Yield what would turn the order: inputs by what they move, and where the ratio passes one."""
+    """Yield the section on inputs that would change the ranking.
+
+    The table gives the swing of each driver and the value at which the ranking changes. Without
+    drivers there is no section.
+    """
     rows = []
     for result, one in zip(material.results, material.sure, strict=True):
         for driver in one.drivers:
@@ -178,7 +180,7 @@ def order_change_section(material: Material) -> Iterator[Section]:
 
 
 def cost_section(material: Material) -> Iterator[Section]:
-    """Yield where the money goes: the cost of a chip-hour by class of asset."""
+    """Yield the section on cost per chip-hour by class of asset."""
     results = [result for result in material.results if result.lines]
     if not results:
         return
@@ -205,7 +207,7 @@ def cost_section(material: Material) -> Iterator[Section]:
 
 
 def roofline_section(material: Material) -> Iterator[Section]:
-    """Yield where the time goes, operator by operator."""
+    """Yield the section on operator times and their binding bounds."""
     shown = OPERATOR.only("name", "phase", "time_us", "share", "bound", "of_bound")
     timed = [(result, operators_of(result)) for result in material.results]
     tables = [
@@ -231,8 +233,9 @@ def roofline_section(material: Material) -> Iterator[Section]:
 
 
 def frontier_sections(material: Material) -> Iterator[Section]:
-    """Yield what interactivity costs on each system, with the range of what the workload's plan may
-    come to.
+    """Yield the section on cost by speed for each system.
+
+    The figure shows the cost range of the workload's plan.
     """
     found = [one for one in material.frontiers if one.points]
     if found:
@@ -250,7 +253,7 @@ def frontier_sections(material: Material) -> Iterator[Section]:
 
 
 def tornado_sections(material: Material) -> Iterator[Section]:
-    """Yield what drives each answer."""
+    """Yield the section on the inputs that move each answer most."""
     tables = [sensitivity_table(one) for one in material.tornados]
     if tables:
         words = [
@@ -264,7 +267,10 @@ def tornado_sections(material: Material) -> Iterator[Section]:
 
 
 def winners(material: Material) -> Iterator[Section]:
-    """Yield who wins where: the two inputs that decide the closest contest, moved together."""
+    """Yield the section on the cheapest scenario over two varied inputs.
+
+    The two inputs decide the closest contest and are varied together.
+    """
     field = material.field
     if field is None:
         return
@@ -320,7 +326,10 @@ def fabric_sections(material: Material) -> Iterator[Section]:
 
 
 def bill(material: Material) -> Iterator[Section]:
-    """Yield what a world is made of: its dearest lines."""
+    """Yield the section with bills of materials of whole scale-up domains.
+
+    Each table lists the `LARGEST` dearest lines and sums the rest.
+    """
     tables, drawn = [], []
     systems = {(one.system.id, str(one.system.variant)): one.system for one in material.fabrics}
     for one, result in zip(material.asked, material.results, strict=True):
@@ -373,7 +382,7 @@ def bill(material: Material) -> Iterator[Section]:
 
 
 def sources(material: Material) -> Iterator[Section]:
-    """Yield what the numbers rest on, and how old that is."""
+    """Yield the section on the sources of inputs and their age."""
     known: dict[tuple[str, str], Input] = {}  # by kind and path
     for given in (given for result in material.results for given in result.inputs.values()):
         known.setdefault((given.kind, given.path), given)
@@ -432,8 +441,9 @@ def sources(material: Material) -> Iterator[Section]:
 
 
 def validation(material: Material) -> Iterator[Section]:
-    """Yield how well the model does on published measurements, chip by chip; those of this report
-    first.
+    """Yield the section on model errors by chip on published measurements.
+
+    Chips of this report come first.
     """
     rows = accuracies(material.catalogue, "chips")
     ours = {one.system.chip for one in material.fabrics} | {

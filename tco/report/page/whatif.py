@@ -122,8 +122,10 @@ def control(
 def slider_bounds(
     value: float, low: float | None, high: float | None, least: float, most: float
 ) -> tuple[float, float]:
-    """Return where a slider begins and ends: at what is believed or further, within what the input
-    may be.
+    """Return the lowest and the highest value of a slider.
+
+    The slider covers the believed range and a factor of `FACTOR` on both sides of `value`. It stays
+    within the limits `least` and `most` of the input.
     """
     one, other = sorted((value / FACTOR, value * FACTOR))
     begin = max(min(one, value if low is None else low), least)

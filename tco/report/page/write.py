@@ -28,7 +28,10 @@ POLICY = (
 
 @cache
 def environment() -> Any:
-    """Return what fills the templates; every text is escaped."""
+    """Return the Jinja environment that renders the templates.
+
+    It escapes every text.
+    """
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
     from markupsafe import Markup, escape
 

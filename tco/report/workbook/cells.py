@@ -1,8 +1,7 @@
-"""What goes into the workbook: the nodes of all scenarios as rows, in each of which a scenario has
-its column.
+"""Workbook contents: trace nodes of all scenarios as rows, scenarios as columns.
 
 A row is a cell of the trace by its id, so the same quantity of two scenarios stands side by side.
-ResolvedScenario that two scenarios read alike are one cell, which moves both.
+An input that two scenarios read alike is a single cell, which moves both.
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ class SheetRow:
 
     @property
     def name(self) -> str:
-        """What it is called there."""
+        """Name of the quantity within its scope."""
         return self.node.id.rpartition("/")[2]
 
 

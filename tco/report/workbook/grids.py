@@ -133,7 +133,10 @@ PARTS = (
 
 
 def flatten_tables(found: Any, lead: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield what lies in nested tables under joined names; a list as one text."""
+    """Yield the values of nested tables with their joined names.
+
+    A list becomes a single text. A value of None is left out.
+    """
     if isinstance(found, Mapping):
         for name, inner in found.items():
             yield from flatten_tables(inner, f"{lead}/{name}" if lead else str(name))

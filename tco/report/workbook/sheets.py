@@ -70,8 +70,10 @@ LOOKS: dict[str, JsonObject] = {
 
 
 def number_format(unit: str, *values: float) -> str:
-    """Return how some numbers of a unit are written together: money with cents or whole dollars,
-    counts whole, the rest by size of the largest.
+    """Return the spreadsheet number format that `values` of a unit share.
+
+    Money has cents or whole dollars, and counts are whole. Other numbers follow the size of the
+    largest value.
     """
     size = max((abs(float(value)) for value in values), default=0.0)
     money = unit.startswith("USD")
@@ -126,8 +128,9 @@ class Workbook:
         return self.content.results
 
     def reference(self, scenario: int, name: str, sheet: str) -> str:
-        """Return what a formula on some sheet calls a cell of a scenario: a defined name for an
-        input, else its address.
+        """Return the name or address of a cell for formulas on `sheet`.
+
+        An input has a defined name. Every other cell has its address.
         """
         from xlsxwriter.utility import xl_rowcol_to_cell
 
