@@ -81,6 +81,16 @@ def compare(
 ) -> Comparison:
     """Return scenarios side by side; `set` replaces inputs of all of them.
 
+    Args:
+        scenarios: Names or files of scenarios, or results.
+        baseline: Name of the scenario for ratios; None for the usual baseline.
+        set: Values by input path, as texts.
+        data: Folder of a person's own data.
+
+    Raises:
+        DataError: A name, path or value is unknown, or there is no scenario.
+        UsageError: `set` is given beside a saved result.
+
     >>> round(compare(["gb200-nvl72"]).results[0].metrics["chips"])
     72
     """

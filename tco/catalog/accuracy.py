@@ -62,7 +62,20 @@ STATED = Standing(
 
 
 def accuracy_rows(catalogue: Catalogue, name: str) -> list[dict[str, str]]:
-    """Return the rows of one file of accuracies, the shipped one and any overlay's."""
+    """Return the rows of a file of accuracies, shipped and from overlays.
+
+    Args:
+        catalogue: Names the data folders.
+        name: Name of the file without its ending, a key of `FILES`.
+
+    Returns:
+        Rows in the order of the folders, each with its texts by column. A folder without the file
+        adds no rows.
+
+    Raises:
+        DataError: A file is no CSV file with the columns of `FILES`.
+
+    """
     rows: list[dict[str, str]] = []
     for folder in catalogue.folders:
         path = folder / "accuracy" / f"{name}.csv"
@@ -72,8 +85,18 @@ def accuracy_rows(catalogue: Catalogue, name: str) -> list[dict[str, str]]:
 
 
 def errors_of(catalogue: Catalogue, kind: str) -> dict[str, dict[str, float]]:
-    """Return the errors of a kind by what was left out of the fit: nothing, accelerator, model,
-    source.
+    """Return the errors of a kind by the data left out.
+
+    The data are left out of the fit: nothing, accelerator, model or source.
+
+    Args:
+        catalogue: Names the data folders.
+        kind: Kind of measurements, such as `inference`.
+
+    Returns:
+        Count, median and P90 of the absolute error (shares) and Spearman correlation, by column
+        name. The keys of the outer table are the texts of column `left_out`.
+
     """
     rows = accuracy_rows(catalogue, "kinds")
     names = ("n", "median_ape", "p90_ape", "spearman")
@@ -89,8 +112,15 @@ def standing(
 ) -> Standing:
     """Return the validation of an answer on a chip against measurements.
 
-    The measurements are of `chip`, or of `relatives` with the same practice. `path` is the path of
-    the answer through the engine. An answer without a kind runs no model.
+    The measurements are of `chip`, or of `relatives` with the same practice.
+
+    Args:
+        catalogue: Names the data folders.
+        kind: Kind of measurements; an empty text for an answer that runs no model.
+        chip: Part id of the chip.
+        relatives: Part ids of chips with the same practice.
+        path: Path of the answer through the engine.
+
     """
     if not kind:
         return STATED
@@ -148,7 +178,13 @@ def chip_standing(
 def order_of(catalogue: Catalogue, kind: str) -> str:
     """Return a sentence on the share of system pairs ranked correctly.
 
-    The text is empty for a kind without a measured order.
+    Args:
+        catalogue: Names the data folders.
+        kind: Kind of measurements, such as `inference`.
+
+    Returns:
+        The sentence; an empty text for a kind without a measured order.
+
     """
     for row in accuracy_rows(catalogue, "orders"):
         if row["kind"] == kind:

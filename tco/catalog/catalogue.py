@@ -557,7 +557,14 @@ class Catalogue:
 
 
 def is_name(text: str) -> bool:
-    """Say whether a text may be an id: one step of a path, not too long for a file."""
+    """Say whether a text may be an id: a single path step.
+
+    An id is also short enough for the name of a file.
+
+    Args:
+        text: The text.
+
+    """
     return (
         bool(text)
         and len(text) <= LONGEST_NAME
@@ -574,11 +581,22 @@ def values_of(
     in_place: Callable[[CatalogueRow, str, str, str], CatalogueRow] = lambda row, *_: row,
     table: str = "",
 ) -> dict[str, Input]:
-    """Return the values of a TOML document as inputs by path `<prefix>.<name>`; its texts are left
-    to their reader.
+    """Return the values of a TOML document as inputs by path `<prefix>.<name>`.
 
-    The attributes are those of the group that begins the prefix: `site`, `terms`, `rebates`, ...
-    `table` is the place of the values inside the file, such as `halls.air.`.
+    Texts of the document are left to their reader. The attributes are of the group that begins the
+    prefix: `site`, `terms`, `rebates`, ...
+
+    Args:
+        document: The parsed document.
+        prefix: Beginning of the input paths.
+        where: Path of the file, for errors.
+        overlay: Whether the file belongs to a user's own folder.
+        in_place: Gives the row to read in place of a row, from row, group, owner and name.
+        table: Place of the values inside the file, such as `halls.air.`.
+
+    Raises:
+        DataError: A key is unknown, or a number is malformed, lacks its table or has no attribute.
+
     """
     group, _, owner = prefix.partition(".")
     found = {}

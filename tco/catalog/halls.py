@@ -66,8 +66,17 @@ def in_hall(document: Document, cooling: str | None) -> JsonObject:
 
 
 def in_each_hall(document: Document, where: str | Path) -> Iterator[tuple[str, Document]]:
-    """Yield each hall of a site with its own values, after the site's common ones under an empty
-    name.
+    """Yield each hall of a site with its own values.
+
+    The first item has an empty name and the values that all halls have in common.
+
+    Args:
+        document: Document of the site.
+        where: Path of the document, for errors.
+
+    Raises:
+        DataError: `halls` is malformed, or a hall has the name of no known cooling.
+
     """
     yield "", {key: cells for key, cells in document.items() if key != "halls"}
     yield from halls_of(document, where).items()

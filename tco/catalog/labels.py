@@ -25,7 +25,14 @@ def patterns() -> list[tuple[re.Pattern[str], str]]:
 
 @cache
 def short_name(path: str) -> str:
-    """Return an input in words: its owner, if it has one, and its name."""
+    """Return an input in words, from `data/words/labels.csv` or from its path.
+
+    A path without a label gives its owner, if any, and its name.
+
+    Args:
+        path: Path of the input.
+
+    """
     for pattern, name in patterns():
         if found := pattern.fullmatch(path):
             return name.format(*found.groups())
@@ -34,5 +41,11 @@ def short_name(path: str) -> str:
 
 
 def axis_label(path: str, unit: str) -> str:
-    """Return an input with its unit."""
+    """Return an input in words with its unit.
+
+    Args:
+        path: Path of the input.
+        unit: Unit in words; empty for a label without a unit.
+
+    """
     return f"{short_name(path)}, {unit}" if unit else short_name(path)

@@ -31,8 +31,14 @@ def own_rows(catalogue: Catalogue) -> list[tuple[str, CatalogueRow]]:
 
 
 def check_own_rows(catalogue: Catalogue) -> None:
-    """Raise `DataError` with what is wrong with the first of a person's own rows that cannot be
-    read.
+    """Refuse rows of the user's own tables that cannot be read.
+
+    Args:
+        catalogue: Holds the rows.
+
+    Raises:
+        DataError: A row cannot be read; the message tells the first fault and counts the rest.
+
     """
     faults = []
     for path, row in own_rows(catalogue):
@@ -51,7 +57,15 @@ def own_note(catalogue: Catalogue, inputs: Mapping[str, Input]) -> list[str]:
     """Return a note on the user's own values in a result.
 
     The note counts the values in force, and names values that are not used, with the nearest
-    shipped part. The list is empty where the user has no own values.
+    shipped part.
+
+    Args:
+        catalogue: Holds the rows.
+        inputs: Inputs of the result by path.
+
+    Returns:
+        A list with the note; empty where the user has no own values.
+
     """
     rows = dict(own_rows(catalogue))
     if not rows:

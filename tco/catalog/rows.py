@@ -45,7 +45,13 @@ class Attribute(NamedTuple):
 
 @cache
 def input_attributes() -> dict[tuple[str, str], Attribute]:
-    """Return every attribute of `data/attributes.csv` by (group, name)."""
+    """Return every attribute of `data/attributes.csv` by (group, name).
+
+    Returns:
+        Attributes, with the floor and the ceiling as bounds where the file states them, else the
+        minimum and the maximum.
+
+    """
     columns = (
         "group",
         "attribute",
@@ -79,7 +85,17 @@ def input_attributes() -> dict[tuple[str, str], Attribute]:
 
 
 def attribute(group: str, name: str, where: str) -> Attribute:
-    """Return an attribute; an unknown one raises `DataError` with the nearest name of its group."""
+    """Return an attribute of a group of inputs.
+
+    Args:
+        group: Group of the attribute, the first word of an input path.
+        name: Name of the attribute, the last word of an input path.
+        where: Place of the name, which opens the message of an error.
+
+    Raises:
+        DataError: The group has no such attribute; the message says the nearest name.
+
+    """
     found = input_attributes().get((group, name))
     if found is None:
         raise unknown(
@@ -107,7 +123,17 @@ class CatalogueRow(NamedTuple):
 
 
 def parse_finite_number(text: Any, name: str, where: str) -> float:
-    """Return a cell as a finite number; anything else raises `DataError`."""
+    """Return a cell as a finite number.
+
+    Args:
+        text: Cell: a number, or a number as text.
+        name: Name of the column, for the message of an error.
+        where: Place of the cell, which opens the message of an error.
+
+    Raises:
+        DataError: The cell is no number, or not finite.
+
+    """
     if isinstance(text, bool) or not isinstance(text, (int, float, str)):
         raise DataError(f"{where}: {name} is {text!r}, expected a number")
     try:
@@ -120,8 +146,17 @@ def parse_finite_number(text: Any, name: str, where: str) -> float:
 
 
 def to_input(row: CatalogueRow, path: str, wanted: Attribute) -> Input:
-    """Return a row as an input in the unit of its attribute, checked for unit, bounds and order of
-    its range.
+    """Return a row as an input in the unit of its attribute.
+
+    Args:
+        row: Row of the catalogue.
+        path: Path of the input.
+        wanted: Attribute with the unit and the bounds.
+
+    Raises:
+        DataError: The value or source is missing, a cell is malformed, the unit does not convert,
+            the value or its range is out of bounds or out of order, or a guess has no range.
+
     """
     cells, where = row.cells, row.where
     text_unit = str(cells.get("unit", ""))
@@ -216,8 +251,17 @@ def own_directness(row: CatalogueRow, kind: str, note: str, path: str) -> str:
 
 
 def live(rows: Sequence[CatalogueRow], dated: bool, path: str) -> list[CatalogueRow]:
-    """Return the rows that are no alternatives; none, two of one date, or any two of what does not
-    move with the date raise `DataError`.
+    """Return the rows that are not alternatives.
+
+    Args:
+        rows: Rows of an input, at least one.
+        dated: Whether the value of the attribute depends on the date.
+        path: Path of the input, for the message of an error.
+
+    Raises:
+        DataError: All rows are alternatives, two rows have the same date, or an attribute that does
+            not depend on the date has two rows.
+
     """
     found = [row for row in rows if row.cells.get("use", "") != ALTERNATIVE]
     if not found:

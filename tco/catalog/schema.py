@@ -169,8 +169,16 @@ def expect_system(path: Path, document: JsonObject) -> None:
 
 
 def expect(schema: type[BaseModel], path: Path, document: JsonObject) -> None:
-    """Raise `DataError` with the first thing wrong with a file by its schema: a key nobody reads,
-    one it lacks, or what a key holds.
+    """Raise an error with the first fault of a file.
+
+    Args:
+        schema: Schema that the file must follow.
+        path: File, named in the error.
+        document: Content of the file.
+
+    Raises:
+        DataError: A key is unknown, a key is missing, or the value of a key is wrong.
+
     """
     try:
         schema.model_validate(document)

@@ -79,16 +79,30 @@ DOMAIN = "scale_up_domain"  # chips of the domain that a chip is sold in
 
 
 def is_bare_chip(catalogue: Catalogue, name: str) -> bool:
-    """Say whether a name is that of a chip which may be asked for alone: no system has it, and its
-    domain is known.
+    """Say whether a name belongs to a chip that can stand alone.
+
+    No system has the name, and the scale-up domain of the chip is known.
+
+    Args:
+        catalogue: Holds the systems and parts.
+        name: Name of a system or chip.
+
     """
     systems: frozenset[str] = catalogue.once("systems", lambda: frozenset(catalogue.ids("systems")))
     return name not in systems and catalogue.has_part_value(name, DOMAIN)
 
 
 def bare_system(catalogue: Catalogue, chip: str, domain: float, point_to_point: bool) -> System:
-    """Return the scale-up domain of a chip without a system around it: chips and links, and nothing
-    that has a price.
+    """Return the scale-up domain of a chip as a system of its own.
+
+    The system has chips and links, and nothing that has a price.
+
+    Args:
+        catalogue: Holds the parts.
+        chip: Id of the chip, which states a scale-up domain.
+        domain: Number of chips in the domain.
+        point_to_point: Whether the fabric is a mesh; otherwise the fabric is a star.
+
     """
     fabric: JsonObject = {"kind": "mesh" if point_to_point else "star", "lanes": {}}
     contains = {"world": {chip: domain}}
@@ -117,7 +131,12 @@ def bare_system(catalogue: Catalogue, chip: str, domain: float, point_to_point: 
 
 
 def known_systems(catalogue: Catalogue) -> list[str]:
-    """Return the names of all systems, and of chips that stand alone."""
+    """Return the names of all systems, and of chips that stand alone.
+
+    Args:
+        catalogue: Holds the systems and parts.
+
+    """
     return [
         *catalogue.ids("systems"),
         *(part for part in catalogue.parts if catalogue.has_part_value(part, DOMAIN)),
@@ -130,11 +149,17 @@ def load_system(
     variant: Mapping[str, str] | None = None,
     chosen: Mapping[str, str] | None = None,
 ) -> System:
-    """Return a system with variants applied; a bad file, an unknown variant or a cycle raises
-    `DataError`.
+    """Return a system with variants applied.
 
-    `chosen` names the part that stands in a place with alternatives; otherwise it is the first one
-    listed.
+    Args:
+        catalogue: Holds the systems and parts.
+        name: Id of the system.
+        variant: Variants of the system by key.
+        chosen: Part by place, for places with alternatives; by default the first alternative.
+
+    Raises:
+        DataError: The file is bad, a variant is unknown, or the tree has a cycle.
+
     """
     wanted, parts = dict(variant or {}), dict(chosen or {})
     key = ("system", name, *sorted(wanted.items()), *sorted(parts.items()))
@@ -254,7 +279,15 @@ def substitute_alternative(
 
 
 def is_part_count(quantity: Any) -> bool:
-    """Say whether something is a number of parts."""
+    """Say whether something is a number of parts.
+
+    Args:
+        quantity: Value of any type.
+
+    Returns:
+        True for an integer or float of at least zero, False for a boolean.
+
+    """
     return isinstance(quantity, (int, float)) and not isinstance(quantity, bool) and quantity >= 0
 
 

@@ -41,10 +41,24 @@ Files = dict[str, str]  # path below the data folder -> text
 def part_draft(
     catalogue: Catalogue, folder: Path, part: str, like: str, date: str
 ) -> tuple[Files, list[str]]:
-    """Return the rows of a new part, copied from another: its values at a date, all assumed until
-    they are replaced; and the rows left out.
+    """Return the rows of a new part, copied from another part.
 
-    Of a dated series one row is copied: what replaces it then holds at every later date too.
+    All values are marked as assumed until the user replaces them. Of a dated series a single row is
+    copied, so that its replacement also holds at every later date.
+
+    Args:
+        catalogue: Holds the part to copy.
+        folder: Folder of the user's data.
+        part: Id of the new part.
+        like: Id of the part to copy.
+        date: ISO date that picks the row of a dated series.
+
+    Returns:
+        Texts of the files to write, by path below `folder`, and a description of each row left out.
+
+    Raises:
+        DataError: `like` is unknown, or `part` is not a valid name or is taken.
+
     """
     if like not in catalogue.parts:
         raise unknown("part", like, catalogue.parts, "--like")
@@ -97,7 +111,15 @@ def copied_part_row(row: CatalogueRow, part: str, name: str, like: str) -> Seque
 
 
 def own_source(folder: Path) -> Files:
-    """Return the list of a person's sources with one for the copied rows, where it lacks that."""
+    """Return the user's `sources.csv` with the source of copied rows.
+
+    Args:
+        folder: Folder of the user's data.
+
+    Returns:
+        Text of the file by its name; empty where the file already has the source.
+
+    """
     path = folder / "sources.csv"
     text = read_text(path) if is_there(path) else "id,title,url,date\n"
     if any(line.startswith(f"{OWN},") for line in text.splitlines()):
@@ -123,7 +145,20 @@ def family_line(catalogue: Catalogue, folder: Path, part: str, like: str) -> Fil
 
 
 def system_draft(catalogue: Catalogue, system: str, like: str) -> Files:
-    """Return the tree of a new system, copied from another."""
+    """Return the tree of a new system, copied from another system.
+
+    Args:
+        catalogue: Holds the system to copy.
+        system: Id of the new system.
+        like: Id of the system to copy.
+
+    Returns:
+        Text of the file to write, by its path below the data folder.
+
+    Raises:
+        DataError: `like` is unknown, or `system` is not a valid name or is taken.
+
+    """
     refuse_taken(system, catalogue.ids("systems"), "system")
     text = read_text(catalogue.document("systems", like, "system")[0])
     text = re.sub(
@@ -144,7 +179,17 @@ def scenario_draft(
     variant: Mapping[str, str],
     settings: Mapping[str, str],
 ) -> str:
-    """Return the file of a new scenario with all that another one states."""
+    """Return the text of a new scenario file, copied from another scenario.
+
+    Args:
+        name: Id of the new scenario.
+        title: Title of the scenario that is copied.
+        system: Id of the system.
+        documents: Names of documents by group, such as `site` or `workload`.
+        variant: Variants of the system by key.
+        settings: Inputs by path, as texts with units.
+
+    """
     lines = [
         f'title = "{name}, as {title}"',
         f'system = "{system}"',
@@ -160,7 +205,17 @@ def scenario_draft(
 
 
 def refuse_taken(name: str, known: Sequence[str] | Mapping[str, object], what: str) -> None:
-    """Raise `DataError` for a name that no file can have, or that something has already."""
+    """Refuse a new name that is not valid or already taken.
+
+    Args:
+        name: The new name.
+        known: Names that are taken.
+        what: Kind of thing that is named, for the message.
+
+    Raises:
+        DataError: The name is not valid as a file name, or is taken.
+
+    """
     if not is_name(name) or not re.fullmatch(r"[A-Za-z0-9._-]+", name):
         raise DataError(
             f"{name!r} is no name for a {what}; expected letters, digits, dots and dashes"
@@ -172,7 +227,18 @@ def refuse_taken(name: str, known: Sequence[str] | Mapping[str, object], what: s
 
 
 def write_draft(folder: Path, files: Files) -> None:
-    """Write files below a folder; a draft that is there already is left as it is."""
+    """Write files below a folder, and never replace an earlier draft.
+
+    Only `sources.csv` and the list of families are replaced.
+
+    Args:
+        folder: Folder of the user's data.
+        files: Texts by path below the folder.
+
+    Raises:
+        UsageError: A file of the draft exists; nothing is written.
+
+    """
     new = [name for name in files if name not in ("sources.csv", FAMILIES)]
     for name in new:
         if is_there(folder / name):

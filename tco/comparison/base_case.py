@@ -61,8 +61,15 @@ class BaseCase(NamedTuple):
 
 
 def base_cases(asked: Sequence[Evaluation], found: Confidence, hold: bool) -> list[BaseCase]:
-    """Return the base case of each scenario that was drawn, at its own speed, where it and its
-    middle have a cost.
+    """Return the base case of each scenario that was drawn, at its own speed.
+
+    A scenario is left out if its base case or the median of its draws has no cost.
+
+    Args:
+        asked: Evaluated scenarios.
+        found: Uncertainty of the comparison, with the median cost of each scenario at each speed.
+        hold: Whether the plan is held in every draw.
+
     """
     middles = {
         (one.scenario, one.tokens_per_s_per_user): one.median_usd_per_million_output_tokens

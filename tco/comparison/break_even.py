@@ -171,9 +171,24 @@ def solve(
 ) -> Solution:
     """Return the values of `vary` at which a scenario's metric meets `until`.
 
-    `until` states the metric and its target, such as `tco_usd_per_chip_hour=+10%`.
+    Args:
+        scenario: Name or path of the scenario.
+        vary: Path of the input that varies, or `terms.date`.
+        until: Metric and target: a value, a change such as `tco_usd_per_chip_hour=+10%`, or a
+            scenario whose metric is the target.
+        ends: Lowest and highest value of `vary` with units; None takes the usual end.
+        data: Folder of own data; None takes no further data.
+        set: Values of other inputs by path.
+        variant: Variants of the system by key.
+        baseline: Scenario that a ratio is relative to; None takes the usual baseline.
+        hold: True holds the plans of today.
 
-    With `hold` the plans of today are held.
+    Returns:
+        Solution; its list of values is empty if the metric never meets its target.
+
+    Raises:
+        UsageError: `until` has another form than METRIC=TARGET.
+        DataError: The scenario, metric, input or target is unknown or unfit.
 
     >>> found = solve("gb200-nvl72", "terms.rate", "tco_usd_per_chip_hour=+10%")
     >>> round(found.breaks[0].metric / found.centre, 9)
@@ -235,7 +250,15 @@ def fill(asked: Solution, grid: list[float]) -> None:
 
 # ---------------------------------------------------------------- what is asked
 def target_of(until: str) -> tuple[str, str]:
-    """Return the metric and the target of METRIC=VALUE; a malformed text raises `UsageError`."""
+    """Return the metric and the target of METRIC=TARGET, as texts.
+
+    Args:
+        until: Text such as `tco_usd_per_chip_hour=+10%`.
+
+    Raises:
+        UsageError: The metric, the target or the equals sign is missing.
+
+    """
     metric, sign, words = (part.strip() for part in until.partition("="))
     if not (sign and metric and words):
         raise UsageError(
@@ -245,7 +268,12 @@ def target_of(until: str) -> tuple[str, str]:
 
 
 def is_number_text(words: str) -> bool:
-    """Say whether a target is a number, and not the name of a scenario."""
+    """Say whether a target is a number, not a scenario's name.
+
+    Args:
+        words: Target, such as `2.5 USD`, `+10%` or `gb200-nvl72`.
+
+    """
     return re.match(r"[+-]?(\d|\.\d)", words) is not None
 
 

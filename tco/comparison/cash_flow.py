@@ -97,8 +97,22 @@ class Money(NamedTuple):
 def money_of(
     result: Result, catalogue: Catalogue, after: Result | None = None, swap: int = 0
 ) -> Money:
-    """Return the money of a result by month; from a month of operation on it may run as another
-    variant of its system.
+    """Return the payments of a result by month and their totals.
+
+    From a month of operation on, the result may run as another variant of its system.
+
+    Args:
+        result: Result of the scenario.
+        catalogue: Holds the system, the default terms and the market rent.
+        after: Result of the variant after the swap; None without a swap.
+        swap: Month of operation, the last month of the old parts.
+
+    Returns:
+        Payments in USD, expenses positive, and the figures that follow.
+
+    Raises:
+        DataError: The swap lies beyond the months of operation.
+
     """
     defaults = catalogue.document_inputs("defaults", "money", "money", "money")
     values = Values(lambda path: result.inputs.get(path) or defaults[path])
@@ -467,7 +481,15 @@ class SystemUpgrade(NamedTuple):
 
 
 def swap_of(text: str) -> SystemUpgrade:
-    """Return the swap that `KEY=VALUE@MONTH` names; anything else raises `UsageError`."""
+    """Return the swap that `KEY=VALUE@MONTH` names.
+
+    Args:
+        text: A variant of the system and a month of operation from 1, such as `switch=gen2@24`.
+
+    Raises:
+        UsageError: The text has another form, or the month is 0.
+
+    """
     found = FORM.fullmatch(text)
     if found is None or not int(found["month"]):
         raise UsageError(

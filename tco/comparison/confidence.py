@@ -42,9 +42,23 @@ def confidence_of(
 ) -> Confidence:
     """Return the confidence of each scenario against the scenario `baseline`.
 
-    With `hold`, each scenario keeps the plan of its point.
-
     The result for shipped scenarios on shipped data is kept until the program or its data change.
+
+    Args:
+        asked: Evaluations of the scenarios, the baseline among them.
+        baseline: Name of the scenario that the other scenarios are held against.
+        speeds: Speeds of the curve, tokens/s per user; empty takes the usual speeds.
+        hold: Whether each scenario keeps the plan of its point.
+        ranges: Whether inputs are drawn; False finds only the points.
+        why: Whether to find the inputs that move each regime.
+        seed: Seed of the draws.
+        choose: Choices to rate at each speed, as text; None rates no choice.
+        racks: Number of racks that hold whole engines; None prices a fleet of any size.
+
+    Raises:
+        UsageError: The text of choices cannot be read.
+        DataError: A choice is not among the scenarios.
+
     """
     reference = next(one.result for one in asked if one.result.scenario == baseline)
     how = speeds_of(reference, speeds), hold, ranges, why, seed, choose, racks
@@ -107,8 +121,16 @@ class Elsewhere(NamedTuple):
 
 
 def cheaper_elsewhere(asked: Sequence[Evaluation], found: Confidence) -> list[Elsewhere]:
-    """Return the shipped systems that cost less than all that are compared, where these are shipped
-    and asked for the headline's work.
+    """Return the shipped systems that cost less than all compared systems.
+
+    Args:
+        asked: Evaluations of the compared scenarios.
+        found: Confidence of the comparison, with the median costs at each speed.
+
+    Returns:
+        Systems with their median cost, USD per million output tokens; empty where a scenario is not
+        shipped or is asked for other work than the headline's.
+
     """
     if not all(is_shipped(one) and one.scenario.documents == HEADLINE_DOCUMENTS for one in asked):
         return []

@@ -160,12 +160,21 @@ class Design(NamedTuple):
 
 
 def designs_of(frontiers: Sequence[Frontier]) -> list[Design]:
-    """Return every point of some frontiers as a design, the quickest first, each with what beats
-    it.
+    """Return every point of some frontiers as a design.
 
-    All that a system can do lies on its frontier: on one system, or one pair of pools, a plan that
-    makes more at a speed also costs and draws less a token. Of several that beat a design the one
-    is named that is furthest ahead where it is least ahead.
+    A design names the design that beats it, if any.
+
+    The frontier of a system holds everything that the system can do: on one system, or one pair of
+    pools, a plan that makes more at a speed also costs and draws less per token. Where several
+    designs beat a design, the named design is furthest ahead on the axis of its smallest lead.
+
+    Args:
+        frontiers: Frontiers of one or more workloads.
+
+    Returns:
+        Designs by workload, in the order of the frontiers, and the quickest first in each workload.
+        Only designs of the same workload beat each other.
+
     """
     found = []
     for workload in dict.fromkeys(frontier.decode.workload for frontier in frontiers):

@@ -60,7 +60,18 @@ class FleetRollout(NamedTuple):
 
 
 def wave_of(text: str) -> Wave:
-    """Return the wave that `SCENARIO:POWER[:DATE]` names; anything else raises `UsageError`."""
+    """Return the wave that a text names.
+
+    Args:
+        text: `SCENARIO:POWER` or `SCENARIO:POWER:DATE`, such as `trn3-nl72x2:500 MW:2026-06`.
+
+    Returns:
+        Wave with its texts unchecked; the date is empty where the text has none.
+
+    Raises:
+        UsageError: The text has another form.
+
+    """
     parts = [part.strip() for part in text.split(":")]
     if len(parts) not in (2, 3) or not all(parts):
         raise UsageError(
@@ -75,7 +86,19 @@ def fleet_of(
 ) -> FleetRollout:
     """Return the rollout of `waves`: stages, power limit and late systems.
 
-    Waves that take more than the budget raise `DataError`.
+    Args:
+        waves: Purchases in any order.
+        budget: Power that all waves share, with its unit, such as `500 MW`; None sets no limit.
+        data: Folder of own data; None takes no further data.
+        settings: Values of inputs by path for every wave; date and power of a wave win.
+
+    Returns:
+        Stages in the order of arrival, each with its own totals and the sums so far.
+
+    Raises:
+        DataError: The waves take more than the budget, or a power is not above 0 or too small for
+            the racks.
+
     """
     limit = None if budget is None else parsed(budget, "--power")
     taken = sum(parsed(wave.power, wave.scenario) for wave in waves)
@@ -111,8 +134,17 @@ def fleet_of(
 
 
 def late_notes(name: str, result: Result) -> list[str]:
-    """Return a note where a system is not there in numbers at its date: what it fills stands empty
-    until then.
+    """Return a note on a system that arrives in volume too late.
+
+    The power for the system stands empty until then.
+
+    Args:
+        name: Name of the wave or scenario, which opens the note.
+        result: Result at the date of its prices.
+
+    Returns:
+        A single note, or an empty list for a system that is there in time.
+
     """
     found, date = result.available, result.texts["terms.date"]
     if found is None or not found.months:
@@ -175,10 +207,19 @@ HOURS_PER_MONTH, WATTS_PER_MEGAWATT = 730.0, 1e6
 def hall_of(result: Result) -> dict[str, float | None] | None:
     """Return the hall totals of a system at its site's power.
 
-    The value is None where the racks do not fit, or where nobody states the power. The network is a
-    share of the scenario's cluster. Tokens are counted in the hours that are available and used.
-    A margin needs the price of an hour or of a million tokens (`money.rent`, `money.token_price`),
-    and counts the same hours.
+    The network is a share of the scenario's cluster. Tokens are counted in the hours that are
+    available and used. A margin needs the price of an hour or of a million tokens (`money.rent`,
+    `money.token_price`), and counts the same hours.
+
+    Args:
+        result: Result of the scenario, whose inputs hold the site's power.
+
+    Returns:
+        Totals by name: power in W, cost in USD, output in tokens/s, margin in USD per MW and year,
+        and counts. A total is None where the result does not know its terms. The value is None for
+        a system without bill or cost lines (the racks do not fit), and where the power is not
+        stated.
+
     """
     if result.bill is None or not result.lines or SITE_POWER not in result.inputs:
         return None

@@ -351,10 +351,21 @@ def frontier(
 ) -> Frontiers:
     """Return the cost against interactivity of every system.
 
-    With `prefill` it is that of every pair of pools: a decode system and a system of `prefill`.
+    With `prefill` the cost is that of every pair of pools: a decode system and a system of
+    `prefill`.
 
-    With `ranges` every input is drawn within its range at each point of a system's frontier, on the
-    best plan of each draw, or with `hold` on the point's own.
+    Args:
+        scenarios: Scenarios or systems by name, or scenario files.
+        prefill: Scenarios or systems that prefill.
+        set: Values by input path, as a user sets them.
+        data: Folder of data that comes after the shipped data; None for no folder.
+        ranges: Whether every input is drawn within its range at each point of a frontier.
+        hold: Whether draws keep the plan of the point; else each draw has its best plan.
+
+    Raises:
+        UsageError: `ranges` and `prefill` are both asked for.
+        DataError: A name is unknown, a scenario does not suit a frontier, or a number is not
+            finite.
 
     >>> (found,) = frontier(["gb200-nvl72"])
     >>> found.chosen.tokens_per_s_per_user >= 50

@@ -110,7 +110,16 @@ def gigawatts(
 ) -> list[Gigawatt]:
     """Return the capex of a site filled with each system in `systems`.
 
-    `power` is the site's grid power. A system with no rack within that power raises `DataError`.
+    Args:
+        systems: Names of the systems or scenarios.
+        power: Grid power of the site with its unit, such as `1 GW`.
+        data: Folder of further user data; None without a further folder.
+        settings: Settings by input path.
+
+    Raises:
+        DataError: The power is no positive power, no rack of a system fits within the power, or the
+            perspective buys nothing.
+
     """
     parsed(power, "--power")
     return [

@@ -114,7 +114,24 @@ def field_of(
     variant: Mapping[str, str] | None = None,
     steps: int = STEPS,
 ) -> Map:
-    """Return a metric of some scenarios wherever two inputs may lie."""
+    """Return a metric of scenarios over a grid of two inputs.
+
+    Args:
+        scenarios: Names of the scenarios.
+        vary: Paths of the two inputs: columns first, then rows.
+        metric: Name of the metric.
+        ends: Lowest and highest value of each input, as texts with units; None for a third and for
+            three times today's value.
+        data: Folder of further user data; None without a further folder.
+        set: Inputs by path, as `--set` takes them, for all scenarios.
+        variant: Variants of the systems by key.
+        steps: Values of each input.
+
+    Raises:
+        UsageError: `vary` does not name two different inputs, or a range is empty or reversed.
+        DataError: The metric is unknown, or no scenario has a value of the metric.
+
+    """
     if len(vary) != 2 or vary[0] == vary[1]:
         raise UsageError(
             "a map moves two inputs: name both, such as --vary site.electricity_price --vary "
@@ -181,7 +198,21 @@ def map_of(
 ) -> Map:
     """Return the map of the best scenario over two varied inputs.
 
-    Inputs that move `metric` nowhere raise `DataError`.
+    Args:
+        scenarios: Names of the scenarios.
+        vary: Paths of the two inputs: columns first, then rows.
+        metric: Name of the metric, a cost or a rate.
+        ends: Lowest and highest value of each input, as texts with units; None for a third and for
+            three times today's value.
+        set: Inputs by path, as `--set` takes them, for all scenarios.
+        data: Folder of further user data; None without a further folder.
+        variant: Variants of the systems by key.
+
+    Raises:
+        UsageError: The metric has no best value, `vary` does not name two different inputs, or a
+            range is empty or reversed.
+        DataError: The metric is unknown, no scenario has a value, or the inputs do not move the
+            metric of any scenario.
 
     >>> ends = ("10 token/s", "80 token/s"), ("20000 USD", "60000 USD")
     >>> inputs = "workload.interactivity", "parts.gb200-gpu.price"

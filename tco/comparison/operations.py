@@ -104,8 +104,25 @@ def candidate_rows(
     size: float | Tokens,
     algorithm: str | None = None,
 ) -> list[Measured]:
-    """Return every algorithm: the one asked for, or the quickest the library offers; then the
-    others it offers, then the rest of the fabric's.
+    """Return the timed algorithms of a collective, the chosen algorithm first.
+
+    The chosen algorithm is `algorithm`, or else the quickest that the library offers. The library's
+    other algorithms follow, then the fabric's algorithms that the library does not offer. Both
+    parts are sorted by time.
+
+    Args:
+        links: Rates and latencies of the fabric and the network.
+        operation: Name of the collective, such as `all-reduce`.
+        group: Ranks of the collective and the domains they stand in.
+        size: Bytes of the whole buffer; in expert exchanges the tokens of a rank.
+        algorithm: Name of the algorithm to choose; None chooses the quickest.
+
+    Returns:
+        Rows with sizes in bytes, times in microseconds and rates in GB/s.
+
+    Raises:
+        DataError: The operation or algorithm is unknown, or not offered by the library.
+
     """
     at = reach(links, group)
     found = algorithms_for(at, operation, size)
@@ -141,8 +158,18 @@ def candidate_rows(
 def in_a_step(
     values: Values, family: str, operation: str, ranks: float, links: Links, time: float
 ) -> float:
-    """Return the time of a collective inside an engine's step of mature software, where its ranks
-    wait for the last of them.
+    """Return the time of a collective inside an engine's step, in seconds.
+
+    The software of the step is mature. The collective waits until its last rank has come.
+
+    Args:
+        values: Values by input path.
+        family: Family of chips whose waits apply.
+        operation: Name of the collective.
+        ranks: Number of ranks.
+        links: Links of the ranks; beyond `links.world` ranks the wait is longer.
+        time: Time of the collective alone, in seconds.
+
     """
     waits = {name: values[f"performance.{family}.{name}"] for name in WAITS}
     name = "exchange_wait" if operation in (*EXCHANGES, "all-to-all") else "collective_wait"
@@ -150,7 +177,15 @@ def in_a_step(
 
 
 def limited(text: str) -> tuple[int, int]:
-    """Return the groups a token may reach and all groups of experts, from a text such as 4/8."""
+    """Return the groups of experts a token may reach, and all groups.
+
+    Args:
+        text: Both counts with a slash between them, such as `4/8`.
+
+    Raises:
+        DataError: The text has another form, or the first count is not between 1 and the second.
+
+    """
     drawn, slash, groups = text.partition("/")
     if not (slash and drawn.isdigit() and groups.isdigit() and 0 < int(drawn) <= int(groups)):
         raise DataError(
@@ -161,8 +196,15 @@ def limited(text: str) -> tuple[int, int]:
 
 
 def doublings(first: float, last: float) -> list[float]:
-    """Return the sizes from one to another, each twice the one before; an end below the start
-    raises `DataError`.
+    """Return the sizes from `first` to `last`, each twice the size before.
+
+    Args:
+        first: First size, in bytes.
+        last: Largest size, in bytes; part of the result if a doubling meets the size.
+
+    Raises:
+        DataError: `last` is below `first`, or `first` is not above zero.
+
     """
     if not 0 < first <= last:
         raise DataError(f"--to: {last:g} bytes is below --size, {first:g} bytes")
@@ -172,7 +214,19 @@ def doublings(first: float, last: float) -> list[float]:
 def as_engine_runs(
     row: Measured, learnt: Correction, operation: str, ranks: int, tokens: float
 ) -> Measured:
-    """Return an algorithm at one size as a kernel of an engine takes it."""
+    """Return a collective's row with the time of an engine's kernel.
+
+    Args:
+        row: Algorithm at one size, timed by physics.
+        learnt: Correction of the engine's kernel.
+        operation: Name of the collective.
+        ranks: Number of ranks.
+        tokens: Tokens of a rank.
+
+    Returns:
+        The row with corrected time and rates; the parts stay those of physics.
+
+    """
     time = float(
         learnt.of(
             operation,
@@ -227,7 +281,19 @@ class KernelAnswer:
 
 
 def operation_of(name: str, phase: str) -> str:
-    """Return which kernel an operation and the phase of its attention mean."""
+    """Return the kernel that an operation and an attention phase mean.
+
+    Args:
+        name: Operation, such as `gemm` or `attention`.
+        phase: Phase of attention: `prefill`, `decode` or `latent`.
+
+    Returns:
+        The phase for attention, else the name of the operation.
+
+    Raises:
+        DataError: The operation or the phase is unknown.
+
+    """
     refuse_unknown("operation", [name], OPERATIONS, "--op")
     refuse_unknown("phase", [phase], PHASES, "--phase")
     return phase if name == "attention" else name
@@ -243,8 +309,22 @@ def answer_kernel_query(
     library: str | None,
     cores: float | None = None,
 ) -> KernelAnswer:
-    """Return a kernel's answer; sides that its operation does not take are left out, one that is
-    not stated raises `UsageError`.
+    """Return the time, parts and tiling of a kernel of some shape.
+
+    Args:
+        catalogue: Holds the families of chips and the calibration rows.
+        values: Values by input path.
+        chip: Id of the chip.
+        operation: Name of the kernel, as `operation_of` returns.
+        precision: Number format of the kernel.
+        sides: Sides of the shape by name; sides that the operation does not take are left out.
+        library: Library of the kernel, or ENGINE/KERNEL; None takes kernels called alone.
+        cores: Number of cores at work; None takes all.
+
+    Raises:
+        UsageError: The operation lacks a side, or `cores` does not fit the operation or the chip.
+        DataError: The chip, library or format is unknown, or the kernel takes no finite time.
+
     """
     family_of(catalogue, chip)
     missing = [name for name in SHAPES[operation] if sides.get(name) is None]
@@ -319,8 +399,19 @@ DECIDES = {  # the figures a phase decides; those that are a time fall with it, 
 
 
 def performance_bound_rows(result: Result) -> list[JsonObject]:
-    """Return every figure of performance with the bound that takes most of its phase, and the gap
-    to that bound alone.
+    """Return the performance figures of a result, each with its bound.
+
+    The bound takes most of the figure's phase. The gap is the time of the phase over the ideal time
+    of the operators under that bound.
+
+    Args:
+        result: Result of a scenario.
+
+    Returns:
+        Row per figure that has a value: metric, value, phase, bound, the bound's share of the
+        phase, the figure at the bound alone and the gap. The last two are None where no ideal time
+        is known.
+
     """
     found = []
     for phase, made in result.report.phases.items():

@@ -49,8 +49,21 @@ class Ranking(NamedTuple):
 def ranking(
     settings: Mapping[str, str], data: Path | None, vendor: str | None = None, air: bool = False
 ) -> Ranking:
-    """Rank all systems, those of one vendor, or those that air cools, by the middle of what they
-    cost in the draws of a comparison.
+    """Rank systems by the median cost of their draws.
+
+    Args:
+        settings: Values by input path, as a user sets them.
+        data: Folder of own data; None takes the default data folders.
+        vendor: Vendor of the systems, in any case; None takes all vendors.
+        air: Whether to rank only systems that air cools.
+
+    Returns:
+        Systems in ascending order of the base-case cost, without a cost last. The rank of a system
+        is by the median.
+
+    Raises:
+        DataError: The vendor is unknown, or air cools no system of the vendor.
+
     """
     catalogue = catalogue_for(None, data)
     documents = {

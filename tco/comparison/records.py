@@ -51,7 +51,19 @@ class ScenarioComparison(Shown, SideBySide):
 
 
 def compare_results(results: Sequence[Result], baseline: str | None = None) -> ScenarioComparison:
-    """Return results side by side, themselves left as they are."""
+    """Return a comparison of results, with the results unchanged.
+
+    Args:
+        results: Results of the scenarios, at least one.
+        baseline: Scenario that all results are compared with; None takes the usual baseline.
+
+    Returns:
+        Comparison of copies whose performance per cost is relative to the baseline.
+
+    Raises:
+        DataError: There are no results, or the baseline is not among them.
+
+    """
     from tco.scenario import evaluate
 
     if not results:
@@ -269,8 +281,14 @@ SPEED = "workload.interactivity"
 
 
 def speed_of(result: Result) -> float | None:
-    """Return the tokens/s a user that a scenario is asked for; none where no speed is: of training,
-    of stated rates, of what runs offline.
+    """Return the speed that a scenario must serve, tokens/s per user.
+
+    Args:
+        result: Result of the scenario.
+
+    Returns:
+        Speed; None for training, stated rates and offline serving, which have no speed.
+
     """
     given = result.inputs.get(SPEED) if result.texts["workload.kind"] == "serving" else None
     return None if given is None else given.value
@@ -285,7 +303,16 @@ def speeds_of(result: Result, chosen: Sequence[float] = ()) -> tuple[float, ...]
 
 
 def rated_by(results: Sequence[Result]) -> str | None:
-    """Return the cost of work by which some results are rated; none where no one has any."""
+    """Return the name of the cost of work that rates results.
+
+    Args:
+        results: Results of the compared scenarios.
+
+    Returns:
+        First metric of `PRICED` with a value in any result; None where no result has a cost of
+        work.
+
+    """
     return next(
         (name for name in PRICED if any(result.metrics[name] is not None for result in results)),
         None,
@@ -320,7 +347,15 @@ def unrated(results: Sequence[Result], baseline: str) -> dict[str, str]:
 
 
 def why_unrated(result: Result) -> str:
-    """Return the reason for a missing cost of work in `result`."""
+    """Return the reason for a missing cost of work in `result`.
+
+    Args:
+        result: Result without the cost of work.
+
+    Returns:
+        Words that follow the scenario's name in a sentence.
+
+    """
     if result.costless:
         return result.costless
     if result.serving is not None and result.plan is None and result.serving.reason:

@@ -117,7 +117,15 @@ def beats(costs: FloatArray, row: int) -> FloatArray:
 
 
 def otherwise(regime: Regime) -> dict[str, tuple[str, ...]]:
-    """Return the picks at an end of software that has none of the regime's picks."""
+    """Return the picks at an end of software that has none of the regime's picks.
+
+    Args:
+        regime: The regime, with its picks at either end of the software's reach.
+
+    Returns:
+        Names of racks by end; empty where each end shares a pick with the regime.
+
+    """
     return {
         end: names
         for end, names in regime.by_software.items()

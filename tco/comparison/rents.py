@@ -33,8 +33,19 @@ class Rent(NamedTuple):
 def rents_of(
     asked: str | None, data: Path | None, settings: Mapping[str, str]
 ) -> tuple[Catalogue, list[Rent]]:
-    """Return the rents of a chip, or of all, in the order of chip, statistic and date; one that
-    nobody lets raises `DataError`.
+    """Return the rents of a chip or of all chips.
+
+    Args:
+        asked: Id of a chip or of a system; None for all chips.
+        data: Folder of a person's own data.
+        settings: Values by input path, for the cost of a chip-hour.
+
+    Returns:
+        The catalogue, and rents in USD per chip-hour in the order of chip, statistic and date.
+
+    Raises:
+        DataError: The chip has no rent.
+
     """
     catalogue = catalogue_for(None, data)
     chips = sorted({chip for chip, name in catalogue.part_rows if name in RENTS})

@@ -67,7 +67,21 @@ class Material(NamedTuple):
 def material_of(
     names: Sequence[str], baseline: str | None, data: Path | None, settings: Mapping[str, str]
 ) -> Material:
-    """Evaluate some scenarios with their traces, and make every study of them that can be made."""
+    """Evaluate scenarios with their traces and make every possible study.
+
+    Args:
+        names: Ids and files of scenarios.
+        baseline: Scenario that the other scenarios are held against; None takes the usual baseline.
+        data: Folder of the option `--data`; None without.
+        settings: Values by input path.
+
+    Returns:
+        Evaluations and studies of a report, with notes on the studies that cannot be made.
+
+    Raises:
+        DataError: A saved result holds no formulas, or the baseline is not among the scenarios.
+
+    """
     asked = evaluate_each(names, data, settings, refuse=False, trace=True)
     for one in asked:
         if not one.result.nodes:
@@ -200,7 +214,15 @@ def evaluation_frontiers(asked: Sequence[Evaluation], notes: list[str]) -> list[
 
 
 def variant_of(one: Evaluation) -> Mapping[str, str]:
-    """Return the variants of the system a scenario is of."""
+    """Return the variants of the system a scenario is of.
+
+    Args:
+        one: Evaluation of the scenario.
+
+    Returns:
+        Variants by key; empty where the result has no structure.
+
+    """
     return one.result.structure.variant if one.result.structure else {}
 
 

@@ -38,8 +38,20 @@ class RequestTrace(NamedTuple):
 
 
 def read_trace(path: Path) -> RequestTrace:
-    """Read a trace; a gap, a text or a number that cannot be raises `DataError` with its line and
-    column.
+    """Read a trace of requests from a CSV file.
+
+    Args:
+        path: File with the columns `arrived` (s), `input_tokens`, `output_tokens`, and optionally
+            `session` and `prefix` (tokens).
+
+    Returns:
+        Arrays of shape (requests,); None for a column that the file lacks.
+
+    Raises:
+        DataError: The file is missing, lacks a column, has a value that is no number within its
+            bounds, is not in the order of arrival, or has no two requests at different times. The
+            error of a value names line and column.
+
     """
     if not is_there(path):
         raise DataError(
@@ -108,7 +120,13 @@ def trace_statistics(trace: RequestTrace) -> dict[str, float]:
 
 
 def traffic_text(trace: RequestTrace, name: str) -> str:
-    """Return the document of traffic that a trace comes to."""
+    """Return the TOML document of the traffic of a trace.
+
+    Args:
+        trace: The requests.
+        name: Name of the trace, which the document repeats.
+
+    """
     found = trace_statistics(trace)
     unit = {"thinking_time": "s"}
     said = [

@@ -206,8 +206,20 @@ def size_serving_fleet(
 
 
 def services(scenarios: Sequence[str], *asked: Any, **how: Any) -> tuple[list[Service], list[str]]:
-    """Return the services of some scenarios, and why others keep no promise; where none does the
-    first one's reason is raised.
+    """Return the services of some scenarios, and reasons for broken promises.
+
+    Args:
+        scenarios: Ids and files of scenarios.
+        *asked: Further arguments of `size_serving_fleet`, from `traffic` on.
+        **how: Keywords of `size_serving_fleet`.
+
+    Returns:
+        Services that keep the promises, each with its share of the best cost; and an error text for
+        each other scenario.
+
+    Raises:
+        DataError: No scenario keeps the promises; the error is of the first scenario.
+
     """
     found, missed = list[Service](), list[DataError]()
     for name in scenarios:

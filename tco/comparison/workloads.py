@@ -39,7 +39,14 @@ class Cell(NamedTuple):
 
 
 def matrix(names: Sequence[str], settings: Mapping[str, str], data: Path | None) -> list[Cell]:
-    """Return the cells of every workload, speed and system in `names`."""
+    """Return the cells of every workload, speed and system in `names`.
+
+    Args:
+        names: Scenarios or systems by name, or scenario files.
+        settings: Values by input path, as a user sets them.
+        data: Folder of data that comes after the shipped data; None for no folder.
+
+    """
     return [cell for workload in WORKLOADS for cell in cells_of(workload, names, settings, data)]
 
 

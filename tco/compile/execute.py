@@ -38,8 +38,8 @@ NONE: Mapping[int, FloatArray] = {}
 def keep_memory() -> None:
     """Let the C library of Linux keep what arrays leave free.
 
-    It gives it back and fetches it anew, which takes several times as long as what is computed in
-    the memory.
+    Without this setting the library gives memory back and fetches memory anew, which takes several
+    times as long as the computation in the memory. The setting holds for the whole process.
     """
     import ctypes
 
@@ -53,10 +53,17 @@ def fork_map(make: Callable[[Any], Any], many: Sequence[Any]) -> Iterator[tuple[
     """Yield the index and the `make` result of each item of `many`.
 
     The order may differ from `many`. On Linux each core makes its share in a process of its own.
-    Such a process is a copy of the calling process, knows all that is known there and ends with
-    its share.
-    Threads would wait for one another at each operation. A program that has threads is not copied.
-    A copy makes no further copies, and a share that failed is made in the calling process.
+    Such a process is a copy of the calling process, knows all that is known there and ends with its
+    share. Threads would wait for one another at each operation. A program that has threads is not
+    copied. A copy makes no further copies, and a share that failed is made in the calling process.
+
+    Args:
+        make: Function of an item; its results can be pickled.
+        many: Items to share out.
+
+    Yields:
+        Index of an item in `many`, and its result.
+
     """
     cores = (
         min(CORES, len(many)) if sys.platform == "linux" and threading.active_count() == 1 else 1
@@ -210,7 +217,16 @@ def kernel_outputs(
 ) -> list[Any]:
     """Return kernel values at the places `wanted`, computed from known `values`.
 
-    The values cover all of `count` draws, or only `draws` where given.
+    Args:
+        kernel: Operations of a program.
+        wanted: Places of the results.
+        values: Known values by place, with draws on the last axis.
+        count: Number of draws of `values`.
+        draws: Indices of the draws to compute; None computes all draws.
+
+    Returns:
+        An array per place, with draws on the last axis where the value varies between draws.
+
     """
     return ScheduleRunner(kernel.schedule(wanted, values), values, count)(draws)
 
@@ -222,10 +238,21 @@ def taken(
     rows: Any,
     draws: FloatArray | None = None,
 ) -> dict[int, Any]:
-    """Return values in some places: of a slice of the plans in all draws, or of pairs of a plan, by
-    its row on each axis, and a draw.
+    """Return kernel values at given places for chosen plans and draws.
 
-    Without draws the pairs are of all of them, one each.
+    A slice of plans keeps all draws. Other rows belong to pairs of a plan and a draw.
+
+    Args:
+        kernel: Operations of a program, with the axis of plans of each place.
+        values: Known values by place: scalars, shape (draws,), or shape (plans, draws or 1).
+        places: Places to take.
+        rows: Slice of plans, or an array with the row of each pair; arrays by axis for several
+            axes.
+        draws: Index of the draw of each pair; None pairs each draw in turn.
+
+    Returns:
+        Values by place, with an axis of plans for a slice, and of shape (pairs,) for pairs.
+
     """
     found: dict[int, Any] = {}
     for place in places:
@@ -256,6 +283,16 @@ def evaluate_partitions(
     """Return kernel values for each request of places and draws.
 
     Values common to the requests are computed in all draws.
+
+    Args:
+        kernel: Operations of a program.
+        asked: Places of the results and indices of the draws, per request.
+        values: Known values by place, with draws on the last axis.
+        count: Number of draws of `values`.
+
+    Returns:
+        A list per request with an array per place, draws on the last axis.
+
     """
     order = kernel.common([wanted for wanted, _ in asked], values)
     known = {

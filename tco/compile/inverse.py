@@ -31,14 +31,26 @@ def largest_within(
     first: AnyArray,
     power: AnyArray,
 ) -> tuple[AnyArray, AnyArray]:
-    """Return the largest numbers from `low` to `high` whose time is no more than allowed, else
-    `low`, and their times.
+    """Return the largest numbers with a time within the allowed time.
 
     Times rise with the number: from `first`, which is tried first, by about as much as a `power` of
-    it there, evenly, but in steps where another tile or wave begins. What is looked for lies
+    the number there, evenly, but in steps where another tile or wave begins. The solution lies
     between the largest number in time and the smallest that is late. Along a smooth curve the
     tangent, a secant and inverse parabolas lead there; after these the method of Chandrupatla does,
-    which halves what is left where three points tell of a step.
+    which halves the interval where three points tell of a step.
+
+    Args:
+        times: Gives times in s from numbers and the indices of their curves; None means all curves.
+        allowed: Greatest time of each curve in s.
+        low: Least number of each curve.
+        high: Greatest number of each curve.
+        first: Number of each curve that is tried first.
+        power: Exponent of the time as a power of the number, of each curve.
+
+    Returns:
+        Numbers, and their times in s. A curve without a number in time gives its `low`. All arrays
+        have shape (curves,).
+
     """
     aim = allowed * (1 - OVER)
 

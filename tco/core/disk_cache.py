@@ -45,6 +45,14 @@ def disk_cached(key: object, make: Callable[[], Any]) -> Any:
     A file is made anew where it is incomplete, or where anything but this program on this data has
     written or changed it. Anything but a file of the user's own, such as a link or a pipe, is made
     anew too. Nothing is kept in a folder that other users may write to.
+
+    Args:
+        key: Any value whose `repr` identifies the content.
+        make: Makes the content where no valid file is kept.
+
+    Returns:
+        Content as JSON reads back, with lists for tuples.
+
     """
     name = repr(key)
     folder, rests = cache_folder(), f"{name} {stamp()}"
@@ -160,8 +168,16 @@ def processor() -> str:
 
 
 def are_shipped(names: Iterable[str]) -> bool:
-    """Say whether scenarios are those that travel with the program, on its data: no file, model or
-    folder `data/` of one's own in their place.
+    """Say whether scenarios, models and data are all those of the program.
+
+    Args:
+        names: Names or paths of the scenarios.
+
+    Returns:
+        False where the current folder has its own `data/`, a folder with the name of a shipped
+        model, or a file or folder with the name of a scenario, and for a scenario that is not
+        shipped.
+
     """
     own = Path("data")
     known, models = (

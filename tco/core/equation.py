@@ -103,14 +103,28 @@ def _render(value: Any) -> tuple[str, int]:
 
 
 def expression(formula: Formula) -> Any:
-    """Return the formula's body as a symbol over its parameter names."""
+    """Return the formula's body as a symbol over its parameter names.
+
+    Args:
+        formula: The formula, whose function is called with symbols.
+
+    Returns:
+        A `Symbol`; a number where the body does not depend on the parameters.
+
+    """
     return formula.function(*(Symbol("name", name) for name in formula.parameters))
 
 
 @cache
 def equation(formula: Formula) -> str:
-    """Return the formula's equation as the code computes it, for instance 'max(flops /
-    compute_rate, bytes / bandwidth)'.
+    """Return the formula's equation as the code computes it.
+
+    Args:
+        formula: The formula.
+
+    Returns:
+        Text such as 'max(flops / compute_rate, bytes / bandwidth)'.
+
     """
     body = expression(formula)
     return str(body)
@@ -133,5 +147,13 @@ def fingerprint(formula: Formula) -> str:
 
 
 def fingerprints(formulas: Iterable[Formula]) -> dict[str, str]:
-    """Return the fingerprint of every formula by its name."""
+    """Return the fingerprint of every formula by its name.
+
+    Args:
+        formulas: The formulas, each with a name of its own.
+
+    Returns:
+        Short hashes; a hash changes with equation, units and defaults.
+
+    """
     return {formula.name: fingerprint(formula) for formula in formulas}

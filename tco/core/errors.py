@@ -44,7 +44,20 @@ class UnavailableError(DataError):
 
 
 def library(name: str, what: str, extra: str) -> Any:
-    """Return a library that few commands need, or say how to install it."""
+    """Return an optional library, or say how to install the library.
+
+    Args:
+        name: Name of the module.
+        what: Words for the feature that needs the library, which begin the error.
+        extra: Extra of this package that installs the library.
+
+    Returns:
+        The imported module.
+
+    Raises:
+        UsageError: The library is not installed.
+
+    """
     try:
         return import_module(name)
     except ImportError:
@@ -54,7 +67,16 @@ def library(name: str, what: str, extra: str) -> Any:
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """Return '; did you mean X?' for the known name closest to `name`, or an empty string."""
+    """Return '; did you mean X?' for the nearest known name.
+
+    Args:
+        name: Name that is not known.
+        known: Names to choose from.
+
+    Returns:
+        Words for the end of an error; empty where no known name is near.
+
+    """
     import difflib  # only when something is already wrong
 
     names = list(known)
@@ -66,7 +88,18 @@ def nearest(name: str, known: Iterable[str]) -> str:
 
 
 def unknown(what: str, name: str, known: Iterable[str], where: str = "") -> DataError:
-    """Return the error for an id that is not among the `known` ones, with the nearest name."""
+    """Return the error for an unknown id, with the nearest known id.
+
+    Args:
+        what: Kind of thing that the id names, such as `chip`.
+        name: The unknown id.
+        known: All known ids.
+        where: Place of the fault, such as a file or an option; may be empty.
+
+    Returns:
+        Error to raise; the text lists up to 12 known ids where no id is near.
+
+    """
     names = sorted(known)
     hint = nearest(name, names) or (f"; there are {', '.join(names)}" if len(names) <= 12 else "")
     return DataError(f"{where + ': ' if where else ''}unknown {what} {name!r}{hint}")
@@ -75,7 +108,18 @@ def unknown(what: str, name: str, known: Iterable[str], where: str = "") -> Data
 def refuse_unknown(
     what: str, names: Iterable[str], known: Collection[str], where: str = ""
 ) -> None:
-    """Refuse the first of some ids that is not among the `known` ones."""
+    """Refuse the first id that is not among the known ids.
+
+    Args:
+        what: Kind of thing that the ids name, such as `chip`.
+        names: Ids to check.
+        known: All known ids.
+        where: Place of the fault, such as a file or an option; may be empty.
+
+    Raises:
+        DataError: An id is unknown.
+
+    """
     if (name := next((one for one in names if one not in known), None)) is not None:
         raise unknown(what, name, known, where)
 
@@ -84,7 +128,12 @@ def refuse_unknown(
 def located(where: str) -> Iterator[None]:
     """Prefix errors raised inside the block with their location.
 
-    `DataError` and `ValueError` become a `DataError` that begins with `where`.
+    Args:
+        where: Location, such as a file, a line or an option.
+
+    Raises:
+        DataError: The block raised `DataError` or `ValueError`; the message begins with `where`.
+
     """
     try:
         yield

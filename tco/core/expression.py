@@ -65,7 +65,16 @@ class ExpressionScope(Protocol):
 
 
 def amount(value: float, unit_text: str) -> DimensionedQuantity:
-    """Return a number in the base units of a unit text as an amount."""
+    """Return a number in base units as an amount with a dimension.
+
+    Args:
+        value: Number in base units.
+        unit_text: Unit, read for its dimension only.
+
+    Raises:
+        DataError: The text is not a unit.
+
+    """
     return DimensionedQuantity(value, powers_of(unit(unit_text).dimension))
 
 
@@ -99,7 +108,14 @@ def evaluate_formula(
 ) -> DimensionedQuantity:
     """Return the amount and dimension of the formula `text`.
 
-    `place` names the place of a character of the formula, for errors.
+    Args:
+        text: Formula as a row writes the formula, ASCII only.
+        scope: Names and functions that the formula may use.
+        place: Names the place of a character of the formula, for errors.
+
+    Raises:
+        DataError: The formula cannot be read, or a name, function or unit is wrong.
+
     """
     return ExpressionEvaluator(text, scope, place).formula_amount()
 
@@ -109,7 +125,14 @@ def amount_in_unit(
 ) -> float:
     """Return the formula's amount `found` in the unit `unit_text`.
 
-    An amount of another dimension raises `DataError`.
+    Args:
+        found: Amount in base units, with its dimension.
+        unit_text: Unit of the result; an empty text for a pure number.
+        place: Names the place of a character of the formula, for errors.
+
+    Raises:
+        DataError: The amount has another dimension, or the text is not a unit.
+
     """
     wanted = unit(unit_text)
     if found.powers != powers_of(wanted.dimension):
@@ -298,7 +321,18 @@ class ExpressionEvaluator:
 
 
 def formula_row_function(formula: Formula) -> Callable[..., DimensionedQuantity]:
-    """Return a formula of the program as a function of rows, whose arguments are in its units."""
+    """Return a formula of the program as a function of rows.
+
+    The arguments of the function are in the units of the formula.
+
+    Args:
+        formula: Record of a formula of the program.
+
+    Returns:
+        Function of positional arguments that gives an amount; its signature states the units and
+        defaults of the parameters.
+
+    """
 
     def call(*values: Any) -> DimensionedQuantity:
         return amount(formula.function(*values), formula.unit)

@@ -27,13 +27,27 @@ LARGEST_TOML = (
 
 @cache
 def data_directory() -> Path:
-    """Return the folder `data/`: inside the installed package, or beside it in a checkout."""
+    """Return the folder `data/` of the installed package or the checkout.
+
+    The folder lies inside the installed package, or beside the package in a checkout.
+
+    Returns:
+        Absolute path of the folder.
+
+    """
     return _shipped("data")
 
 
 @cache
 def scenario_directory() -> Path:
-    """Return the folder `scenarios/`: inside the installed package, or beside it in a checkout."""
+    """Return the folder `scenarios/` of the installed package or the checkout.
+
+    The folder lies inside the installed package, or beside the package in a checkout.
+
+    Returns:
+        Absolute path of the folder.
+
+    """
     return _shipped("scenarios")
 
 
@@ -44,8 +58,17 @@ def _shipped(name: str) -> Path:
 
 
 def read_text(path: Path, most: int | None = None) -> str:
-    """Return the text of a UTF-8 file of at most so many bytes; a folder, a binary or an unreadable
-    file raises `DataError`.
+    """Return the text of a UTF-8 file of limited size.
+
+    Line ends become line feeds, and a byte order mark is left out.
+
+    Args:
+        path: File to read.
+        most: Largest size in bytes; None and larger sizes mean `LARGEST_FILE`.
+
+    Raises:
+        DataError: The file is missing, a folder, not regular, too large, not UTF-8 or unreadable.
+
     """
     most = LARGEST_FILE if most is None else min(most, LARGEST_FILE)
     try:
@@ -92,8 +115,18 @@ def open_regular_file(path: Path | str, flags: int = 0) -> BinaryIO:
 def read_csv(
     path: Path, columns: Sequence[str], optional: Sequence[str] = ()
 ) -> Iterator[tuple[int, dict[str, str]]]:
-    """Yield (line number, row) of a CSV file that has `columns`, and may have the `optional`
-    ones.
+    """Yield line number and cells of each row of a CSV file.
+
+    Empty lines are left out. The cells are texts by column.
+
+    Args:
+        path: File to read.
+        columns: Columns that the file must have.
+        optional: Columns that the file may have.
+
+    Raises:
+        DataError: The file cannot be read, its header or a row does not fit, or its CSV is broken.
+
     """
     text = read_text(path)
     if "\0" in text:
@@ -130,7 +163,12 @@ def read_csv(
 def place_in(where: str, cell: str) -> Callable[[int], str]:
     """Return a function from character offset in `cell` to its source position.
 
-    The position is `file:line:column`. `where` is the row's file and last line.
+    The position is `file:line:column`.
+
+    Args:
+        where: File and last line of the row, as `file:line`.
+        cell: Text of the cell.
+
     """
 
     def source_position(offset: int) -> str:
@@ -143,7 +181,15 @@ def place_in(where: str, cell: str) -> Callable[[int], str]:
 
 
 def read_toml(path: Path) -> JsonObject:
-    """Return a TOML file as a dictionary; an empty or broken file raises `DataError`."""
+    """Return a TOML file as a dictionary.
+
+    Args:
+        path: File to read.
+
+    Raises:
+        DataError: The file cannot be read, or is empty, too large, broken or nested too deeply.
+
+    """
     import tomllib
 
     text = read_text(path, LARGEST_TOML)
@@ -168,8 +214,16 @@ def read_toml(path: Path) -> JsonObject:
 
 
 def read_json(path: Path, expected: str) -> Any:
-    """Return the content of a JSON file; a broken one, or one no number of which can be read,
-    raises `DataError` that says what was expected.
+    """Return the content of a JSON file.
+
+    Args:
+        path: File to read.
+        expected: Words for the expected content, for the text of an error.
+
+    Raises:
+        DataError: The file cannot be read, is broken or nested too deeply, or has a number of too
+            many digits.
+
     """
     import json
 
@@ -186,7 +240,14 @@ def read_json(path: Path, expected: str) -> Any:
 
 
 def is_folder(path: Path) -> bool:
-    """Say whether a path is a folder; a name that no file can have is none."""
+    """Say whether a path is a folder.
+
+    A name that no file can have is no folder.
+
+    Args:
+        path: Path to test.
+
+    """
     try:
         return path.is_dir()
     except OSError:
@@ -194,8 +255,17 @@ def is_folder(path: Path) -> bool:
 
 
 def stamp_of(folder: Path, *unread: str) -> list[tuple[str, int, int]]:
-    """Return path, size and time of change of every file below a folder, but in some of its
-    folders.
+    """Return path, size and change time of all files in a folder.
+
+    Files of folders below the folder are part of the result.
+
+    Args:
+        folder: Folder to walk.
+        *unread: Names of folders to leave out, at any depth.
+
+    Returns:
+        Sorted rows of path, size in bytes and time of change in ns.
+
     """
     import os
 
@@ -211,8 +281,16 @@ def stamp_of(folder: Path, *unread: str) -> list[tuple[str, int, int]]:
 
 
 def refuse_odd_files(folder: Path) -> None:
-    """Raise `DataError` for what is no file in a folder of files: to read a pipe or a socket is to
-    wait for whoever writes to it.
+    """Refuse pipes, sockets and devices at any depth of a folder.
+
+    To read a pipe or a socket is to wait for a writer. Links to nothing pass.
+
+    Args:
+        folder: Folder to walk.
+
+    Raises:
+        DataError: A file of the folder is a pipe, a socket or a device.
+
     """
     import os
     import stat
@@ -229,7 +307,14 @@ def refuse_odd_files(folder: Path) -> None:
 
 
 def is_there(path: Path) -> bool:
-    """Say whether a path leads to anything; a name that no file can have does not."""
+    """Say whether a path leads to anything.
+
+    A name that no file can have leads to nothing.
+
+    Args:
+        path: Path to test.
+
+    """
     try:
         return path.exists()
     except OSError:
@@ -237,8 +322,17 @@ def is_there(path: Path) -> bool:
 
 
 def write_all(folder: Path, files: Mapping[str, str]) -> None:
-    """Write files by name below a folder, which is made; where one cannot be written a folder that
-    was not there is taken away again.
+    """Write files below a folder, and make the folders they need.
+
+    If a file cannot be written, a folder that was new is removed again.
+
+    Args:
+        folder: Folder to write to.
+        files: Texts by file name, relative to the folder.
+
+    Raises:
+        UsageError: A file or folder cannot be written.
+
     """
     import shutil
 
@@ -258,11 +352,18 @@ def write_all(folder: Path, files: Mapping[str, str]) -> None:
 
 
 def write_atomically(path: Path, content: str | bytes) -> None:
-    """Write a file under a temporary name and move it into place, so that nothing is ever
-    half-written.
+    """Write a file as a whole or not at all.
 
-    A link is followed, and a file that was there keeps its mode and owner. What is no regular file
-    (a device, a pipe) is written in place.
+    The content goes to a temporary file, which then moves into place. A link is followed, and an
+    existing file keeps its mode and owner. A device or a pipe is written in place.
+
+    Args:
+        path: File to write.
+        content: Bytes, or a text to write as UTF-8.
+
+    Raises:
+        UsageError: The path is a folder, read-only or a loop of links, or cannot be written.
+
     """
     import stat
 

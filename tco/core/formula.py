@@ -94,7 +94,17 @@ def formula_of(module: str, name: str) -> Formula:
 
 
 def formula(unit: str, source: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Register a function as a formula with the unit of its result and the id of its source."""
+    """Register a function as a formula, with its unit and its source.
+
+    Args:
+        unit: Unit of the result.
+        source: Id of the source of the equation.
+
+    Returns:
+        Decorator; a call of the decorated function is a node while a trace is recorded. The
+        decorator raises `ValueError` for a name that is registered already.
+
+    """
 
     def register(function: Callable[P, R]) -> Callable[P, R]:
         record = Formula(function, unit, source)
@@ -121,7 +131,16 @@ def formula(unit: str, source: str) -> Callable[[Callable[P, R]], Callable[P, R]
 
 
 def total(name: str, terms: Sequence[Quantity]) -> Quantity:
-    """Sum of any number of terms of one unit, as a single node: total = sum of terms."""
+    """Return the sum of any number of terms, as a single node.
+
+    Args:
+        name: Name of the node in a trace.
+        terms: Numbers or arrays of the same unit.
+
+    Returns:
+        Sum in the unit of the terms; 0.0 without terms.
+
+    """
     recorder = in_use()
     if recorder is not None:
         return recorder.gather("total", name, terms)
@@ -129,8 +148,17 @@ def total(name: str, terms: Sequence[Quantity]) -> Quantity:
 
 
 def least(name: str, candidates: Sequence[Quantity]) -> Quantity:
-    """The smallest of several candidates of one unit, as a single node: the choice of the cheapest
-    algorithm.
+    """Return the smallest of several candidates of the same unit, as a single node.
+
+    The choice of the cheapest algorithm is such a node.
+
+    Args:
+        name: Name of the node in a trace.
+        candidates: Numbers or arrays of the same unit, at least one.
+
+    Returns:
+        Elementwise minimum in the unit of the candidates.
+
     """
     recorder = in_use()
     if recorder is not None:
@@ -139,7 +167,18 @@ def least(name: str, candidates: Sequence[Quantity]) -> Quantity:
 
 
 def greatest(name: str, candidates: Sequence[Quantity]) -> Quantity:
-    """The largest of several candidates of one unit, as a single node: the bound that binds."""
+    """Return the largest of several candidates of the same unit, as a single node.
+
+    The bound that binds is such a node.
+
+    Args:
+        name: Name of the node in a trace.
+        candidates: Numbers or arrays of the same unit, at least one.
+
+    Returns:
+        Elementwise maximum in the unit of the candidates.
+
+    """
     recorder = in_use()
     if recorder is not None:
         return recorder.gather("greatest", name, candidates)
@@ -155,15 +194,25 @@ def least_over(
     compute: Callable[..., Quantity],
     *arguments: Quantity,
 ) -> Quantity:
-    """The least of what `compute(*candidate, *arguments)` gives, candidates being rows of plain
-    numbers: as `least`, in one call.
+    """Return the least result of a function over rows of plain numbers.
 
-    The candidates are stacked on an axis in front of all others the arguments have: each of their
-    numbers becomes an array of shape (candidates, 1, ..., 1) with as many ones as the argument of
-    most axes has axes, so it broadcasts against arguments of any shape, and the minimum over the
-    first axis has the shape the arguments broadcast to. While a trace is recorded, and where arrays
-    are so large that a call costs less than the memory of all candidates, they are taken one by
-    one; the result is the same.
+    The result is that of `least` over `compute(*candidate, *arguments)`, in a single call.
+
+    The candidates are stacked on an axis in front of all axes of the arguments: each number of a
+    candidate becomes an array of shape (candidates, 1, ..., 1) with as many ones as the argument of
+    most axes has axes, so it broadcasts against arguments of any shape. The minimum is taken over
+    the first axis. While a trace is recorded, and where arrays are so large that a call costs less
+    than the memory of all candidates, each candidate has a call of its own; the result is the same.
+
+    Args:
+        name: Name of the node in a trace.
+        candidates: Rows of plain numbers, which open the arguments of `compute`.
+        compute: Elementwise function of a candidate and the arguments.
+        *arguments: Numbers or arrays that broadcast together.
+
+    Returns:
+        Minimum, of the shape that the arguments broadcast to.
+
     """
     axes, size = extent(arguments)
     if in_use() is not None or size > MANY:
@@ -174,7 +223,15 @@ def least_over(
 
 
 def extent(values: Iterable[Any]) -> tuple[int, int]:
-    """Return the most axes, and the most numbers, that any of some values has."""
+    """Return the most axes, and the most numbers, that any of some values has.
+
+    Args:
+        values: Arrays, or values of any other type, which count as zero axes and a single number.
+
+    Returns:
+        Number of axes and number of elements, each the largest of all values.
+
+    """
     axes, size = 0, 1
     for value in values:
         if isinstance(value, np.ndarray):
@@ -183,8 +240,15 @@ def extent(values: Iterable[Any]) -> tuple[int, int]:
 
 
 def stack_terms(terms: Sequence[Any], axes: int) -> Any:
-    """Return values on an axis in front of the axes that they, and what they are computed with,
-    have at most.
+    """Return values stacked on a new axis in front of all others.
+
+    Args:
+        terms: Numbers or arrays that broadcast together.
+        axes: Most axes of the terms and of the values in the same calculation.
+
+    Returns:
+        Array of shape (terms, 1, ..., 1, *shape of a term), with `axes` axes after the first.
+
     """
     shapes = {term.shape for term in terms if isinstance(term, np.ndarray)}
     if not shapes:
@@ -206,7 +270,14 @@ def _stacked(candidates: tuple[tuple[float, ...], ...], axes: int) -> tuple[Any,
 
 
 def select(condition: Any, yes: Quantity, no: Quantity) -> Quantity:
-    """Return `yes` where the condition holds, else `no`. Both are evaluated: guard divisors."""
+    """Return `yes` where the condition holds, else `no`. Both are evaluated: guard divisors.
+
+    Args:
+        condition: Flag, array of flags or symbol.
+        yes: Number or array for a condition that holds.
+        no: Number or array for a condition that does not hold.
+
+    """
     if condition is True or condition is False or isinstance(condition, np.bool_):
         return yes if condition else no
     if hasattr(condition, "select"):  # a symbol
@@ -221,15 +292,29 @@ NUMBERS = frozenset(
 
 
 def maximum(one: Quantity, other: Quantity) -> Quantity:
-    """Return the larger of two: as `np.maximum`, and quicker on plain numbers, which stay plain."""
+    """Return the larger of two numbers or arrays, as `np.maximum`.
+
+    Plain numbers stay plain, and take less time.
+
+    Args:
+        one: First number or array.
+        other: Second number or array, in the unit of the first.
+
+    """
     if type(one) in NUMBERS and type(other) in NUMBERS:
         return one if one >= other else other
     return elementwise_maximum(one, other)
 
 
 def minimum(one: Quantity, other: Quantity) -> Quantity:
-    """Return the smaller of two: as `np.minimum`, and quicker on plain numbers, which stay
-    plain.
+    """Return the smaller of two numbers or arrays, as `np.minimum`.
+
+    Plain numbers stay plain, and take less time.
+
+    Args:
+        one: First number or array.
+        other: Second number or array, in the unit of the first.
+
     """
     if type(one) in NUMBERS and type(other) in NUMBERS:
         return one if one <= other else other
@@ -237,8 +322,13 @@ def minimum(one: Quantity, other: Quantity) -> Quantity:
 
 
 def somewhere(condition: Any) -> bool:
-    """Say whether a condition on structure, such as the sizes of groups, holds for the one plan it
-    is of, or for any of many.
+    """Say whether a condition on structure holds for at least one plan.
+
+    Such a condition is on the sizes of groups, for example.
+
+    Args:
+        condition: Flag of a single plan, or array of flags over many plans.
+
     """
     return (
         bool(np.count_nonzero(condition)) if isinstance(condition, np.ndarray) else bool(condition)
@@ -246,7 +336,12 @@ def somewhere(condition: Any) -> bool:
 
 
 def everywhere(condition: Any) -> bool:
-    """Say whether a condition on structure holds for the one plan it is of, or for all of many."""
+    """Say whether a condition on structure holds for every plan.
+
+    Args:
+        condition: Flag of a single plan, or array of flags over many plans.
+
+    """
     return (
         np.count_nonzero(condition) == condition.size
         if isinstance(condition, np.ndarray)
@@ -258,6 +353,11 @@ def ceil_ratio(numerator: Quantity, denominator: Quantity) -> Quantity:
     """Return `numerator` over `denominator`, rounded up: ceil(a/b - 1e-9).
 
     The 1e-9 keeps a rounding error from adding a whole unit.
+
+    Args:
+        numerator: Number or array.
+        denominator: Number or array, not zero.
+
     """
     found = ceil(numerator / denominator - 1e-9)
     return float(found) if type(found) is np.float64 else found
@@ -287,8 +387,16 @@ _TAIL_UNDER = (
 
 
 def normal_cdf(x: Quantity) -> Quantity:
-    """Cumulative distribution of the standard normal, to 1e-14: Hart's rational form, a continued
-    fraction beyond 7.07.
+    """Return the cumulative distribution of the standard normal, to 1e-14.
+
+    The form is Hart's rational form, and a continued fraction beyond 7.07.
+
+    Args:
+        x: Standard normal deviate: a number, an array or a symbol.
+
+    Returns:
+        Probability from 0 to 1, of the shape of `x`; for a symbol, a call of `normal_cdf` by name.
+
     """
     symbol: Any = x
     if hasattr(symbol, "select"):  # an equation names it
@@ -298,7 +406,18 @@ def normal_cdf(x: Quantity) -> Quantity:
 
 
 def normal_form(x: Quantity) -> Quantity:
-    """The form that `normal_cdf` is computed in, of a symbol too: for what has no such function."""
+    """Return the standard normal distribution in elementary operations.
+
+    `normal_cdf` is computed in this form. The form takes symbols too, for targets without a normal
+    distribution.
+
+    Args:
+        x: Standard normal deviate: a number, an array or a symbol.
+
+    Returns:
+        Probability from 0 to 1, of the shape of `x`; for a symbol, the expression.
+
+    """
     z = elementwise_maximum(x, -x)
     near = elementwise_minimum(z, 7.07)
     over: Any = 0.0
@@ -350,8 +469,11 @@ def known_on(rests: tuple[Any, ...], held: Any) -> Known:
 
     Equal numbers share a cache. Arrays get an empty cache, and so does every call in a trace.
 
-    `held` is whatever numbers stand for by their `id`. It stays as long as the numbers are among
-    the last that were asked for.
+    Args:
+        rests: Numbers or arrays that the results rest on.
+        held: Objects that numbers of `rests` stand for by `id`. They stay as long as the numbers
+            are among the last numbers of a call.
+
     """
     try:
         found = of_numbers(rests) if in_use() is None else Known()
@@ -375,8 +497,17 @@ Found = TypeVar("Found")
 
 
 def finite(function: Callable[Arguments, Found]) -> Callable[Arguments, Found]:
-    """Return a function that raises `DataError` where arithmetic of arrays has no finite result;
-    the caller's own settings stay as they are.
+    """Return a function that refuses array arithmetic without a finite result.
+
+    The error settings of the caller stay as they are.
+
+    Args:
+        function: Function to guard.
+
+    Returns:
+        Function of the same signature, which raises `DataError` for a division by zero, an overflow
+        or an invalid operation in numpy.
+
     """
 
     @wraps(function)

@@ -33,19 +33,44 @@ DERIVED = "tco-model"  # the source of what follows from other inputs
 
 
 def following(formula: Callable[..., Any], *terms: float | str) -> Rule:
-    """Return the rule of a formula, whose terms are numbers, or paths of what it looks up."""
+    """Return the rule that applies a formula to numbers and inputs.
+
+    Args:
+        formula: Function of the terms.
+        *terms: Numbers, or paths of the inputs to look up.
+
+    Returns:
+        Function from a look-up by path to the value of the formula.
+
+    """
     return lambda look_up: formula(
         *(look_up(one) if isinstance(one, str) else one for one in terms)
     )
 
 
 def as_number(given: Input) -> Any:
-    """The reading of numbers, or of arrays where many values are given."""
+    """Return the number of an input, or the array of many values.
+
+    Args:
+        given: Input to read.
+
+    Returns:
+        Value of the input, in the input's unit.
+
+    """
     return given.value
 
 
 def as_traced(trace: TraceRecorder) -> Reader:
-    """The traced reading: every input becomes a leaf of the trace."""
+    """Return the reading that makes every input a leaf of a trace.
+
+    Args:
+        trace: Recorder that takes the leaves.
+
+    Returns:
+        Function from an input to its leaf.
+
+    """
 
     def read(given: Input) -> Traced:
         leaf = trace.leaf(given.path, given.value, given.unit, given.source, given.kind, given.path)
@@ -407,8 +432,18 @@ class Values(Readable):
 
 
 def given_of(path: str, setting: Any, unit_of: Callable[[str], str]) -> Given:
-    """Return a setting as the inputs take it: one number as its text, many as an array in the
-    input's unit; anything else raises `DataError`.
+    """Return a setting in the form that the inputs take.
+
+    A single number becomes a text. Many numbers become an array in the input's unit.
+
+    Args:
+        path: Input path of the setting.
+        setting: Text such as `5 GB`, pure numbers, or a pair of numbers and unit.
+        unit_of: Function from an input path to its unit.
+
+    Raises:
+        DataError: The setting has another form, lacks a unit, or has a unit of another kind.
+
     """
     if isinstance(setting, str):
         return Given(setting)
@@ -439,8 +474,17 @@ def given_of(path: str, setting: Any, unit_of: Callable[[str], str]) -> Given:
 
 
 def joint_array_shape(given: Mapping[str, Given]) -> tuple[int, ...]:
-    """Return the shape of what is asked together: empty where every input is one number; shapes
-    that do not fit raise `DataError`.
+    """Return the joint shape of the arrays among the settings.
+
+    Args:
+        given: Settings by input path.
+
+    Returns:
+        Shape to which all arrays broadcast; empty where every setting is a single number.
+
+    Raises:
+        DataError: The shapes do not fit together.
+
     """
     shapes = {path: one.many.shape for path, one in given.items() if one.many is not None}
     try:

@@ -38,7 +38,14 @@ class Shown:
 
 
 def html_of(frame: Any, title: str, below: str = "") -> str:
-    """Return a data frame as HTML under a title, with a line below."""
+    """Return a data frame as HTML with title and line below.
+
+    Args:
+        frame: A pandas data frame; rows beyond `ROWS` are elided.
+        title: Text of the title.
+        below: Text of the line; an empty text adds no line.
+
+    """
     html: str = frame.to_html(
         float_format=lambda value: f"{value:,.6g}", border=0, max_rows=ROWS, na_rep=""
     )

@@ -16,8 +16,11 @@ AGREE = 1e-9  # the same figures on any machine, relative
 
 @cache
 def arithmetic() -> str:
-    """Return numpy's version and the instructions it uses here, for instance 'numpy 2.4.6 (X86_V2
-    X86_V3)': equal ones round alike.
+    """Return numpy's version and the CPU instructions that numpy uses here.
+
+    Returns:
+        Text such as 'numpy 2.4.6 (X86_V2 X86_V3)'; equal texts round alike.
+
     """
     config: Any = np.show_config(mode="dicts")
     simd = config["SIMD Extensions"]
@@ -27,7 +30,13 @@ def arithmetic() -> str:
 
 
 def agree(figures: Iterable[float | None], others: Iterable[float | None]) -> bool:
-    """Say whether some figures are the same to 1e-9, none being nothing else than none."""
+    """Say whether two lists of figures are equal to a relative 1e-9.
+
+    Args:
+        figures: First figures; None and nan equal only None and nan.
+        others: Second figures, in the same order and of the same number.
+
+    """
     one, other = (
         np.array([np.nan if figure is None else figure for figure in many], dtype=float)
         for many in (figures, others)
@@ -38,7 +47,15 @@ def agree(figures: Iterable[float | None], others: Iterable[float | None]) -> bo
 
 
 def mixed_arithmetic_notes(kinds: Iterable[str]) -> list[str]:
-    """Return a note where more than one arithmetic has made some figures."""
+    """Return a note on figures from more than one arithmetic.
+
+    Args:
+        kinds: Texts of `arithmetic` from every machine that made figures.
+
+    Returns:
+        A list with the note; empty for a single arithmetic.
+
+    """
     found = sorted(set(kinds))
     return (
         []

@@ -32,8 +32,15 @@ class Period(NamedTuple):
 
 
 def period(text: str, where: str = "") -> Period:
-    """Return the days a date covers; a text that is no date of the calendar raises `DataError` with
-    what was expected.
+    """Return the first and last day of a date.
+
+    Args:
+        text: Year, quarter, month or day, such as 2026, 2026-Q3, 2026-09 or 2026-09-30.
+        where: Place of the date, which opens the message of an error.
+
+    Raises:
+        DataError: The text is no date of the calendar; the message says the expected form.
+
     """
     found = days_of(text)
     if found is None:
@@ -43,7 +50,12 @@ def period(text: str, where: str = "") -> Period:
 
 @cache
 def days_of(text: str) -> Period | None:
-    """Return the days a date covers; None for a text that is no date of the calendar."""
+    """Return the days a date covers; None for a text that is no date of the calendar.
+
+    Args:
+        text: Year, quarter, month or day, such as 2026, 2026-Q3, 2026-09 or 2026-09-30.
+
+    """
     found = WRITTEN.fullmatch(text)
     if found is None:
         return None
@@ -90,8 +102,16 @@ making: ContextVar[Any] = ContextVar("making", default=None)
 
 
 def refuse_own(what: str) -> None:
-    """Refuse something of a person's own that an answer is to keep back, and that nothing can stand
-    in for, before any of it is told.
+    """Refuse an item of the user's own that `--redact` cannot replace.
+
+    The refusal comes before the answer reveals any of the item.
+
+    Args:
+        what: Item in words, for the message.
+
+    Raises:
+        KeptBackError: The answer in the making keeps the user's own values back.
+
     """
     if making.get():
         raise KeptBackError(
@@ -101,12 +121,22 @@ def refuse_own(what: str) -> None:
 
 
 def worst(kinds: list[str]) -> str:
-    """Return the weakest of several kinds; nothing at all counts as derived."""
+    """Return the weakest of several kinds; an empty list counts as derived.
+
+    Args:
+        kinds: Kinds of evidence, from `KINDS`.
+
+    """
     return max(kinds, key=RANK.__getitem__, default="derived")
 
 
 def least_direct(found: Iterable[str]) -> str:
-    """Return the least direct of several; what rests on nothing is an estimate."""
+    """Return the least direct of several levels; an empty collection is an estimate.
+
+    Args:
+        found: Levels of directness, from `DIRECTNESS`.
+
+    """
     return max(found, key=DIRECTNESS.index, default="estimate")
 
 
@@ -162,8 +192,17 @@ class Given(NamedTuple):
 
 
 def bounded(given: Input, minimum: float, maximum: float) -> Input:
-    """Return the input if its value lies within the bounds of its attribute; else raise
-    `DataError`.
+    """Return an input after a check of its bounds and its range.
+
+    Args:
+        given: Input to check.
+        minimum: Smallest allowed number, in the unit of the input.
+        maximum: Largest allowed number, in the unit of the input.
+
+    Raises:
+        DataError: The value, low or high is not finite or out of bounds, or the value lies outside
+            low to high.
+
     """
     for name, number in (("value", given.value), ("low", given.low), ("high", given.high)):
         if number is not None and not (math.isfinite(number) and minimum <= number <= maximum):

@@ -49,7 +49,12 @@ class Making:
 
 @contextmanager
 def made_with(one: Making) -> Iterator[None]:
-    """Put a stand-in in the place of every own value that is read within."""
+    """Put a stand-in in the place of every own value that is read within.
+
+    Args:
+        one: The making, which decides the stand-ins and records their paths.
+
+    """
     token = making.set(one)
     try:
         yield
@@ -64,6 +69,13 @@ def placeholder_value(given: Input, usual: float | None, minimum: float, maximum
 
     The stand-in keeps no value of the input. It keeps the path, date, kind, source and unit of the
     input, and whether the input is a range.
+
+    Args:
+        given: The person's own input.
+        usual: Shipped value in the unit of `given`, or None.
+        minimum: Least value that the input may have, in the unit of `given`.
+        maximum: Greatest value that the input may have, in the unit of `given`; may be infinite.
+
     """
     one: Making = making.get()
     one.met.add(given.path)

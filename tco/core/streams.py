@@ -24,13 +24,27 @@ BLANKS = dict.fromkeys(CONTROLS, " ")
 
 
 def printable_line(text: str) -> str:
-    """Return a text on one line, without characters that a terminal or a table would obey."""
+    """Return a text on one line, without characters that a terminal or a table would obey.
+
+    Args:
+        text: Any text; a blank replaces each control character.
+
+    """
     return text if text.isascii() and text.isprintable() else text.translate(BLANKS)
 
 
 def put(text: str) -> None:
-    """Print a text on stdout to its last byte; an output that takes less (a full disk, a closed
-    one) raises `UsageError`.
+    """Print a text on stdout to its last byte.
+
+    Files and pipes receive UTF-8 in every locale.
+
+    Args:
+        text: Text to print, with its line ends.
+
+    Raises:
+        UsageError: Stdout is closed or takes no more, as on a full disk.
+        BrokenPipeError: The reader of the pipe has gone.
+
     """
     stream = sys.stdout
     if stream is None:
@@ -51,16 +65,26 @@ def put(text: str) -> None:
 
 
 def full(error: OSError) -> UsageError:
-    """Return the error of a stdout that took no more; what is left in its buffer would fail once
-    more at the end, so it is let go.
+    """Return the error of a full or closed stdout, and drop stdout.
+
+    The text left in the buffer would fail again at the end of the program.
+
+    Args:
+        error: Error of the failed write.
+
     """
     sys.stdout = None
     return UsageError(f"stdout: cannot be written ({error.strerror or error})")
 
 
 def tell(text: str) -> None:
-    """Print a text as one line on stderr; one that is closed or full changes neither the answer nor
-    how the program ends.
+    """Print a text as one line on stderr.
+
+    A closed or full stderr changes neither the answer nor the end of the program.
+
+    Args:
+        text: Text to print; a blank replaces each control character.
+
     """
     if sys.stderr is None:  # `print` would take stdout in its place, and spoil the answer
         return

@@ -63,8 +63,13 @@ class _Scope:
 
 
 def scope(*names: str) -> _Scope | _Nowhere:
-    """Open a place below the one that is open: nodes made in it carry its name. Without a trace it
-    costs nothing.
+    """Return a context manager that opens a place below the current place.
+
+    Nodes made in the place carry its name. Without a trace the context manager does nothing.
+
+    Args:
+        names: Parts of the place from the outside in; spaces become hyphens.
+
     """
     return _Scope(names) if isinstance(in_use(), TraceRecorder) else NOWHERE
 
@@ -256,15 +261,25 @@ def _below(place: str, node: Node) -> str:
 
 @contextmanager
 def recording() -> Iterator[TraceRecorder]:
-    """Record a trace while the block runs."""
+    """Record a trace while the block runs.
+
+    Returns:
+        Context manager that gives the new recorder.
+
+    """
     with recorded_by(trace := TraceRecorder()):
         yield trace
 
 
 @contextmanager
 def recorded_by(recorder: Recorder) -> Iterator[None]:
-    """Let a recorder keep what is computed while the block runs: what other threads and tasks
-    compute meanwhile stays theirs.
+    """Let a recorder keep the nodes computed while the block runs.
+
+    Nodes of other threads and tasks are left out.
+
+    Args:
+        recorder: Recorder in use during the block; the earlier recorder is back in use afterwards.
+
     """
     token = RECORDER.set(recorder)
     try:
@@ -275,7 +290,12 @@ def recorded_by(recorder: Recorder) -> Iterator[None]:
 
 @contextmanager
 def paused() -> Iterator[None]:
-    """Leave the recording for a moment, to compute on plain values."""
+    """Leave the recording for a moment, to compute on plain values.
+
+    Returns:
+        Context manager; the earlier recorder is back in use after the block.
+
+    """
     token = RECORDER.set(None)
     try:
         yield
@@ -284,12 +304,22 @@ def paused() -> Iterator[None]:
 
 
 def untraced_value(value: Any) -> Any:
-    """Return the number behind a traced value; any other value as it is."""
+    """Return the number behind a traced value, else the value as given.
+
+    Args:
+        value: Traced value, number or array.
+
+    """
     return value.value if isinstance(value, Traced) else value
 
 
 def walk(*roots: Node) -> Iterator[Node]:
-    """Yield every node of the graph below and including some roots, each once."""
+    """Yield every node of the graph from `roots` downwards, each once.
+
+    Args:
+        roots: Nodes to start from, in this order.
+
+    """
     seen: set[int] = set()
     stack = [*reversed(roots)]
     while stack:

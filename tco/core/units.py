@@ -124,8 +124,14 @@ def registry() -> pint.UnitRegistry[Any]:
 
 @cache
 def unit(text: str) -> Unit:
-    """Return factor and dimension of a unit text; a text that is no unit raises `DataError` with
-    the nearest one.
+    """Return factor and dimension of a unit text.
+
+    Args:
+        text: The unit, such as USD/kWh; an empty text is a pure number.
+
+    Raises:
+        DataError: The text is no unit; the error names the nearest unit.
+
     """
     found = unit_table().get(text)
     return found if found is not None else from_registry(text)
@@ -180,8 +186,16 @@ def dimension_text(powers: Mapping[str, float]) -> str:
 
 
 def convert(value: Number, source: str, target: str) -> Number:
-    """Return `value`, a number or an array, given in unit `source`, in unit `target`; a different
-    dimension raises `DataError`.
+    """Return a number or an array in another unit.
+
+    Args:
+        value: Number or array in unit `source`.
+        source: Unit of `value`.
+        target: Unit of the result.
+
+    Raises:
+        DataError: A text is no unit, or the units differ in dimension.
+
     """
     if source == target:
         return value
@@ -240,10 +254,16 @@ def number_and_unit(text: str) -> tuple[float, str] | None:
 
 
 def parse_quantity(text: str, target: str) -> float:
-    """Return the number of a text such as '0.083 USD/kWh' in unit `target`.
+    """Parse a quantity such as '0.083 USD/kWh' into unit `target`.
 
-    A bare number is taken as pure, so it is accepted only where `target` is dimensionless. Raises
-    `DataError`.
+    Args:
+        text: The quantity. A bare number counts as pure and needs a dimensionless `target`.
+        target: Unit of the result.
+
+    Raises:
+        DataError: The text begins with no number, the number is not finite, or the unit is missing,
+            unknown or of another dimension.
+
     """
     found = number_and_unit(text)
     if found is None:

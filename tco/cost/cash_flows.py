@@ -325,6 +325,13 @@ def payments(flow: Flow) -> list[Payment]:
     """Return the monthly payments of a flow over its life, USD.
 
     The number of months is a plain number. Amounts may be arrays.
+
+    Args:
+        flow: Line of the cost; its amount is for a purchase or for a year.
+
+    Returns:
+        Payments of a recurring cost; else the purchase, and for `SOLD` assets the resale.
+
     """
     months = round(12 * float(untraced_value(flow.life)))
     if flow.recurs:

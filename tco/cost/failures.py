@@ -141,8 +141,15 @@ class Failing(NamedTuple):
 
 
 def failing(values: Values, system: System, states: Callable[[str, str], bool]) -> list[Failing]:
-    """Return the places whose parts fail; `states` says whether somebody states an attribute of a
-    part. A chip always fails.
+    """Return the places of the tree whose parts fail.
+
+    A chip always fails, at the usual rate where no rate of the chip is stated.
+
+    Args:
+        values: Inputs by path.
+        system: System with its tree.
+        states: Says, by part and attribute, whether the attribute is stated.
+
     """
     found = []
     for leaf in system.leaves:

@@ -118,11 +118,18 @@ TIERS = (  # of checkpoints: how long one stops the job, and how long it takes t
 def goodput(
     values: Values, system: System, found: list[Failing], trains: bool, stated: bool
 ) -> Any:
-    """Return the share of the hours paid for that makes progress, by which the cost of an hour is
-    divided.
+    """Return the share of the paid hours that makes progress.
 
-    The availability follows from the failures unless it is `stated`, by a contract or by the user;
-    what a job that trains loses by starting again comes on top.
+    The cost of an hour is divided by this share. The availability follows from the failures unless
+    the availability is `stated`. A training job also loses time by starting again.
+
+    Args:
+        values: Inputs by path.
+        system: System with its tree.
+        found: Places whose parts fail.
+        trains: Whether the job trains a model.
+        stated: Whether a contract or the user states the availability.
+
     """
     up = (
         values[AVAILABILITY]
@@ -207,8 +214,15 @@ def between_restarts(
 
 
 def long_checkpoints(values: Values, system: System, found: list[Failing]) -> list[str]:
-    """Return a note for each tier of checkpoints that stop a job for longer than it works between
-    them.
+    """Return a note for each checkpoint tier that stalls longer than its interval.
+
+    The interval is the work between two checkpoints that is best for the job.
+
+    Args:
+        values: Inputs by path.
+        system: System with its tree.
+        found: Places whose parts fail.
+
     """
     notes = []
     for (_, path, _), between in zip(

@@ -196,9 +196,21 @@ def cost_of_world(
 ) -> Cost:
     """Return every cost line of a world of `chips` and their sums.
 
-    `tenure` is 'own' or 'colocation'; `sidecar` is the part that cools liquid-cooled racks where
-    the site cannot; `holding` says what else of owner and racks decides which lines there are;
-    `broken` is what fails and the owner buys anew.
+    Args:
+        values: Values of the inputs.
+        bill: Bill of the world.
+        network: Scale-out network of the cluster; the world bears its share.
+        rebates: Rebates of agreements on the world.
+        chips: Chips of the world.
+        tenure: 'own' or 'colocation'.
+        goodput: Share of the hours that failures leave.
+        sidecar: Part that cools liquid-cooled racks where the site cannot; None without.
+        holding: Further facts about owner, racks and site that select cost lines.
+        broken: Places of the tree whose parts fail and are bought anew by the owner.
+
+    Returns:
+        Lines in USD, with sums in USD per chip and USD per chip-hour, and power in W.
+
     """
     with scope("cost"):
         ledger = Ledger(values, chips, holding.own_rates)
@@ -452,7 +464,16 @@ HALL_RATES = {
 
 
 def hall_rate(values: Values, cooling: str, market_rate: Any) -> Any:
-    """Return the construction cost of a hall per IT power, in USD per watt."""
+    """Return the construction cost of a hall, in USD per watt.
+
+    The watts are of IT power.
+
+    Args:
+        values: Values of the inputs.
+        cooling: 'air' or 'liquid'.
+        market_rate: Average construction cost on the market, USD per watt.
+
+    """
     path, formula_of_hall = HALL_RATES[cooling]
     return formula_of_hall(market_rate, values[path])
 
@@ -517,11 +538,16 @@ def add_site(
 def shares_by_kind(lines: list[Flow]) -> dict[str, dict[str, float]]:
     """Return cost shares that are sourced, estimated and assumed.
 
-    `hardware` holds shares of the hardware's price. `terms` holds shares of the cost per
-    chip-hour that terms and site add to it.
-
-    Rebates are apart from both. A line that rests on an estimate and an assumption counts as the
+    Rebates are in neither table. A line that rests on an estimate and an assumption counts as the
     worse.
+
+    Args:
+        lines: Cost lines of a scenario.
+
+    Returns:
+        Two tables of shares from 0 to 1 by kind. `hardware` holds shares of the hardware's price.
+        `terms` holds shares of the cost per chip-hour that terms and site add.
+
     """
     hardware, terms = [], []
     for line in lines:
@@ -536,6 +562,14 @@ def shares_by_directness(lines: list[Flow], inputs: Mapping[str, Input]) -> dict
     """Return shares of the hardware's price by directness of its sources.
 
     A line is as direct as the least direct input of its price.
+
+    Args:
+        lines: Cost lines of a scenario.
+        inputs: Inputs of the lines by path.
+
+    Returns:
+        Shares from 0 to 1 by directness; empty where the hardware has no price.
+
     """
     sums = dict.fromkeys(DIRECTNESS, 0.0)
     for line in lines:
@@ -545,7 +579,16 @@ def shares_by_directness(lines: list[Flow], inputs: Mapping[str, Input]) -> dict
 
 
 def directness_of(line: Flow, inputs: Mapping[str, Input]) -> str:
-    """Return the directness of a line's least direct input."""
+    """Return the directness of a line's least direct input.
+
+    Args:
+        line: A cost line.
+        inputs: Inputs of the line by path.
+
+    Returns:
+        A member of `DIRECTNESS`; "estimate" for a line without inputs.
+
+    """
     return least_direct(inputs[path].directness for path in line.inputs)
 
 
@@ -598,8 +641,22 @@ def cost_of_rent(
     goodput: Quantity,
     chip: str,
 ) -> Cost:
-    """Return the cost of a world to a renter at a chip's rent; racks and network draw their power
-    all the same, and the rent pays for it.
+    """Return the cost of a rented world at a chip's rent.
+
+    Racks and network draw their power all the same, and the rent pays for the power.
+
+    Args:
+        values: Values of the inputs.
+        bill: Bill of the world, read for its power.
+        network: Scale-out network of the cluster; the world bears its share of the power.
+        rent: Path of the rent per chip-hour.
+        chips: Chips of the world.
+        goodput: Share of the hours that failures leave.
+        chip: Part that computes.
+
+    Returns:
+        Cost with the rent as its only line; purchases and energy are zero.
+
     """
     with scope("cost"):
         ledger = Ledger(values, chips)

@@ -48,8 +48,15 @@ class Perspective(NamedTuple):
 
 
 def load_perspective(catalogue: Catalogue, name: str) -> Perspective:
-    """Return the perspective of `data/perspectives/<name>.toml`; an unknown name, a missing key or
-    an unknown basis raises `DataError`.
+    """Return the perspective of `data/perspectives/<name>.toml`.
+
+    Args:
+        catalogue: Holds the files; each is read once.
+        name: Id of the perspective.
+
+    Raises:
+        DataError: The name or a basis of cost is unknown, a key is missing, or the date is wrong.
+
     """
     found: Perspective = catalogue.once(
         ("perspective", name), lambda: read_perspective(catalogue, name)
@@ -83,6 +90,11 @@ def owner_of(perspective: Perspective, system: System) -> str:
 
     The builder owns a system that is built for the builder's own use. The perspective's buyer
     counts as the owner of every other system, and of all rented systems.
+
+    Args:
+        perspective: Buyer and bases of cost.
+        system: The system, with a builder or without.
+
     """
     return perspective.owner if perspective.rents else system.builder or perspective.owner
 
@@ -90,8 +102,20 @@ def owner_of(perspective: Perspective, system: System) -> str:
 def refuse_misfit(
     catalogue: Catalogue, perspective: Perspective, system: System, owner: str
 ) -> None:
-    """Raise `UnavailableError` where an owner cannot have a system: it is not for sale, or sold
-    when only own ones count.
+    """Refuse a system that its owner cannot have under a perspective.
+
+    A rented system and a bare chip are never refused.
+
+    Args:
+        catalogue: Holds the perspectives; the error names those that fit.
+        perspective: Buyer and bases of cost.
+        system: The system in question.
+        owner: Name of the owner.
+
+    Raises:
+        UnavailableError: The perspective does not pay on the system's basis of cost, or the system
+            is built for the use of another owner.
+
     """
     if perspective.rents or system.bare:
         return
@@ -295,8 +319,15 @@ class Agreement(NamedTuple):
 
 
 def load_agreement(catalogue: Catalogue, name: str) -> Agreement:
-    """Return the agreement of `data/rebates/<name>.toml`; a missing key or an unknown kind raises
-    `DataError`.
+    """Return the agreement of `data/rebates/<name>.toml`.
+
+    Args:
+        catalogue: Holds the files; each is read once.
+        name: Id of the agreement.
+
+    Raises:
+        DataError: The name or the kind is unknown, or a key is missing or wrong.
+
     """
     found: Agreement = catalogue.once(("agreement", name), lambda: read_agreement(catalogue, name))
     return found
@@ -347,8 +378,19 @@ class Rebate(NamedTuple):
 
 
 def in_force_for(agreements: list[Agreement], owner: str, date: str) -> list[Agreement]:
-    """Return the agreements that give an owner something back at a date; two with one supplier at
-    once raise `DataError`.
+    """Return the agreements that give an owner a rebate at a date.
+
+    Args:
+        agreements: Agreements of all holders.
+        owner: Name of the owner.
+        date: Date in ISO form: a year, quarter, month or day.
+
+    Returns:
+        At most one agreement of each supplier, in the given order.
+
+    Raises:
+        DataError: Two agreements with one supplier are in force together.
+
     """
     found: dict[str, Agreement] = {}
     for one in agreements:
@@ -364,8 +406,22 @@ def in_force_for(agreements: list[Agreement], owner: str, date: str) -> list[Agr
 
 
 def rebate_of(agreement: Agreement, lines: list[BillLine], chips: float, values: Values) -> Rebate:
-    """Return the rebate of an agreement on the covered parts of the bill of a world, or on the
-    power its chips count for.
+    """Return the rebate of an agreement on a scale-up domain, USD.
+
+    The rebate rests on the covered parts of the bill, or on the power that the chips count for.
+
+    Args:
+        agreement: An agreement that gives a rebate.
+        lines: Bill of the scale-up domain; `extended` is in USD.
+        chips: Chips of the scale-up domain.
+        values: Inputs by path, with the terms of the agreement and the share price.
+
+    Returns:
+        The rebate and the spend on covered parts in USD, with sources and input paths.
+
+    Raises:
+        DataError: The reference price of a `warrant-share` agreement is not above its strike.
+
     """
     with scope("rebates", agreement.id):
         path = f"rebates.{agreement.id}"
@@ -433,6 +489,15 @@ def worth_of(agreement: Agreement, values: Values) -> Worth | None:
     """Return the value of a warrant's right, or None without a warrant.
 
     The result is also None for a warrant of which only a share of spend is known.
+
+    Args:
+        agreement: The agreement between supplier and buyer.
+        values: Inputs by path, with the terms of the agreement and the share price.
+
+    Returns:
+        Values in USD per share, the vested share, and discounts as shares of spend; a discount is
+        None unless the agreement vests by spend.
+
     """
     if agreement.kind in ("share-of-spend", "warrant-share", *NO_DISCOUNT):
         return None
@@ -455,6 +520,11 @@ def agreement_inputs(agreement: Agreement, values: Values) -> list[Input]:
     """Return an agreement's inputs: its terms and the supplier's share price.
 
     The share price is included only where the agreement pays in shares.
+
+    Args:
+        agreement: The agreement between supplier and buyer.
+        values: Inputs by path.
+
     """
     paths = [f"rebates.{agreement.id}.{name}" for name in KINDS[agreement.kind]]
     shares = (
@@ -466,8 +536,15 @@ def agreement_inputs(agreement: Agreement, values: Values) -> list[Input]:
 
 
 def given_back(agreement: Agreement, values: Values) -> Any:
-    """Return the share of each dollar spent that comes back, of an agreement of which that is
-    stated at one share price; None of the others.
+    """Return the share of each dollar spent that an agreement gives back.
+
+    Args:
+        agreement: The agreement between supplier and buyer.
+        values: Inputs by path, with the terms of the agreement and the share price.
+
+    Returns:
+        A share of spend; None for an agreement that does not state a share of spend.
+
     """
     path = f"rebates.{agreement.id}"
     if agreement.kind == "share-of-spend":

@@ -100,8 +100,18 @@ def waiting_cost(
 ) -> Any:
     """Return the cost of waiting for a system, in USD per chip.
 
-    The wait runs from the date `wanted` until the system is available in volume. The cost is None
-    where no part states a date.
+    The wait runs from the date `wanted` until the system is available in volume.
+
+    Args:
+        values: Values of the inputs.
+        system: System with the parts of its tree.
+        cost: Cost of the system without the wait.
+        wanted: Date of the order, as written.
+        states: Says of a part id and an attribute whether the part states the attribute.
+
+    Returns:
+        Cost in USD per chip; None where no part states a date.
+
     """
     for attribute in (GENERAL, BRING_UP):
         for path in dated_part_paths(system, attribute, states):
@@ -130,7 +140,16 @@ def waiting_cost(
 
 
 def waiting_inputs(system: System, states: Callable[[str, str], bool]) -> list[str]:
-    """Return the paths that the cost of waiting is priced by."""
+    """Return the paths that the cost of waiting is priced by.
+
+    Args:
+        system: System with the parts of its tree.
+        states: Says of a part id and an attribute whether the part states the attribute.
+
+    Returns:
+        Paths of the first volumes of the parts, then paths of the buyer's terms under `money`.
+
+    """
     volumes = dated_part_paths(system, VOLUME, states)
     return [
         *volumes,
@@ -157,14 +176,32 @@ def dated_part_paths(
 
 
 def year_of(date: str) -> float:
-    """Return the end of a written date as a calendar year with its part."""
+    """Return the end of a written date as a fractional calendar year.
+
+    Args:
+        date: Date of a year, a month or a day, as written.
+
+    Raises:
+        DataError: The text is no date.
+
+    """
     day = period(date).last
     return day.year + day.timetuple().tm_yday / (366 if day.year % 4 == 0 else 365)
 
 
 def available_of(inputs: Mapping[str, Input], date: str) -> Available | None:
-    """Return when a system is there, from the inputs of an answer; None where none of its parts
-    states it.
+    """Return the dates at which a system is available.
+
+    Args:
+        inputs: Inputs of an answer by path.
+        date: Date of the order, as written.
+
+    Returns:
+        Dates of the last part of the system; None where no part states a first volume.
+
+    Raises:
+        DataError: The text `date` is no date.
+
     """
     general, volume, up = (last_of(inputs, attribute) for attribute in (GENERAL, VOLUME, BRING_UP))
     if volume is None:
@@ -207,13 +244,33 @@ def last_of(inputs: Mapping[str, Input], attribute: str) -> Dates | None:
 
 
 def month_text(year: float) -> str:
-    """Return a calendar year with its part as year and month."""
+    """Return a calendar year with its part as year and month.
+
+    Args:
+        year: Calendar year with its part, such as 2026.5.
+
+    Returns:
+        Text such as 2026-07.
+
+    """
     whole = int(year * MONTHS + 1e-6)
     return f"{whole // MONTHS}-{whole % MONTHS + 1:02}"
 
 
 def not_there(inputs: Mapping[str, Input], date: str) -> list[str]:
-    """Return a note where a system is wanted before anybody may order it."""
+    """Return a note where the order precedes the availability of a system.
+
+    Args:
+        inputs: Inputs of an answer by path.
+        date: Date of the order, as written.
+
+    Returns:
+        List of one note, or an empty list where the system can be ordered or states no dates.
+
+    Raises:
+        DataError: The text `date` is no date.
+
+    """
     general = last_of(inputs, GENERAL)
     if (
         general is None
@@ -248,7 +305,15 @@ ACCELERATORS = "accelerators"  # the folder of parts in which every chip has a f
 
 @cache
 def source_table_name(where: str) -> str:
-    """Return the table that a row stands in: its file, or what all files of chips are together."""
+    """Return the name of the table that a row stands in.
+
+    Args:
+        where: Place of the row as `file:line`.
+
+    Returns:
+        Name of the file without its ending; all files of chips share the name of their folder.
+
+    """
     path = Path(where.rpartition(":")[0])
     return ACCELERATORS if path.parent.name == ACCELERATORS else path.stem
 
@@ -278,7 +343,15 @@ def is_dated(path: str) -> bool:
 
 
 def is_dated_price(given: Input) -> bool:
-    """Say whether an input is a price of a stated date, such as move with it."""
+    """Say whether an input is a price of a stated date.
+
+    Args:
+        given: An input of the catalogue.
+
+    Returns:
+        True where the input states a date and its attribute moves with the date.
+
+    """
     return bool(given.as_of) and is_dated(given.path)
 
 
@@ -308,8 +381,21 @@ def ages_of(
 ) -> Ages:
     """Return shares of a bill with prices of other dates, and notes.
 
-    The notes name the parts with the largest sums. Raises `UnavailableError` where `date` lies too
-    long before the first price of the bill.
+    The notes name the parts with the largest sums.
+
+    Args:
+        catalogue: Holds the rows of prices.
+        lines: Cost lines of a scenario.
+        inputs: Inputs of the lines by path.
+        date: Date of the bill, as written.
+
+    Returns:
+        Shares from 0 to 1 of the bill and of the gross chip-hour, each with notes.
+
+    Raises:
+        UnavailableError: The date lies too long before the first price of the bill.
+        DataError: The text `date` is no date.
+
     """
     day, newest = period(date), newest_price(catalogue)
     known: dict[str, DatedInput] = catalogue.once(("ages", date), dict)
@@ -470,7 +556,15 @@ def aged(line: str, given: Input, day: datetime.date) -> str:
 
 
 def newest_price(catalogue: Catalogue) -> str:
-    """Return the date of the latest price of a part."""
+    """Return the date of the latest price of a part.
+
+    Args:
+        catalogue: Holds the rows of parts.
+
+    Returns:
+        Date as its row writes the date.
+
+    """
 
     def latest() -> str:
         priced = {

@@ -25,11 +25,19 @@ SAVED = ".json"  # the ending of a saved result
 
 
 def catalogue_for(scenario: str | None, data: Path | None, checked: bool = True) -> Catalogue:
-    """Return the catalogue a scenario sees: the shipped data, `data/` of the folder one stands in
-    and of the scenario's file, then `--data`.
+    """Return the catalogue for a scenario, with the user's own data.
 
-    A person's own rows are checked first, but where a command lists what is wrong with them
-    (`checked` is False).
+    The catalogue joins the shipped data, `data/` of the working folder, `data/` beside the
+    scenario's file, and the folder `data`, in this order. A file of anchors adds measured runs.
+
+    Args:
+        scenario: Id or file of a scenario; None for no scenario.
+        data: Folder of the option `--data`; None without.
+        checked: Whether the user's own rows are checked first.
+
+    Raises:
+        DataError: A row or an anchor of the user is wrong.
+
     """
     beside = (
         [Path("data")]
@@ -78,11 +86,28 @@ def evaluate_each(
     trace: bool = False,
     what_if: Mapping[str, str] | None = None,
 ) -> list[Evaluation]:
-    """Evaluate some scenarios; those without own data share one catalogue.
+    """Evaluate scenarios; scenarios without own data share one catalogue.
 
-    A chip alone has no bill, and is refused where the answer is one (`priced`); racks that do not
-    fit their site are unless `refuse` is false. Without `workload` no plan is searched: only what
-    the chips cost is asked for. `what_if` replaces inputs with all that was decided held.
+    Args:
+        names: Ids and files of scenarios, files of saved results, and results.
+        data: Folder of the option `--data`; None without.
+        settings: Values by input path.
+        variant: Variants of the system by key.
+        plan: Axes of the plan by name, as the user sets the axes.
+        priced: Whether the answer needs a bill, so that a chip alone is refused.
+        refuse: Whether racks that do not fit their site are refused.
+        workload: Whether a plan is searched; False asks only for the cost of the chips.
+        trace: Whether each result keeps its formulas.
+        what_if: Values by input path that replace inputs while all decisions stay.
+
+    Returns:
+        An evaluation per name, in order; renters under several statistics are brought to one
+        statistic.
+
+    Raises:
+        UsageError: A saved result is to be changed.
+        DataError: A scenario, path or value is unknown, or a chip alone has no bill.
+
     """
     from tco.catalog.system_tree import is_bare_chip
     from tco.evaluation.what_if import unmoved
@@ -160,7 +185,13 @@ def evaluate_each(
 
 
 def catalogue_of(asked: Sequence[Evaluation], data: Path | None) -> Catalogue:
-    """Return the catalogue of the last scenario that was evaluated; of none, the shared one."""
+    """Return the catalogue of the last evaluation, or the shared catalogue.
+
+    Args:
+        asked: Evaluations of scenarios; empty takes the shared catalogue.
+        data: Folder of the option `--data` for the shared catalogue; None without.
+
+    """
     return asked[-1].catalogue if asked else catalogue_for(None, data)
 
 
@@ -187,10 +218,25 @@ def own_and_baseline(
     variant: Mapping[str, str],
     baseline: str | None,
 ) -> tuple[str, list[Evaluation]]:
-    """Return the metric to read and the evaluations that give it.
+    """Return the metric to read and the evaluations for the metric.
 
-    A ratio needs the scenario and the baseline, any other metric the scenario alone. An unknown
-    metric raises `DataError`.
+    A ratio needs the scenario and the baseline, any other metric the scenario alone.
+
+    Args:
+        name: Id or file of the scenario.
+        metric: Name of the metric that the user asks for.
+        data: Folder of the option `--data`; None without.
+        settings: Values by input path.
+        variant: Variants of the scenario's system by key.
+        baseline: Scenario to hold a ratio against; None takes the headline system.
+
+    Returns:
+        Name of the metric, which for a ratio is the cost behind the ratio; and the evaluation of
+        the scenario, followed by the baseline's for a ratio.
+
+    Raises:
+        DataError: The metric is unknown or has no baseline, or the two results are incomparable.
+
     """
     from tco.scenario.document import HEADLINE_SYSTEM
     from tco.scenario.metrics import AGAINST_BASELINE, METRICS, PRICED, priced_by

@@ -23,10 +23,19 @@ WORDS = {
 
 
 def of_one_statistic(evaluations: Sequence[Evaluation], how: JsonMapping) -> list[Evaluation]:
-    """Return renters that pay by one statistic of one publisher: the one that most chips have, and
-    of several the nearest to a contract.
+    """Return renters that pay by one statistic of one publisher.
 
-    A side that has none by it is left out, and says so. A rent that is set stands as it is.
+    The statistic is the rent that most chips have, and of several such rents the nearest to a
+    contract. A chip without a rent by the statistic gets no cost, and its result says so. A rent
+    that is set stands.
+
+    Args:
+        evaluations: Evaluations of renters and owners.
+        how: Further keywords of `Evaluation.again`.
+
+    Returns:
+        Evaluations in the same order, the renters evaluated again where their rent differs.
+
     """
     known = Counter(
         pair for evaluation in evaluations for pair in {*rent_statistic_publishers(evaluation)}
@@ -84,10 +93,18 @@ class BreakEvenRent(NamedTuple):
 
 
 def break_even_rents(evaluations: Sequence[Evaluation]) -> list[BreakEvenRent]:
-    """Return the break-even rent of every rack that has no rent of the comparison's statistic.
+    """Return the break-even rents of racks without a rent.
 
-    Its work is priced at a trial rent of one dollar per chip-hour: what a renter pays is in
-    proportion to the rent.
+    Such a rack has no rent of the comparison's statistic. Its work is priced at a trial rent of one
+    dollar per chip-hour, because a renter's payment is in proportion to the rent.
+
+    Args:
+        evaluations: Evaluations of renters under one statistic.
+
+    Returns:
+        Rents in USD per chip-hour against the renter of the cheapest work; empty where no renter
+        has a cost of work.
+
     """
     metric = rated_by([evaluation.result for evaluation in evaluations])
     priced = [

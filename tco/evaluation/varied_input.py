@@ -87,13 +87,30 @@ def end_of_month(number: int) -> date:
 
 
 def inputs_of(side: Evaluation) -> ResolvedScenario:
-    """Return the inputs of a side, to be read anew."""
+    """Return the inputs of a side, read again.
+
+    Args:
+        side: An evaluated scenario.
+
+    """
     return resolve_scenario(side.catalogue, side.scenario, dict(side.settings), dict(side.variant))
 
 
 def amount_of(sides: Sequence[Evaluation], path: str) -> tuple[VariedInput, Sequence[Evaluation]]:
-    """Return an input as it is today, given or derived, and the sides it moves; an unknown path, or
-    one that is a text, raises `DataError`.
+    """Return an input as of today, with the sides affected.
+
+    The input is given or derived.
+
+    Args:
+        sides: Evaluated scenarios; the first stands in where no side has the input.
+        path: Path of the input.
+
+    Returns:
+        The input, whose value is None where the first side has no value, and the sides.
+
+    Raises:
+        DataError: The path is unknown or names a text.
+
     """
     if path in TEXTS or path in DOCUMENTS:
         raise DataError(f"--vary {path}: is a text, expected an input that is a number")
@@ -119,12 +136,30 @@ def amount_of(sides: Sequence[Evaluation], path: str) -> tuple[VariedInput, Sequ
 
 
 def moment_of(side: Evaluation) -> Moment:
-    """Return the date of a side's prices."""
+    """Return the date of a side's prices.
+
+    Args:
+        side: An evaluated scenario.
+
+    Returns:
+        Moment whose value is the last day of the date, as a proleptic ordinal in days.
+
+    """
     return Moment(float(period(side.result.texts[DATE], DATE).last.toordinal()), "date", "date")
 
 
 def told_in(today: VariedInput, ends: Ends) -> VariedInput:
-    """Return an input in the unit the ends are given in, if they name another that it may have."""
+    """Return an input in the unit of the given ends.
+
+    Args:
+        today: The input as of today.
+        ends: Texts of `--from` and `--to`, None where absent.
+
+    Returns:
+        The input in the unit of the first end that names a unit. The input stays unchanged where
+        no end names a unit or the unit does not fit.
+
+    """
     named = next(
         (
             unit
@@ -170,8 +205,22 @@ def ends_of(path: str, today: VariedInput, ends: Ends) -> tuple[float | None, fl
 
 
 def search_interval(path: str, today: VariedInput, ends: Ends, wide: float) -> tuple[float, float]:
-    """Return the ends that are given, and in place of those that are not some that lie `wide` times
-    around today's value.
+    """Return the ends of the interval in which an input is searched.
+
+    Args:
+        path: Path of the input.
+        today: The input as of today, in the unit of the ends.
+        ends: Texts of `--from` and `--to`, None where absent.
+        wide: Factor below and above today's value at which an absent end lies.
+
+    Returns:
+        Low and high end in the unit of `today`. An absent end stays within the bounds of the input.
+
+    Raises:
+        DataError: An end is no quantity of the unit, or lies beyond the bounds of the input.
+        UsageError: The interval is reversed or empty, or an end is absent while the input has no
+            value or is zero.
+
     """
     given = ends_of(path, today, ends)
     least, most = (convert(bound, today.own_unit, today.unit) for bound in bounds(path))
@@ -186,14 +235,39 @@ def search_interval(path: str, today: VariedInput, ends: Ends, wide: float) -> t
 
 
 def log_or_linear_grid(low: float, high: float, count: int) -> list[float]:
-    """Return values from one to another, in equal ratios where all are above zero."""
+    """Return values from low to high, in equal ratios above zero.
+
+    Args:
+        low: First value.
+        high: Last value.
+        count: Number of values, at least 2.
+
+    Returns:
+        Values in ascending order: in equal ratios where `low` is above zero, else in equal steps.
+
+    """
     many = np.geomspace(low, high, count) if low > 0 else np.linspace(low, high, count)
     return [low, *many[1:-1].tolist(), high]
 
 
 def input_grid(path: str, today: VariedInput, ends: Ends, count: int) -> list[float]:
-    """Return the values at which a metric is looked at, today's among them if it lies between the
-    ends.
+    """Return the input values at which a metric is evaluated.
+
+    Args:
+        path: Path of the input.
+        today: The input as of today, in the unit of the ends.
+        ends: Texts of `--from` and `--to`, None where absent.
+        count: Number of values without today's value, at least 2.
+
+    Returns:
+        Values in ascending order in the unit of `today`. Today's value is among the values if
+        between the ends.
+
+    Raises:
+        DataError: An end is no quantity of the unit, or lies beyond the bounds of the input.
+        UsageError: The interval is reversed or empty, or an end is absent while the input has no
+            value or is zero.
+
     """
     low, high = search_interval(path, today, ends, WIDE)
     values = log_or_linear_grid(low, high, count)
@@ -203,8 +277,22 @@ def input_grid(path: str, today: VariedInput, ends: Ends, count: int) -> list[fl
 
 
 def month_end_days(today: Moment, ends: Ends) -> list[float]:
-    """Return the last days of the months between two dates, an end that is a single day, and
-    today's date if it lies between.
+    """Return the last days of the months between two dates.
+
+    An end that is a single day is among the days, and so is today's date between the ends.
+
+    Args:
+        today: The date of the prices.
+        ends: Texts of `--from` and `--to`. Without `--from` the interval begins today; without
+            `--to` the interval ends `AHEAD` months after the first month.
+
+    Returns:
+        At least two proleptic ordinals in days, in ascending order.
+
+    Raises:
+        DataError: An end is no date.
+        UsageError: The interval is reversed, has fewer than two days or more than `MONTHS` months.
+
     """
     own = date.fromordinal(int(today.value or 0))
     given = [

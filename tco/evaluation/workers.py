@@ -52,7 +52,15 @@ class Ground(NamedTuple):
 
 
 def ground_on(folders: tuple[Folders, ...]) -> Ground:
-    """Return this program's version and the data hashes of `folders`."""
+    """Return this program's version and the data hashes of `folders`.
+
+    Args:
+        folders: Folders laid over the shipped data, a tuple for each scenario.
+
+    Returns:
+        Program and hashes, in the order of `folders`.
+
+    """
     return Ground(program(), tuple(data_hash(one) for one in folders), folders)
 
 
@@ -68,8 +76,12 @@ def program() -> str:
 
 @cache
 def catalogue_on(folders: Folders, anchors: tuple[Any, ...] = ()) -> Catalogue:
-    """Return the catalogue with some folders laid over it and some runs that move its answers, read
-    once.
+    """Return the catalogue with folders laid over the shipped data, read once.
+
+    Args:
+        folders: Paths of the folders, in the order of laying.
+        anchors: Measured runs that move the answers of the catalogue.
+
     """
     found = Catalogue(Path(folder) for folder in folders)
     found.anchors = anchors
@@ -84,7 +96,15 @@ def data_hash(folders: Folders) -> str:
 
 
 def folders_of(catalogue: Catalogue) -> Folders:
-    """Return the folders that are laid over the shipped data in a catalogue."""
+    """Return the folders that are laid over the shipped data in a catalogue.
+
+    Args:
+        catalogue: The catalogue with all of its folders.
+
+    Returns:
+        Absolute paths, in the order of laying.
+
+    """
     return tuple(
         str(folder.resolve()) for folder in catalogue.folders if folder != data_directory()
     )
@@ -127,10 +147,19 @@ def done_by(
     """Yield a finished piece of work for each number of `numbers`.
 
     The work is done by `workers` on this machine, by the workers of the scheduler `cluster`, or in
-    this process where both are None. Raises `UsageError` where both are given, or where `workers`
-    is below 1.
+    this process where both are None.
 
-    `ask` gives figures of the study on which workers with another arithmetic must agree.
+    Args:
+        workers: Number of workers on this machine.
+        cluster: Address of a scheduler.
+        ground: Returns program and data on which the study runs; called only for workers.
+        ask: Returns figures of the study on which workers with another arithmetic must agree.
+        make: Does the piece of work of a number.
+        numbers: Numbers of the pieces.
+
+    Raises:
+        UsageError: Both `workers` and `cluster` are given, or `workers` is below 1.
+
     """
     if workers is not None and workers < 1:
         raise UsageError(f"--workers {workers}: expected one or more")

@@ -56,8 +56,15 @@ NUMBERS = ("predicted", "low", "high", "measured")
 
 
 def read_forecasts(catalogue: Catalogue) -> list[Forecast]:
-    """Read the forecasts; one without a date, a number or a source that is known raises
-    `DataError`.
+    """Read the forecasts of the data folder.
+
+    Args:
+        catalogue: Names the known sources.
+
+    Raises:
+        DataError: A forecast has a broken date or number, a measurement from an unknown source, an
+            id that is already taken, or no version or hash.
+
     """
     path, found = data_directory() / FILE, list[Forecast]()
     for line, row in read_csv(path, Forecast._fields):

@@ -198,7 +198,17 @@ def chosen_lines(result: Result, paths: Sequence[str] | None, where: str) -> lis
 
 # ---------------------------------------------------------------- a file
 def publication(catalogue: Catalogue, name: str, kind: str | None = None) -> Publication:
-    """Return the figures of one file, computed: all, or those of one kind."""
+    """Return the computed figures of a published file.
+
+    Args:
+        catalogue: Holds the published files and their scenarios.
+        name: Name of the file, a key of `catalogue.published`.
+        kind: Kind of figure to return; None for all kinds.
+
+    Raises:
+        DataError: A key, a kind or a metric in the file is unknown.
+
+    """
     path = catalogue.published[name]
     document, scenario = catalogue.toml(path), load_scenario(catalogue, f"published/{name}")
     figures = []
@@ -215,8 +225,18 @@ def publication(catalogue: Catalogue, name: str, kind: str | None = None) -> Pub
 
 
 def evaluate_published_row(catalogue: Catalogue, scenario: Scenario, row: JsonObject) -> Result:
-    """Return the result of a scenario with the system, the variant and the settings that a row
-    names in place of the file's.
+    """Return the result of a scenario as changed by a published row.
+
+    The system, the variant and the settings of the row replace the scenario's.
+
+    Args:
+        catalogue: Holds the documents, parts and rows.
+        scenario: Scenario of the published file.
+        row: Row of the file, with `system`, `variant` and `set` where they differ.
+
+    Raises:
+        DataError: The system, a variant or a setting of the row is unknown.
+
     """
     changed = scenario._replace(
         system=row.get("system", scenario.system),
@@ -232,7 +252,20 @@ def evaluate_published_figure(
     result: Callable[[JsonObject], Result],
     catalogue: Catalogue,
 ) -> ReproducedFigure:
-    """Return one figure, computed; `over` names the system that the row's is divided by."""
+    """Return a published figure beside its computed value.
+
+    The key `over` of the row names the system whose figure is the divisor.
+
+    Args:
+        row: Row of a published file.
+        where: File and position of the row, for errors.
+        result: Function that evaluates a row.
+        catalogue: Names the publisher of each source.
+
+    Raises:
+        DataError: The row has no interval, or names an unknown metric, part or cost line.
+
+    """
     found = result(row)
     value, native = computed_value_and_unit(found, row, where)
     metric, other, unit = row["metric"], row.get("over"), row.get("unit", native)
@@ -303,6 +336,19 @@ def moving(result: Result, row: JsonObject, where: str) -> list[tuple[float, tup
     """Return the summands of a figure, with the inputs that price them.
 
     Only the share of a summand in the sum has a meaning.
+
+    Args:
+        result: Result that the figure is taken from.
+        row: Row of a published file.
+        where: File and position of the row, for errors.
+
+    Returns:
+        Pairs of an amount and input paths. The amounts have no common unit across figures: USD, USD
+        per chip-hour, or 1 for a figure that is itself an input.
+
+    Raises:
+        DataError: A cost line that the row names is unknown.
+
     """
     metric, parts = row["metric"], row.get("parts")
     if metric in result.inputs:
@@ -327,8 +373,18 @@ BOUGHT = ("servers", "network", "storage")  # classes of assets that the IT pric
 def published_interval(row: JsonObject, where: str) -> tuple[float, float]:
     """Return the lowest and the highest published value of a figure.
 
-    The interval is the value within its tolerance, or the stated range. Raises `DataError` where
-    the row has neither.
+    The interval is the value within its tolerance, or the stated range.
+
+    Args:
+        row: Row of a published file, with `value` and `tolerance`, or with `low` and `high`.
+        where: File and position of the row, for errors.
+
+    Returns:
+        Lowest and highest value, in the unit of the row.
+
+    Raises:
+        DataError: The row has neither pair of keys.
+
     """
     if "value" in row and "tolerance" in row:
         margin = abs(row["value"]) * row["tolerance"]

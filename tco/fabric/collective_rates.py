@@ -28,17 +28,34 @@ class Paces(NamedTuple):
 
 
 def evenly(links: Links, operation: str) -> bool:
-    """Say whether times grow evenly with what is on the wire: not where the caller of a library
-    stages what it sends.
+    """Say whether times of an operation grow evenly with the bytes sent.
+
+    Times do not grow evenly where the caller of a library stages the data.
+
+    Args:
+        links: Links of the chips, with their library.
+        operation: Name of the operation.
+
     """
     return operation not in links.library.called
 
 
 def paces_of(at: GroupLinks, operation: str, one: Any) -> Paces:
-    """Return the paces of the algorithms that the library of the links offers a group, but of those
-    that another one beats at any size.
+    """Return the paces of the algorithms that a library offers a group.
 
-    `one` is the least there is to send: a byte, or one of the `Tokens` of a rank.
+    An algorithm that another algorithm beats at any size is left out.
+
+    Args:
+        at: The group on its links.
+        operation: Name of the operation.
+        one: The least amount to send: a byte, or one of the `Tokens` of a rank.
+
+    Returns:
+        Latency and chunk time in s, wire time in s for `one`; the first axis holds the algorithms.
+
+    Raises:
+        DataError: The operation is unknown.
+
     """
     timings = list(
         timings_of_available(at, operation, algorithms_for(at, operation, one), one).values()
@@ -84,8 +101,17 @@ def in_front(field: Any, axes: int) -> Any:
 
 
 def shortest_collective_time(paces: Paces, amount: Any) -> Any:
-    """Return the time of the quickest algorithm for some bytes, or tokens; large arrays are taken
-    one algorithm by one.
+    """Return the time of the quickest algorithm for an amount, s.
+
+    Large arrays are evaluated algorithm by algorithm.
+
+    Args:
+        paces: Timing coefficients; the first axis of each field holds the algorithms.
+        amount: Bytes or tokens to send, a number or an array.
+
+    Returns:
+        Seconds, in the broadcast shape of `amount` and of the paces of one algorithm.
+
     """
     paces = Paces(*(in_front(field, np.ndim(amount)) for field in paces))
     if extent((amount, paces.latency))[1] <= MANY:

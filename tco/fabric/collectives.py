@@ -47,8 +47,19 @@ HALVINGS = 50
 
 
 def algorithms_for(at: GroupLinks, operation: str, size: Any) -> Ways:
-    """Return the algorithms that the fabric allows for an operation of some bytes, in expert
-    exchanges of some `Tokens`.
+    """Return the algorithms that the fabric allows for an operation.
+
+    Args:
+        at: Group of ranks on its links.
+        operation: Name of a collective or of an expert exchange.
+        size: Whole buffer, bytes; in expert exchanges the `Tokens` of a rank.
+
+    Returns:
+        Functions that time an algorithm, by its name.
+
+    Raises:
+        DataError: The operation is unknown.
+
     """
     makers: dict[str, Callable[[GroupLinks, Any], Ways]] = {
         "all-reduce": all_reduce,
@@ -82,7 +93,17 @@ def signalled(at: GroupLinks, operation: str) -> GroupLinks:
 def with_caller_overhead(
     at: GroupLinks, operation: str, timing: AlgorithmTiming, size: Any
 ) -> AlgorithmTiming:
-    """Return a timing with what the caller of the library adds."""
+    """Return a timing with the time that the caller of the library adds.
+
+    The timing is unchanged where no caller stands before the library for the operation.
+
+    Args:
+        at: Group of ranks on its links.
+        operation: Name of a collective or of an expert exchange.
+        timing: Time of an algorithm and its parts, s.
+        size: Whole buffer, bytes.
+
+    """
     library = at.links.library
     if library.overhead is None or operation not in library.called:
         return timing
@@ -93,8 +114,22 @@ def with_caller_overhead(
 def timings_of_available(
     at: GroupLinks, operation: str, found: Ways, size: Any
 ) -> dict[str, AlgorithmTiming]:
-    """Return the timing of the algorithms that the library offers a group; where only some of many
-    groups have one, it takes the others forever.
+    """Return the timings of the algorithms that the library offers a group.
+
+    Where an algorithm exists for a part of many groups only, its time for the rest is endless.
+
+    Args:
+        at: Group of ranks on its links.
+        operation: Name of a collective or of an expert exchange.
+        found: Algorithms that the fabric allows, by name.
+        size: Whole buffer, bytes; in expert exchanges the `Tokens` of a rank.
+
+    Returns:
+        Timings in s, by name of the algorithm.
+
+    Raises:
+        DataError: The library offers no algorithm of the operation.
+
     """
     library, made = at.links.library, {}
     apart = at.group.domains > 1
@@ -116,10 +151,17 @@ def timings_of_available(
 def fastest_algorithm_time(
     at: GroupLinks, operation: str, size: Any, name: str | None = None
 ) -> Quantity:
-    """Return the time of the quickest algorithm that the library of the links offers a group, or of
-    one it shall take.
+    """Return the time of the quickest algorithm that the library offers, s.
 
-    `size` is the whole buffer as nccl-tests counts it, in expert exchanges the `Tokens` of a rank.
+    Args:
+        at: Group of ranks on its links.
+        operation: Name of a collective or of an expert exchange.
+        size: Whole buffer as nccl-tests counts bytes; in expert exchanges the `Tokens` of a rank.
+        name: Algorithm to take; None takes the quickest.
+
+    Raises:
+        DataError: The operation is unknown, or the fabric or the library has no such algorithm.
+
     """
     with scope(operation):
         found = algorithms_for(at, operation, size)
@@ -132,8 +174,19 @@ def fastest_algorithm_time(
 
 
 def algorithm_named(found: Ways, operation: str, name: str) -> Callable[[], AlgorithmTiming]:
-    """Return one algorithm of an operation; one that the fabric does not have raises
-    `DataError`.
+    """Return the algorithm `name` of an operation.
+
+    Args:
+        found: Algorithms that the fabric allows, by name.
+        operation: Name of the operation, for the message of an error.
+        name: Name of the algorithm.
+
+    Returns:
+        Function that times the algorithm.
+
+    Raises:
+        DataError: The fabric does not have the algorithm.
+
     """
     if name not in found:
         raise NotOfferedError(str(unknown("algorithm", name, found, f"{operation} on this fabric")))
@@ -148,8 +201,19 @@ def cheapest(links: Links, operation: str, ranks: Any, size: Any) -> Quantity:
 
 
 def half_rate(links: Links, operation: str, group: RankGroup, name: str) -> Quantity:
-    """Return the buffer with which an algorithm reaches half of its rate on a vast one, from its
-    time on three sizes.
+    """Return the buffer size at half of an algorithm's full rate, bytes.
+
+    The full rate is the rate on a vast buffer. The size follows from the times on three buffers.
+
+    Args:
+        links: Links of the whole fabric.
+        operation: Name of a collective.
+        group: Ranks of the collective.
+        name: Name of the algorithm.
+
+    Raises:
+        DataError: The operation is unknown, or the fabric does not have the algorithm.
+
     """
     at = reach(links, group)
     empty, some, vast = (
@@ -165,8 +229,21 @@ def half_rate(links: Links, operation: str, group: RankGroup, name: str) -> Quan
 
 
 def doubling_size(links: Links, operation: str, ranks: Quantity) -> float:
-    """Return the buffer of a rank with which a collective takes twice as long as an empty one:
-    beyond it most of the time grows with it.
+    """Return the buffer size that doubles the time of an empty collective, bytes.
+
+    Beyond this size most of the time grows with the buffer.
+
+    Args:
+        links: Links of the whole fabric.
+        operation: Name of a collective.
+        ranks: Number of consecutive ranks.
+
+    Returns:
+        Size from 1 to 1e12 bytes.
+
+    Raises:
+        DataError: The operation is unknown, or the library offers no algorithm.
+
     """
     low, high = 0.0, DECADES
     for _ in range(HALVINGS):
@@ -179,7 +256,13 @@ def doubling_size(links: Links, operation: str, ranks: Quantity) -> float:
 
 
 def reach(links: Links, group: RankGroup) -> GroupLinks:
-    """Return the links of a rank group, with outside rate and latencies."""
+    """Return the links of a rank group, with outside rate and latencies.
+
+    Args:
+        links: Links of the whole fabric.
+        group: Ranks of a collective.
+
+    """
     t, worlds = links.latencies, worlds_of(links, group)
     group = group._replace(worlds=worlds)
     rate = cost.outside_rate(worlds, links.crossing, links.network)

@@ -91,8 +91,16 @@ def expert_ways(operation: str, at: GroupLinks, tokens: Tokens) -> Ways:
 
 
 def reported_bytes(at: GroupLinks, size: Any) -> Any:
-    """Return the bytes a library divides by the time: the buffer, or the copies of a rank's tokens
-    that reach other domains, else ranks.
+    """Return the bytes that a library divides by the measured time.
+
+    Args:
+        at: The group of ranks on its links.
+        size: Bytes of the buffer, or the tokens that a rank sends to experts.
+
+    Returns:
+        The buffer in bytes. For tokens: bytes of the copies that reach distinct domains, or
+        distinct ranks where the group is within a single domain.
+
     """
     if not isinstance(size, Tokens):
         return size

@@ -53,7 +53,18 @@ class CollectiveLibrary(NamedTuple):
 
 
 def read_library(catalogue: Catalogue, name: str) -> CollectiveLibrary:
-    """Return a library by its id, with the one it extends; an unknown one raises `DataError`."""
+    """Return a collective library by its id.
+
+    The library has all algorithms of the library that the file extends.
+
+    Args:
+        catalogue: Holds the files of the libraries; each is read once.
+        name: Id of the library.
+
+    Raises:
+        DataError: The library, or a library that the file extends, is unknown.
+
+    """
 
     def read() -> CollectiveLibrary:
         path, document = catalogue.document(FOLDER, name, "library")
@@ -120,6 +131,17 @@ def combined_library(catalogue: Catalogue, names: Iterable[str]) -> CollectiveLi
     """Return a library with the algorithms of all `names`.
 
     An example is a library for sums and gathers, combined with a library for expert exchanges.
+
+    Args:
+        catalogue: Holds the files of the libraries.
+        names: Ids of libraries, at least one; a later library takes precedence over an earlier one.
+
+    Returns:
+        A library whose id joins the ids with `+`.
+
+    Raises:
+        DataError: A library is unknown.
+
     """
     wanted = tuple(names)
 
@@ -138,15 +160,34 @@ def combined_library(catalogue: Catalogue, names: Iterable[str]) -> CollectiveLi
 def offering(
     catalogue: Catalogue, library: CollectiveLibrary, operation: str, algorithm: str
 ) -> CollectiveLibrary:
-    """Return which of the libraries that stand together as one offers an algorithm of an
-    operation.
+    """Return the member of a combined library that offers an algorithm.
+
+    Args:
+        catalogue: Holds the files of the libraries.
+        library: A library, whose id may join several ids with `+`.
+        operation: Name of the operation.
+        algorithm: Name of the algorithm.
+
+    Returns:
+        The first member that offers the algorithm for the operation; `library` without such a
+        member.
+
     """
     members = [combined_library(catalogue, [name]) for name in library.id.split("+")]
     return next((one for one in members if one.offered(operation, algorithm)), library)
 
 
 def family_library(catalogue: Catalogue, family: str) -> CollectiveLibrary:
-    """Return the libraries a family's chips use unless something else is asked for."""
+    """Return the libraries that a family's chips use by default, combined.
+
+    Args:
+        catalogue: Holds the data folders with `performance/libraries.toml`.
+        family: Family of chips.
+
+    Raises:
+        DataError: The family, or a library of the family, is unknown.
+
+    """
 
     def read() -> dict[str, list[str]]:
         paths = [
@@ -184,8 +225,16 @@ def library_with_parameters(library: CollectiveLibrary, values: Settings) -> Col
 
 
 def token_size(library: CollectiveLibrary, form: str, hidden: Quantity) -> Quantity:
-    """Return the bytes of a token of so many elements as a library sends it, block scales included;
-    an unknown format raises `DataError`.
+    """Return the bytes of a token on the wire, with block scales.
+
+    Args:
+        library: The library with its formats of tokens.
+        form: Name of the format.
+        hidden: Elements of a token.
+
+    Raises:
+        DataError: The library has no such format.
+
     """
     if form not in library.formats:
         raise unknown("format", form, library.formats, f"tokens of {library.name}")

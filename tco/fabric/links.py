@@ -162,8 +162,12 @@ class Links(NamedTuple):
 def known_of(links: Links, *waits: Any) -> Known:
     """Return the store of known results for groups on `links`.
 
-    `waits` are the waits of the ranks for each other. Equal numbers give the store of an earlier
-    call. Arrays and traces give an empty store.
+    Equal numbers give the store of an earlier call. Arrays and traces give an empty store.
+
+    Args:
+        links: Rates and latencies of the fabric.
+        *waits: Waits of the ranks for each other.
+
     """
     library = links.library
     own = library._replace(
@@ -184,19 +188,41 @@ class RankGroup(NamedTuple):
 
 
 def rank_group(links: Links, ranks: Quantity) -> RankGroup:
-    """Return the inside-tier domains, and ranks per domain, of consecutive ranks."""
+    """Return the inside-tier domains, and ranks per domain, of consecutive ranks.
+
+    Args:
+        links: Links whose inside tier sets the chips of a domain.
+        ranks: Number of ranks.
+
+    """
     domains = ceil_ratio(ranks, links.domain)
     return RankGroup(ranks, domains, ranks / domains)
 
 
 def group_across_domains(ranks: Quantity, per_domain: Quantity) -> RankGroup:
-    """Return a group of which so many ranks, at most, stand in each domain."""
+    """Return a group with at most `per_domain` ranks in each domain.
+
+    Args:
+        ranks: Number of ranks.
+        per_domain: Largest number of ranks in a domain.
+
+    Returns:
+        Group over as few domains as hold the ranks, with the mean number of ranks per domain.
+
+    """
     domains = ceil_ratio(ranks, per_domain)
     return RankGroup(ranks, domains, ranks / domains)
 
 
 def strided(links: Links, stride: Any, ranks: Quantity) -> RankGroup:
-    """Return a group whose ranks are each `stride` chips from the next."""
+    """Return a group whose ranks are each `stride` chips from the next.
+
+    Args:
+        links: Links that set the chips of a domain and of a world.
+        stride: Chips from a rank to the next, a whole number or an array.
+        ranks: Number of ranks.
+
+    """
     inside, within = (
         np.gcd(stride * ranks, chips) // np.gcd(stride, chips)
         for chips in (links.domain, links.world)
@@ -205,12 +231,26 @@ def strided(links: Links, stride: Any, ranks: Quantity) -> RankGroup:
 
 
 def group_product(one: RankGroup, other: RankGroup) -> RankGroup:
-    """Return the product of two groups."""
+    """Return the product of two groups.
+
+    Args:
+        one: First group, with a known number of worlds.
+        other: Second group, with a known number of worlds.
+
+    Returns:
+        Group whose ranks, domains, ranks per domain and worlds are the products.
+
+    """
     return RankGroup(*(a * b for a, b in zip(one, other, strict=True)))
 
 
 def among(domains: RankGroup) -> RankGroup:
-    """Return the group of one rank of each domain that a group stands in."""
+    """Return the group of a single rank in each domain of `domains`.
+
+    Args:
+        domains: Group that stands in the domains.
+
+    """
     return RankGroup(domains.domains, domains.domains, 1, domains.worlds)
 
 
@@ -224,8 +264,15 @@ def worlds_of(links: Links, group: RankGroup) -> Quantity:
 
 
 def links_for(links: Links, group: RankGroup) -> Links:
-    """Return the links a group meets: of a torus the slice it takes, of a mesh those between its
-    chips, of a tray its own, elsewhere all.
+    """Return the links that a group meets.
+
+    On a torus the group meets the links of its slice, on a mesh the links between its chips. Within
+    a tray a step has the latency of a step to a neighbour. Elsewhere the group meets all links.
+
+    Args:
+        links: Links of the whole fabric.
+        group: Ranks of a collective.
+
     """
     t = links.latencies
     if links.mesh is not None:
@@ -266,8 +313,16 @@ def links_for(links: Links, group: RankGroup) -> Links:
 
 
 def hops_between(links: Links, group: RankGroup) -> float | None:
-    """Return the mean devices between the chips of one group; None where they reach each other
-    through the scale-out network.
+    """Return the mean number of devices between the chips of a group.
+
+    Args:
+        links: Links of the whole fabric.
+        group: Ranks of a collective.
+
+    Returns:
+        Number of devices; None where the group spans several worlds, between which the scale-out
+        network runs.
+
     """
     if worlds_of(links, group) > 1:
         return None
@@ -376,10 +431,18 @@ def chip_links(
 ) -> Links:
     """Return the links of chips, from the scopes of their fabric.
 
-    Values may be numbers, traces or arrays with an entry for every chip.
+    Args:
+        values: Inputs by path: numbers, traces, or arrays with an entry for every chip.
+        chip: Id of the chip.
+        family: Family whose efficiencies and latencies apply.
+        tiers: Fabric scopes from the inside tier to the world.
+        route: Scale-out route between worlds.
+        reduces: Whether the switches add up: a flag, one or zero, or an array.
+        library: Collective library on the links.
+        age: Factor by which young software lengthens the on-chip latencies; None stands for 1.
+        signalled: Whether the steps of collectives are transfers with mutual signals.
+        port: Bandwidth of the switch port that the lanes enter, byte/s; None where unknown.
 
-    `signalled` means that the steps of collectives are transfers with mutual signals. `port` is the
-    bandwidth of the switch port that the lanes enter, or None where it is unknown.
     """
     inner, world, prior, part = tiers[0], tiers[-1], f"performance.{family}", f"parts.{chip}"
     efficiency, direct = values[f"{prior}.link_efficiency"], values[f"{prior}.direct_efficiency"]
@@ -458,7 +521,15 @@ def links_of_chips(
 ) -> Links:
     """Return the links of chips without a system: scale-up domain and network.
 
-    Arrays in `values` describe many chips at once.
+    Args:
+        values: Inputs by path; arrays describe many chips at once.
+        chip: Id of the chip.
+        family: Family whose efficiencies and latencies apply.
+        route: Scale-out route between worlds.
+        library: Collective library on the links.
+        age: Factor by which young software lengthens the on-chip latencies; None stands for 1.
+        signalled: Whether the steps of collectives are transfers with mutual signals.
+
     """
     reduces = values[f"parts.{chip}.in_network_reduction"]
     return chip_links(

@@ -75,7 +75,21 @@ class FabricScope(NamedTuple):
 
 
 def fabric_scopes(system: System, values: Readable) -> list[FabricScope]:
-    """Return rack and world of a system's scale-up fabric; a single rack's two scopes are alike."""
+    """Return rack and world of a system's scale-up fabric.
+
+    The two scopes of a single rack are alike.
+
+    Args:
+        system: The system; `system.fabric` names the kind of the fabric.
+        values: Inputs by path, for the bandwidths of the lanes in byte/s.
+
+    Returns:
+        Two scopes, rack first. Bandwidths are in byte/s per chip and direction.
+
+    Raises:
+        DataError: The kind is unknown, or the system has too few chips for that kind.
+
+    """
     kind = str(system.fabric.get("kind"))
     if kind not in KINDS:
         raise unknown("fabric.kind", kind, KINDS, system.where)
@@ -90,7 +104,16 @@ def fabric_scopes(system: System, values: Readable) -> list[FabricScope]:
 
 
 def lanes(system: System, name: str) -> float:
-    """Return the active lanes of a chip on one medium."""
+    """Return the active lanes of a chip on one medium.
+
+    Args:
+        system: The system whose `fabric.lanes` states the number.
+        name: Medium or dimension, a key of `fabric.lanes`.
+
+    Raises:
+        DataError: The number is missing or is no number.
+
+    """
     try:
         return float(system.fabric["lanes"][name])
     except (KeyError, TypeError, ValueError):
@@ -115,6 +138,16 @@ def from_the_lanes(system: System) -> dict[str, Rule]:
 
     The bandwidth is the rate at which a chip sends. Further quantities of the fabric depend on this
     bandwidth. The result is empty for a fabric without lanes.
+
+    Args:
+        system: The system with its chip and fabric.
+
+    Returns:
+        The rule by input path: the path of the chip's scale-up bandwidth, byte/s.
+
+    Raises:
+        DataError: The fabric section lacks a number of lanes, or its numbers do not fit the chips.
+
     """
     if system.fabric.get("kind") not in LANED:
         return {}
@@ -135,7 +168,16 @@ def lane_bandwidth(system: System, values: Readable) -> Any:
 
 
 def fabric_number(system: System, name: str) -> float:
-    """Return a number the fabric section states."""
+    """Return a number the fabric section states.
+
+    Args:
+        system: The system with its fabric section.
+        name: Key of the fabric section.
+
+    Raises:
+        DataError: The key is missing or holds no number.
+
+    """
     value = system.fabric.get(name)
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise DataError(f"{system.where}: fabric.{name} is {value!r}, expected a number")
@@ -143,7 +185,16 @@ def fabric_number(system: System, name: str) -> float:
 
 
 def count(system: System, name: str) -> int:
-    """Return a whole number of one or more that the fabric section states."""
+    """Return a whole number of one or more that the fabric section states.
+
+    Args:
+        system: The system with its fabric section.
+        name: Key of the fabric section.
+
+    Raises:
+        DataError: The key is missing, or its value is no whole number of 1 or more.
+
+    """
     value = fabric_number(system, name)
     if value < 1 or value != int(value):
         raise DataError(
@@ -153,8 +204,16 @@ def count(system: System, name: str) -> int:
 
 
 def whole_racks(system: System) -> int:
-    """Return the racks a fabric of two tiers spans, one or a pair; a world of half a rack stands in
-    one.
+    """Return the racks of a fabric of two tiers, 1 or 2.
+
+    A world of half a rack counts as a rack.
+
+    Args:
+        system: The system with its racks and chips.
+
+    Raises:
+        DataError: The racks are neither 1 nor 2, or do not have equal numbers of chips.
+
     """
     racks = max(1.0, system.racks)
     if racks not in (1, 2) or system.chips % racks:
@@ -240,7 +299,18 @@ def mesh(system: System, values: Readable) -> list[FabricScope]:
 
 
 def torus_dimensions(system: System) -> list[tuple[int, float]]:
-    """Return (size, lanes a link) of each dimension that has more than one place."""
+    """Return size and lanes per link of torus dimensions above size 1.
+
+    Args:
+        system: The system; `fabric.dims` states sizes and `fabric.lanes` lanes by axis.
+
+    Returns:
+        Pairs (size, lanes per link), in the order of the axes x, y, z and w.
+
+    Raises:
+        DataError: The sizes are missing or do not multiply to the chips, or lanes are missing.
+
+    """
     sizes = system.fabric.get("dims")
     if (
         not isinstance(sizes, list)
@@ -429,7 +499,23 @@ def hops_of_place(rack: int, tray: int, position: int, planes: int, tray_hops: f
 
 
 def hops_apart(system: System, rack: int, tray: int, position: int) -> float:
-    """Return the devices between the first chip of a system of two levels and another."""
+    """Return the devices between two chips of a two-level fabric.
+
+    The way begins at the first chip of the system.
+
+    Args:
+        system: A system with a two-level fabric.
+        rack: Rack of the other chip, from 0.
+        tray: Tray of the other chip in its rack, from 0.
+        position: Position of the other chip in its tray, from 0.
+
+    Returns:
+        Intermediate devices (switches or forwarding chips) on the way.
+
+    Raises:
+        DataError: The fabric is of another kind or incomplete, or no chip has this place.
+
+    """
     if system.fabric.get("kind") != "two-level":
         raise DataError(
             f"{system.where}: chips stand at no place of a tray, the fabric is no two-level one"
@@ -460,8 +546,18 @@ KINDS: dict[str, Callable[[System, Readable], list[FabricScope]]] = {
 
 
 def port_bandwidth(system: System, values: Readable) -> Any:
-    """Return the bandwidth of a switch port that lanes of a chip enter; None where the file states
-    no width.
+    """Return the bandwidth of a switch port for lanes of a chip.
+
+    Args:
+        system: The system; `fabric.port_lanes` states the lanes of a port.
+        values: Inputs by path, for the bandwidth of a lane in byte/s.
+
+    Returns:
+        Bandwidth in byte/s per direction; None where the file states no lanes of a port.
+
+    Raises:
+        DataError: The lanes of a port are no whole number of 1 or more.
+
     """
     if "port_lanes" not in system.fabric:
         return None

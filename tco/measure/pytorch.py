@@ -121,7 +121,12 @@ GRAPH_TIME, MOST_CALLS = 1e-3, 64  # seconds of a captured graph, roughly, and m
 
 
 def load_torch() -> Any:
-    """Return PyTorch; where it is missing the error says how to get it."""
+    """Return the module of PyTorch.
+
+    Raises:
+        DataError: PyTorch is not installed; the message says the command that installs it.
+
+    """
     try:
         import torch
     except ImportError:
@@ -130,7 +135,21 @@ def load_torch() -> Any:
 
 
 def choose_device(torch: Any, wanted: str | None) -> str:
-    """Return the device to measure: the wanted one, or the GPU where PyTorch finds one."""
+    """Return the device to measure: the wanted device, or a GPU if found.
+
+    Without a GPU the processor is measured.
+
+    Args:
+        torch: Module of PyTorch.
+        wanted: `cuda`, `cpu`, or None for a choice.
+
+    Returns:
+        `cuda` or `cpu`.
+
+    Raises:
+        DataError: `cuda` is wanted and PyTorch finds no GPU.
+
+    """
     found = bool(torch.cuda.is_available())
     if wanted == "cuda" and not found:
         raise DataError(
@@ -140,7 +159,13 @@ def choose_device(torch: Any, wanted: str | None) -> str:
 
 
 def device_name(torch: Any, device: str) -> str:
-    """Return the name the device's driver gives it."""
+    """Return the name of the first GPU, or of the processor.
+
+    Args:
+        torch: Module of PyTorch.
+        device: `cuda` or `cpu`.
+
+    """
     return str(torch.cuda.get_device_name(0)) if device == "cuda" else processor_name()
 
 

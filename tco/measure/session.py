@@ -173,7 +173,18 @@ class Session(NamedTuple):
 
 
 def kernel_session(asked: Session) -> tuple[Sequence[str], list[list[Any]]]:
-    """Return the columns and the rows of a device's kernels."""
+    """Return the columns and the rows of a device's kernels.
+
+    Args:
+        asked: Settings of the session.
+
+    Returns:
+        Names of the columns, and a row for each measured kernel in the order of the columns.
+
+    Raises:
+        DataError: Not a single kernel was measured.
+
+    """
     shapes = list(kernels(asked.device, asked.quick))
     with Meter(asked.device) as meter:
         found = measure_shapes(
@@ -189,8 +200,18 @@ def kernel_session(asked: Session) -> tuple[Sequence[str], list[list[Any]]]:
 
 
 def collective_session(asked: Session) -> tuple[Sequence[str], list[list[Any]]]:
-    """Return the columns and the rows of the collectives among a machine's devices; no row where
-    there are fewer than two.
+    """Return the columns and the rows of the collectives among a machine's devices.
+
+    Args:
+        asked: Settings of the session.
+
+    Returns:
+        Names of the columns, and a row for each measured collective; no rows for fewer than two
+        devices.
+
+    Raises:
+        DataError: The machine has enough devices, but not a single collective was measured.
+
     """
     available = asked.torch.cuda.device_count() if asked.device == "cuda" else 2
     found: list[Outcome[Collective]] = []

@@ -33,18 +33,29 @@ SIZE = "total_parameters"  # key of a config whose other figures follow from it
 
 
 def is_stated_model(name: str) -> bool:
-    """Say whether the name of a model is a list of figures."""
+    """Say whether the name of a model is a list of figures.
+
+    Args:
+        name: Name, path, or list of figures such as `key=value`.
+
+    """
     return "=" in name and "/" not in name and not name.endswith(".json")
 
 
 def load_model(
     catalogue: Catalogue, name: str, size: Callable[[], float] | None = None
 ) -> Architecture:
-    """Return the architecture of a model of the catalogue, of figures stated in its place, or of a
-    `config.json` a path leads to.
+    """Return the architecture of a model.
 
-    A model of a given size may be asked for in another: `size` says how many parameters, zero as
-    many as its config says.
+    Args:
+        catalogue: Holds the models.
+        name: Id of a model, list of figures, or path of a `config.json` or of its folder.
+        size: Function that returns the number of parameters, for a model that exists in many sizes;
+            zero keeps the number of the config.
+
+    Raises:
+        DataError: The model is unknown, or its config or figures cannot be read.
+
     """
     if is_stated_model(name):
         refuse_own("a model stated by its figures")

@@ -41,7 +41,15 @@ FARTHEST = (
 
 
 def missing_figures(figures: JsonMapping) -> list[str]:
-    """Return the keys without which no model can be built."""
+    """Return the keys without which no model can be built.
+
+    Args:
+        figures: Figures of a model by key.
+
+    Returns:
+        Needed keys that `figures` lacks, such as `active` beside `experts`.
+
+    """
     return [
         key
         for key in (*NEEDED, *(TOGETHER[key] for key in TOGETHER if key in figures))
@@ -50,8 +58,16 @@ def missing_figures(figures: JsonMapping) -> list[str]:
 
 
 def figures_text(figures: JsonMapping) -> str:
-    """Return figures as the text that names their model: known keys in one order, whole numbers
-    without a decimal point.
+    """Return figures as the text that names their model.
+
+    Known keys have a fixed order; whole numbers have no decimal point.
+
+    Args:
+        figures: Figures of a model by key, all numbers; unknown keys are left out.
+
+    Returns:
+        A text such as `layers=40,hidden=5120`.
+
     """
     return ",".join(f"{key}={figures[key]:.12g}" for key in KEYS if key in figures)
 

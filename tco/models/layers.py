@@ -397,18 +397,44 @@ Side = tuple[Any, Any]  # inner and outer side of a product's weights
 
 
 def numbers_of(sides: Iterable[Side]) -> Any:
-    """Return the total number of weights of products with `sides`."""
+    """Return the total number of weights of products with `sides`.
+
+    Args:
+        sides: Inner and outer side of each product.
+
+    """
     return sum(inner * outer for inner, outer in sides)
 
 
 def up_and_down(f: FeedForward, hidden: int, width: Any) -> tuple[Side, Side]:
-    """Return the sides of a feed-forward's products: into its width, with a gate twice, and out."""
+    """Return the sides of a feed-forward part's products, up and down.
+
+    Args:
+        f: The feed-forward part; a gate doubles the outer side of the first product.
+        hidden: Hidden size of the model.
+        width: Width of the feed-forward part, a number or an array.
+
+    Returns:
+        Inner and outer side of the product into the width, then of the product out of the width.
+
+    """
     return (hidden, (f.matrices - 1) * width), (width, hidden)
 
 
 def projections(a: Attention, hidden: int, tensor_parallel: Any) -> dict[str, Side]:
-    """Return one chip's projections by name: per-head ones split over the group, latent and
-    compressed ones whole on every rank.
+    """Return the sides of one chip's attention projections, by name.
+
+    Projections per head are split over the group. Latent and compressed projections are whole on
+    every rank.
+
+    Args:
+        a: The attention of a layer.
+        hidden: Hidden size of the model.
+        tensor_parallel: Ranks of the tensor-parallel group, a number or an array.
+
+    Returns:
+        Inner and outer side of each product, by name.
+
     """
     heads = a.heads / tensor_parallel
     out = {"attention out": (heads * a.v_dim, hidden)}
@@ -442,7 +468,17 @@ def projections(a: Attention, hidden: int, tensor_parallel: Any) -> dict[str, Si
 
 
 def keys_and_values(a: Attention, tensor_parallel: Any) -> Any:
-    """Return the numbers of a token's keys and values that one chip makes: heads beyond their
-    number stand on several ranks.
+    """Return the width of a token's keys and values on one chip.
+
+    Where the group has more ranks than key-value heads, several ranks hold the same head. The value
+    counts as zero where the key's product also makes the value.
+
+    Args:
+        a: The attention of a layer.
+        tensor_parallel: Ranks of the tensor-parallel group, a number or an array.
+
+    Returns:
+        Numbers per token and layer.
+
     """
     return np.ceil(a.kv_heads / tensor_parallel) * (a.qk_dim + (0 if a.value_of_key else a.v_dim))

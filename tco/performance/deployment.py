@@ -59,14 +59,22 @@ def deployed_rate(rate: TokenPerSecondPerChip, efficiency: Pure) -> Quantity:
 
 
 def efficiency_path(owner: str) -> str:
-    """Return the input path of the deployment efficiency of a class, an engine, a family, a chip or
-    a system.
+    """Return the input path of a deployment efficiency.
+
+    Args:
+        owner: Id of a class of plans, an engine, a family, a chip or a system.
+
     """
     return f"performance.{owner}.{EFFICIENCY}"
 
 
 def system_path(system: str) -> str:
-    """Return the input path of what one system's deployment has by itself."""
+    """Return the input path of a system's own deployment efficiency.
+
+    Args:
+        system: Id of the system.
+
+    """
     return efficiency_path(f"{SYSTEM_OWNER}-{system}")
 
 

@@ -101,8 +101,24 @@ class Untuned(NamedTuple):
 def untuned_on(
     catalogue: Catalogue, family: str, chip: str, engine: str, stored: str
 ) -> tuple[Untuned, ...]:
-    """Return the releases of an engine that ran products of weights in a format on a chip in
-    kernels that nobody had tuned for it.
+    """Return an engine's releases with untuned kernels for a chip and format.
+
+    Nobody had tuned the kernels of these releases for products of such weights on the chip.
+
+    Args:
+        catalogue: Holds the table of serving engines.
+        family: Chip family whose engines are looked up.
+        chip: Id of the chip.
+        engine: Id of the serving engine.
+        stored: Number format in which the weights are stored.
+
+    Returns:
+        Spans of releases in months of the calendar, each with the path of the factor by which
+        passes take longer; empty for tuned kernels.
+
+    Raises:
+        DataError: The family is unknown.
+
     """
     return tuple(
         Untuned(
@@ -121,7 +137,16 @@ def untuned_on(
 def served_by(catalogue: Catalogue, family: str) -> JsonObject:
     """Return the serving engines and libraries of one chip family.
 
-    An unknown family raises `DataError`.
+    Args:
+        catalogue: Holds the table of serving engines.
+        family: Id of the chip family.
+
+    Returns:
+        Table of the family in `performance/engines.toml`, such as `engine` and `libraries`.
+
+    Raises:
+        DataError: The family is unknown.
+
     """
     known = serving_families(catalogue)
     if family not in known:
@@ -130,15 +155,31 @@ def served_by(catalogue: Catalogue, family: str) -> JsonObject:
 
 
 def serving_engines(catalogue: Catalogue) -> list[str]:
-    """Return the serving engines whose practice the catalogue knows."""
+    """Return the serving engines whose practice the catalogue knows.
+
+    Args:
+        catalogue: Holds the calibration rows.
+
+    Returns:
+        Sorted ids: the owners of a `host_time` row, without the owner of the best values.
+
+    """
     return sorted(
         {owner for owner, name in catalogue.calibration_rows if name == "host_time"} - {BEST}
     )
 
 
 def serving_engine_id(catalogue: Catalogue, family: str, name: str) -> str:
-    """Return the id of a serving engine, or the one a family of chips runs unless a workload says
-    otherwise.
+    """Return the id of a serving engine.
+
+    Args:
+        catalogue: Holds the engines and calibration rows.
+        family: Chip family whose usual engine the name `family` stands for.
+        name: Id of an engine, or `family`.
+
+    Raises:
+        DataError: The engine is unknown, or the family of a `family` engine.
+
     """
     if name == FAMILY:
         return str(served_by(catalogue, family)["engine"])
@@ -149,7 +190,19 @@ def serving_engine_id(catalogue: Catalogue, family: str, name: str) -> str:
 
 
 def library_of_engines(catalogue: Catalogue, family: str) -> CollectiveLibrary:
-    """Return the collectives that serving engines use on a family of chips."""
+    """Return the collectives that serving engines use on a family of chips.
+
+    Args:
+        catalogue: Holds the engines and the collective libraries.
+        family: Id of the chip family.
+
+    Returns:
+        Library with the algorithms of all libraries of the family.
+
+    Raises:
+        DataError: The family is unknown.
+
+    """
     return combined_library(catalogue, map(str, served_by(catalogue, family)["libraries"]))
 
 
@@ -231,7 +284,16 @@ MEASURED = SoftwareMaturity()  # of rows and kernels that were timed
 def parse_software_name(catalogue: Catalogue, text: str) -> str:
     """Return the canonical software name: level, family, date or months.
 
-    The months count from the release of the chip. Any other text raises `DataError`.
+    The months count from the release of the chip.
+
+    Args:
+        catalogue: Holds the chip families that serve.
+        text: Level (`drawn`, `public`, `best`) or its synonym (`own`, `mature`), chip family, date
+            such as 2026-02, or time such as `6 months`.
+
+    Raises:
+        DataError: The text is of no such form.
+
     """
     text = ALSO.get(text, text)
     families = serving_families(catalogue)
@@ -258,8 +320,17 @@ def parse_months(text: str) -> float | None:
 
 
 def parse_calendar_month(text: str) -> float | None:
-    """Return a date such as 2026-02 or 2026-02-15 in months of the calendar; a month without a day
-    stands for its middle.
+    """Return a date in months of the calendar, else None.
+
+    A month without a day stands for its middle.
+
+    Args:
+        text: Date such as 2026-02 or 2026-02-15.
+
+    Returns:
+        12 times the year, plus the months of the year before, plus the day as a share of 30 days;
+        None for a text of any other form.
+
     """
     found = re.fullmatch(r"(\d{4})-(\d{2})(?:-(\d{2}))?", text.strip())
     return (
@@ -285,8 +356,19 @@ def on_the_calendar(date: str) -> float:
 def parameters_of_family(catalogue: Catalogue, chip: str, family: str) -> dict[str, Input]:
     """Return a chip's software parameters under the practice of another family.
 
-    The keys are the paths of the chip's own family. A parameter without a row in `family` is left
-    out and so keeps its value. An unknown family raises `DataError`.
+    A parameter without a row in `family` is left out and so keeps its value.
+
+    Args:
+        catalogue: Holds the calibration rows.
+        chip: Id of the chip.
+        family: Chip family whose practice applies.
+
+    Returns:
+        Inputs by path; the paths are those of the chip's own family.
+
+    Raises:
+        DataError: The chip or the family is unknown.
+
     """
     own = family_of(catalogue, chip)
     served_by(catalogue, family)
@@ -302,8 +384,20 @@ def parameters_of_family(catalogue: Catalogue, chip: str, family: str) -> dict[s
 
 
 def stated_by(catalogue: Catalogue, chip: str, text: str) -> dict[str, Input]:
-    """Return the inputs that some software states of a chip: the whole practice of another family,
-    or how far its own reaches.
+    """Return the inputs that a software name states for a chip.
+
+    Args:
+        catalogue: Holds the calibration rows.
+        chip: Id of the chip.
+        text: Canonical software name, as `parse_software_name` returns.
+
+    Returns:
+        Inputs by path: none for `drawn`, and for a chip family the parameters of its practice. Any
+        other name gives the reach on the way to the best software: 1 for `best`, else 0.
+
+    Raises:
+        DataError: The name is a chip family, and the chip is unknown.
+
     """
     if text == DRAWN:
         return {}
@@ -318,8 +412,19 @@ def stated_by(catalogue: Catalogue, chip: str, text: str) -> dict[str, Input]:
 
 
 def practice_family(catalogue: Catalogue, chip: str, text: str) -> str:
-    """Return the family in whose practice some software runs a chip: its own, unless another is
-    named.
+    """Return the family in whose practice software runs a chip.
+
+    Args:
+        catalogue: Holds the chip families.
+        chip: Id of the chip.
+        text: Canonical software name.
+
+    Returns:
+        The family that `text` names, else the chip's own family.
+
+    Raises:
+        DataError: `text` names no family, and the chip is unknown.
+
     """
     return text if text in serving_families(catalogue) else family_of(catalogue, chip)
 
@@ -332,6 +437,22 @@ def resolve_software_maturity(
     For a chip that is not out by the date, or just out, the port is as old as the youngest measured
     port. Software of a stated month has its true age. Measured values stand until the end of their
     month. From then on public software comes nearer to the best.
+
+    Args:
+        catalogue: Holds the parts and calibration rows.
+        chip: Id of the chip.
+        text: Canonical software name: level, family, date or months.
+        date: Date of the prices; the software is of this date unless `text` is a date.
+        values: Values of the inputs by path.
+
+    Returns:
+        Age in months, and the share of the way to the best software that is left. The age is None
+        for a chip without release date, unless `text` states months; the gap is None where
+        measured values stand.
+
+    Raises:
+        DataError: `date` is no date of the calendar.
+
     """
     since = catalogue.practice("public", "approach").as_of
     dated = days_of(text) is not None
@@ -387,8 +508,19 @@ def time_beyond(
 def unexplained_time_paths(
     catalogue: Catalogue, name: str, family: str, chip: str, engine: str, model: str, system: str
 ) -> dict[str, str]:
-    """Return the inputs of a scenario's unexplained time by level; a model built from its shape has
-    that of one without rows.
+    """Return the input paths of a scenario's unexplained time by level.
+
+    A model built from its shape has the input of a model without rows.
+
+    Args:
+        catalogue: Holds the models.
+        name: Name of the parameter, such as `unexplained_serving`.
+        family: Chip family.
+        chip: Id of the chip.
+        engine: Id of the serving engine; empty leaves the level out.
+        model: Id of the model.
+        system: Id of the system.
+
     """
     own = (f"{level}-{system}" for level in (CONFIGURATION, RUN))
     owners = (family, chip, engine, model if model in catalogue.models else "model", *own)
@@ -400,8 +532,15 @@ def unexplained_time_paths(
 
 
 def unexplained(values: Readable, paths: dict[str, str]) -> Any:
-    """Return the unexplained time of a pass as a share of it; None where every level is a plain
-    nought.
+    """Return the unexplained share of a pass: unexplained over explained time.
+
+    Args:
+        values: Values of the inputs by path.
+        paths: Input paths by level, as `unexplained_time_paths` returns.
+
+    Returns:
+        Share as a number, an array or a traced value; None where every level is a plain 0.
+
     """
     shares = {
         level: share

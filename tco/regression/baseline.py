@@ -123,8 +123,17 @@ class Rule(NamedTuple):
 
 
 def rule_of(threshold: str, max_increase: str | None, metrics: Sequence[str] | None) -> Rule:
-    """Return the rule that texts state; a metric that cannot be measured by them raises
-    `UsageError`.
+    """Return the rule that option texts state.
+
+    Args:
+        threshold: Value of `--threshold`, a share such as 2% or an amount such as 0.05USD.
+        max_increase: Value of `--max-increase` in the same form; None sets no greatest increase.
+        metrics: Names of the metrics of the rule; None or an empty sequence takes all metrics.
+
+    Raises:
+        DataError: A metric is unknown.
+        UsageError: A text is no limit, or a named metric is in another unit than a limit.
+
     """
     rule = Rule(
         parse_limit(threshold, "--threshold"),
@@ -144,7 +153,15 @@ def rule_of(threshold: str, max_increase: str | None, metrics: Sequence[str] | N
 
 
 def known_metrics(names: Sequence[str] | None) -> tuple[str, ...]:
-    """Return the metrics of some names, of none all; an unknown name raises `DataError`."""
+    """Return the named metrics, or all metrics without names.
+
+    Args:
+        names: Names of metrics; None or an empty sequence takes all metrics.
+
+    Raises:
+        DataError: A name is unknown.
+
+    """
     refuse_unknown("metric", names or (), METRICS)
     return tuple(names or METRICS)
 
@@ -160,7 +177,16 @@ def change_of(move: Move) -> float:
 
 
 def baseline_path(name: str, folder: Path = FOLDER) -> Path:
-    """Return the file of a baseline; a name that is a path raises `DataError`."""
+    """Return the path of a baseline file.
+
+    Args:
+        name: Name of the baseline, a single path step that does not begin with a dot.
+        folder: Folder of the baselines.
+
+    Raises:
+        DataError: The name cannot be the name of a file.
+
+    """
     if not is_name(name) or name.startswith("."):
         raise DataError(f"{name!r} is no name for a baseline; expected letters, digits and dashes")
     return folder / f"{name}.json"
@@ -184,6 +210,14 @@ def stakes_of(found: Confidence) -> dict[str, dict[str, JsonObject]]:
 
     The figures are the picks, the mean share of the best, the median cost, and P10, P50 and P90 of
     the ratio.
+
+    Args:
+        found: The comparison with its draws.
+
+    Returns:
+        Figures by name, by speed (text, in tokens/s per user) and by scenario. The median cost is
+        in USD per million output tokens. A figure without a value is None.
+
     """
     picks = {
         speed: " and ".join(regime.picks) or None
@@ -209,6 +243,16 @@ def shifts(old: JsonMapping, new: JsonMapping, limit: Limit) -> list[Shift]:
 
     A limit below `ELSEWHERE` counts as `ELSEWHERE`. At a step of plans, the arithmetic of another
     processor moves figures by that share.
+
+    Args:
+        old: Drawn figures of the baseline, as `stakes_of` returns them.
+        new: Drawn figures of today in the same form.
+        limit: Greatest allowed move as a share; an amount with a unit counts as a share of zero.
+
+    Returns:
+        Moves by speed, scenario and figure in the order of `old`. A figure that is only in `new` is
+        left out.
+
     """
     size = max(0.0 if limit.unit else limit.size, ELSEWHERE)
     found = []
@@ -224,10 +268,18 @@ def shifts(old: JsonMapping, new: JsonMapping, limit: Limit) -> list[Shift]:
 
 
 def stakes_in(path: Path) -> JsonObject:
-    """Return the drawn figures that a baseline file holds.
+    """Return the drawn figures of a baseline file.
 
-    The table is empty where the baseline was saved without draws. A malformed table raises
-    `DataError`.
+    Args:
+        path: Path of the baseline file.
+
+    Returns:
+        Figures by speed and scenario, as `stakes_of` returns them. The table is empty where the
+        baseline was saved without draws.
+
+    Raises:
+        DataError: The file cannot be read as JSON, or the table is malformed.
+
     """
     kept = read_json(path, "a baseline").get("stakes", {})
     if not (
@@ -244,11 +296,24 @@ def stakes_in(path: Path) -> JsonObject:
 
 
 def save_baseline(path: Path, states: Mapping[str, JsonMapping], stakes: JsonMapping) -> list[str]:
-    """Write the states of some scenarios over what the baseline keeps of them, and return the names
-    of those it keeps beside.
+    """Write states of scenarios into a baseline file.
 
-    A value a line, so that a change shows as a small diff. A file that is no baseline is left as it
-    is, and raises `DataError`.
+    States of the same scenarios are replaced; states of all other scenarios stay. The file has a
+    value a line, so that a change is a small diff. A file that is no baseline stays unchanged.
+
+    Args:
+        path: Path of the baseline file; its folder is made where absent.
+        states: State by scenario.
+        stakes: Drawn figures, as `stakes_of` returns them. The drawn figures of the file are
+            replaced; an empty table removes all.
+
+    Returns:
+        Names of the scenarios of the file that are not in `states`.
+
+    Raises:
+        DataError: The file exists and is no baseline of this version.
+        UsageError: The folder cannot be made, or the file cannot be written.
+
     """
     kept = load(path) if is_there(path) else {}
     try:
@@ -270,8 +335,14 @@ def save_baseline(path: Path, states: Mapping[str, JsonMapping], stakes: JsonMap
 
 
 def load(path: Path) -> States:
-    """Return the states a baseline keeps; a missing, foreign, older or broken file raises
-    `DataError`.
+    """Return the states of a baseline file by scenario.
+
+    Args:
+        path: Path of the baseline file.
+
+    Raises:
+        DataError: The file is missing, foreign, broken or of another version.
+
     """
     if not is_there(path):
         known = [found.stem for found in path.parent.glob("*.json")]
@@ -313,7 +384,18 @@ def is_metric_withheld(metric: str, state: JsonMapping, base: JsonMapping) -> bo
 def drifts(
     old: States, results: Mapping[str, Result], catalogue_of: Callable[[str], Catalogue], rule: Rule
 ) -> list[Drift]:
-    """Return the metrics that moved beyond what a rule allows, and the steps they moved in."""
+    """Return the metrics that moved beyond a rule, with their steps.
+
+    Args:
+        old: States of the baseline by scenario.
+        results: Results of today by scenario, for every scenario of `old` at least.
+        catalogue_of: Gives the catalogue of a scenario by its name.
+        rule: Tells a drift from an allowed move.
+
+    Returns:
+        Drifts in the order of `old`. A metric that `old` withholds is left out.
+
+    """
     new = {name: state_of(result, fingerprints=False) for name, result in results.items()}
     before, after = with_baseline_ratios(old), with_baseline_ratios(new)
     ways: dict[str, list[Waypoint]] = {}
@@ -368,7 +450,16 @@ def rested(step: ChangeContribution, metric: str, result: Result) -> ChangeContr
 
 
 def with_baseline_ratios(states: States) -> States:
-    """Return states with what holds each against the baseline of all."""
+    """Return states with the ratios of each to the baseline scenario.
+
+    Args:
+        states: States by scenario; the baseline scenario is chosen among them.
+
+    Returns:
+        Copies by scenario, with the metrics of `AGAINST_BASELINE` added where both states have the
+        cost.
+
+    """
     if not states:
         return {}
     base = states[usual_baseline(list(states))]["metrics"]
@@ -386,7 +477,15 @@ def with_baseline_ratios(states: States) -> States:
 
 
 def baseline_scenarios(folder: Path = FOLDER) -> dict[str, Sequence[str] | str]:
-    """Return the scenarios of every baseline of a folder, or what is wrong with its file."""
+    """Return the scenarios of every baseline in a folder.
+
+    Args:
+        folder: Folder of the baselines.
+
+    Returns:
+        Names of the scenarios by baseline; the text of the error where a file cannot be loaded.
+
+    """
     found: dict[str, Sequence[str] | str] = {}
     for path in sorted(folder.glob("*.json")):
         try:

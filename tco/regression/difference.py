@@ -41,11 +41,18 @@ def round_saved_number(value: float) -> float:
 
 
 def state_of(result: Result, fingerprints: bool = True) -> JsonObject:
-    """Return metrics, what was asked for, and all inputs in the units they are written in, in a
-    stable order.
+    """Return metrics, request and inputs of a result in stable order.
 
-    What holds a scenario against another is left out: it is found anew wherever some stand side by
-    side. Fingerprints of the formulas take a trace, so who may do without them says so.
+    Metrics against a baseline are left out, because each comparison computes these metrics anew.
+
+    Args:
+        result: Result of a scenario.
+        fingerprints: Whether to add fingerprints of the formulas, which take a trace.
+
+    Returns:
+        State as tables, texts and numbers, with the keys of `STATE`; inputs stand in the units of
+        their rows or settings. The key `own` lists inputs of the user, where the user has any.
+
     """
     origin, own = (
         result.origin,

@@ -603,8 +603,21 @@ def diff(
 ) -> Difference:
     """Return the differences from `a` to `b`, with their causes.
 
-    `set` replaces inputs of `b` only. Between two systems, the result also splits the change of a
-    cost, or of `metric`, into steps.
+    Args:
+        a: Scenario by name or path, result, or file of a saved result.
+        b: Scenario or result to compare with `a`, in any of these forms.
+        set: Values of inputs of `b` by path; `a` stays as it is.
+        data: Folder of own data; None takes no further data.
+        metric: Cost to split into steps between two systems; None, or a metric that is no cost,
+            takes the first cost that both systems have.
+
+    Returns:
+        Metrics that moved, inputs that differ and, between two evaluated systems, the change of a
+        cost in steps.
+
+    Raises:
+        DataError: A scenario is unknown, or a file is no saved result.
+
     """
     old, new = load_diff_state(a, data), load_diff_state(b, data, dict(set or {}))
     catalogue = catalogue_for(None if not isinstance(a, str) else a, data)

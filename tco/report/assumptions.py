@@ -495,6 +495,11 @@ def values_by_scenario(
     """Return the values of `told` by name, merged where all results agree.
 
     A value that differs is a mapping from scenario to value.
+
+    Args:
+        results: Results of the scenarios.
+        told: Function that returns the values of a result by name.
+
     """
     found: dict[str, JsonObject] = {}
     for result in results:

@@ -78,7 +78,16 @@ ROW = Record(  # of a CSV: the metric over the range, crossings among it
 
 
 def solution_answer(catalogue: Catalogue, found: Solution) -> Answer:
-    """Return the values at which the target is reached."""
+    """Return the values at which the target is reached.
+
+    Args:
+        catalogue: The catalogue that the solution rests on.
+        found: Crossings of the target, and the metric over the range of the input.
+
+    Returns:
+        The answer of `tco solve` in all formats; rows of CSV are in the order of the values.
+
+    """
     rows = [(value, metric, False) for value, metric in found.points] + [
         (one.value, one.metric, True) for one in found.breaks
     ]
@@ -192,7 +201,13 @@ MAP = Document(
 
 
 def map_answer(catalogue: Catalogue, found: Map) -> Answer:
-    """Return the map of best scenarios over two inputs as an answer."""
+    """Return the map of best scenarios over two inputs as an answer.
+
+    Args:
+        catalogue: The catalogue that the map rests on.
+        found: The metric; `found.values` has the shape scenarios x rows (y) x columns (x).
+
+    """
     names = (found.x.path, found.y.path, *(f"{found.metric} {name}" for name in found.scenarios))
     row = Record(
         *(Member(name, float | None, str(at)) for at, name in enumerate(names)),

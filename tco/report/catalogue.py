@@ -264,7 +264,13 @@ def item_cell(value: Any) -> str | float:
 
 
 def shelf_list_answer(name: str, catalogue: Catalogue) -> Answer:
-    """Return the items of a shelf, with a column for whatever any of them has."""
+    """Return the items of a shelf, with a column for each property.
+
+    Args:
+        name: Name of the shelf, a key of `SHELVES`.
+        catalogue: Holds the items.
+
+    """
     found, members = list(SHELVES[name].found(catalogue)), SHELVES[name].item.members
     items = [
         {
@@ -290,6 +296,13 @@ def check_answer(
     """Return the answer of a check: findings and published figures.
 
     The figures of publications stand below the findings, beside the computed values.
+
+    Args:
+        name: Name of the shelf, a key of `CHECKS`.
+        catalogue: Holds the checked data.
+        findings: Text of each finding; empty where all is in order.
+        figures: Published figures with their computed values; empty for a check without figures.
+
     """
     title = f"{name}: {len(findings)} findings" if findings else f"{name}: all in order"
     row = FINDING if findings else Record()
@@ -439,7 +452,15 @@ SYSTEM = Document(
 def system_answer(
     catalogue: Catalogue, system: System, figures: Figures, notes: Sequence[str]
 ) -> Answer:
-    """Return the tree of a system, and what its chip and its scale-up domain offer."""
+    """Return the tree of a system, with its chip and its scale-up domain.
+
+    Args:
+        catalogue: Holds the source of the system.
+        system: System to show.
+        figures: Figures of the chip and the scale-up domain.
+        notes: Notes below the tree, after the note of the system.
+
+    """
 
     def tables() -> list[Table]:
         above = [
@@ -623,10 +644,19 @@ def rebate_answer(
     terms: Sequence[Input],
     back: Any,
 ) -> Answer:
-    """Return an agreement: its terms by path, what has vested, and what its right is worth at a
-    date, which the key of its share price names.
+    """Return an agreement: its terms by path, its vesting and its worth.
 
-    `back` is the share of a dollar that comes back, of one that states it.
+    The key of the share price names the date of the worth.
+
+    Args:
+        catalogue: Catalogue of the answer.
+        agreement: Agreement to show.
+        worth: Worth of the right at `date`; None for an agreement without a warrant of known terms.
+        date: Date of the worth, in ISO form.
+        terms: Inputs of the agreement.
+        back: Share of each dollar spent that comes back, from 0 to 1; None for an agreement that
+            states no such share.
+
     """
     rows = rebate_rows(agreement, worth, date)
     title = f"{agreement.supplier} to {agreement.holder}"
@@ -837,6 +867,16 @@ def cells_shown(cells: JsonMapping) -> JsonObject:
 
 
 def entry_answer(shelf: str, catalogue: Catalogue, name: str) -> Answer:
-    """Return the page of one of a shelf, which its id alone asks for."""
+    """Return the page of an item of a shelf.
+
+    Args:
+        shelf: Name of the shelf: `parts`, `models`, `sources` or a folder of documents.
+        catalogue: Holds the item.
+        name: Id of the item.
+
+    Raises:
+        DataError: The shelf has no item of this id.
+
+    """
     pages = {"parts": part_answer, "models": model_answer, "sources": source_answer}
     return pages[shelf](catalogue, name) if shelf in pages else page_answer(shelf, catalogue, name)

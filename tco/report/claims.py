@@ -47,7 +47,14 @@ CLAIMS = Document("claims", Member("claims", [CLAIM], lambda findings: findings)
 def claims_answer(
     catalogue: Catalogue, findings: Sequence[Finding], notes: Sequence[str]
 ) -> Answer:
-    """Return the verdict on every claim."""
+    """Return the verdict on every claim.
+
+    Args:
+        catalogue: Holds the data, whose hash the answer states.
+        findings: Claims with their computed values and verdicts.
+        notes: Notes for the reader.
+
+    """
     return CLAIMS.answer(
         catalogue, findings, lambda: [claims_table(catalogue, findings)], (CLAIM, findings), notes
     )

@@ -276,7 +276,17 @@ def comparison_answer(
     found: Confidence,
     asked: ComparisonOptions,
 ) -> Answer:
-    """Return scenarios side by side."""
+    """Return scenarios side by side.
+
+    Args:
+        catalogue: Catalogue of the answer.
+        results: Evaluated scenarios, in order.
+        baseline: Scenario that ratios refer to.
+        halls: Figures of the hall of each result, None for a result without; empty without halls.
+        found: Uncertainty of the comparison, by scenario, speed and regime.
+        asked: Options of the comparison.
+
+    """
     sure, held = found.sure, asked.held
     compared = [
         Compared(one, sure[at] if sure else None, halls[at] if halls else LEFT_OUT)

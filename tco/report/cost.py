@@ -107,7 +107,14 @@ def cost_line_records(result: Result) -> list[tuple[Flow, Result]]:
 
 
 def price_answer(catalogue: Catalogue, result: Result, money: Money | None) -> Answer:
-    """Return the cost of a scenario by line, or by month."""
+    """Return the answer on a scenario's cost by line, or by month.
+
+    Args:
+        catalogue: Catalogue of the scenario.
+        result: Result of the scenario.
+        money: Payments by month; None shows the cost lines.
+
+    """
     notes = [
         *result.notes,
         *result.ages.notes,

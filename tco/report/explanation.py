@@ -210,7 +210,16 @@ EXPLAIN = Document(
 
 
 def explanation_answer(result: Result, metric: str, root: Node, view: View, short: View) -> Answer:
-    """Return the tree below a number; `short` is how deep a table shows it."""
+    """Return the answer on the tree of formulas below a number.
+
+    Args:
+        result: Result that holds the number.
+        metric: Name of the metric or cell.
+        root: Node of the number.
+        view: Catalogue of the sources, and the depth of the answer's rows.
+        short: View with the depth of the table.
+
+    """
     title = f"{result.title}: {METRICS[metric].label if metric in METRICS else metric}"
     deeper = (
         f"--depth {(short.depth or 0) + 1} opens one more, --all everything, `tco explain "

@@ -76,7 +76,17 @@ def export_table(record: Record, many: Iterable[Any]) -> ExportTable:
 
 
 def tables_of(results: Sequence[Result], catalogue: Catalogue) -> dict[str, ExportTable]:
-    """Return the tables of some results by name."""
+    """Return the tables of some results by name.
+
+    Args:
+        results: Results of scenarios.
+        catalogue: Holds the sources.
+
+    Returns:
+        Tables `scenarios`, `inputs`, `bill`, `cost` and `sources`; the last holds only named
+        sources.
+
+    """
     inputs = [(given, result) for result in results for _, given in sorted(result.inputs.items())]
     bill = [(line, result) for result in results if result.bill for line in result.bill.lines]
     cost = [line for result in results for line in cost_line_records(result)]
@@ -95,7 +105,16 @@ def tables_of(results: Sequence[Result], catalogue: Catalogue) -> dict[str, Expo
 
 
 def package_files(tables: Mapping[str, ExportTable], data_hash: str) -> dict[str, str]:
-    """Return the files of a data package by name, its description last."""
+    """Return the files of a data package by name, its description last.
+
+    Args:
+        tables: Tables by name; a table without rows is left out.
+        data_hash: Hash of the data behind the tables.
+
+    Returns:
+        Texts by file name: a CSV per table, then the description as JSON.
+
+    """
     kept = {name: table for name, table in tables.items() if table.rows}
     files = {f"{name}.csv": to_csv(table.header, table.rows) for name, table in kept.items()}
     return files | {DESCRIPTION: to_json(description(kept, data_hash))}
@@ -137,8 +156,16 @@ def fields_of(table: ExportTable) -> list[dict[str, str]]:
 
 
 def export_document(tables: Mapping[str, ExportTable], baseline: str) -> JsonObject:
-    """Return the content of the JSON document: the scenarios, each with what belongs to it, and the
-    units.
+    """Return the content of the JSON document of an export.
+
+    Args:
+        tables: Tables of `tables_of` by name.
+        baseline: Scenario that the other scenarios are held against.
+
+    Returns:
+        The baseline, a row per scenario with its metrics, inputs, bill and cost, the sources, and
+        the units by field.
+
     """
     rows = []
     for record in tables["scenarios"].objects():
@@ -162,7 +189,17 @@ def export_document(tables: Mapping[str, ExportTable], baseline: str) -> JsonObj
 
 
 def parquet_of(table: ExportTable) -> bytes:
-    """Return a table as Parquet, numbers as doubles with their unit beside the name."""
+    """Return a table as Parquet bytes.
+
+    Numbers are doubles, with their unit beside the name of the column.
+
+    Args:
+        table: Table to write; a column with a unit holds numbers, any other column texts.
+
+    Raises:
+        UsageError: The library pyarrow is not installed.
+
+    """
     pa, parquet = (library(name, "Parquet", "sweep") for name in ("pyarrow", "pyarrow.parquet"))
 
     fields, columns = [], []

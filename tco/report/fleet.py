@@ -75,7 +75,13 @@ ROW = Record(  # of a CSV: a wave, with all up to it
 
 
 def fleet_answer(catalogue: Catalogue, fleet: FleetRollout) -> Answer:
-    """Return every wave, and what all come to."""
+    """Return the answer on every wave of a fleet, with the sums.
+
+    Args:
+        catalogue: Catalogue of the scenarios.
+        fleet: Rollout, as `fleet_of` returns.
+
+    """
     notes = [
         *fleet.late,
         *(

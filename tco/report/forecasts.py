@@ -44,7 +44,13 @@ FORECASTS = Document("forecasts", Member("forecasts", [FORECAST], lambda found: 
 
 
 def forecasts_answer(catalogue: Catalogue, found: Sequence[Forecast]) -> Answer:
-    """Return every forecast with what came."""
+    """Return every forecast with its measurement.
+
+    Args:
+        catalogue: Catalogue that the answer rests on.
+        found: The forecasts.
+
+    """
     return FORECASTS.answer(catalogue, found, lambda: [forecasts_table(found)], (FORECAST, found))
 
 

@@ -139,8 +139,16 @@ DOCUMENT = Document(
 def frontier_answer(
     catalogue: Catalogue, frontiers: Sequence[Frontier], designs: Sequence[Design] | None = None
 ) -> Answer:
-    """Return every frontier, or where designs are held against each other those that none beats and
-    those that are beaten.
+    """Return every frontier, or designs compared with each other.
+
+    Args:
+        catalogue: The catalogue that the frontiers rest on.
+        frontiers: Frontiers of the scenarios.
+        designs: Designs of all frontiers, beaten and unbeaten; None shows the frontiers alone.
+
+    Returns:
+        The answer of `tco frontier` in all formats; CSV has a row for each point or design.
+
     """
     notes = [
         f"{one.decode.result.scenario}: {note}"

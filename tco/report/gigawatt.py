@@ -53,7 +53,13 @@ CELLS = Record(  # of a CSV: a column for each kind of part
 
 
 def gigawatt_answer(catalogue: Catalogue, found: Sequence[Gigawatt]) -> Answer:
-    """Return every system's racks, its dollars by kind of part, and what others say."""
+    """Return every system's racks, capex by kind of part, and published figures.
+
+    Args:
+        catalogue: The catalogue that the figures rest on.
+        found: Systems that fill a power, each with its capex in USD.
+
+    """
     notes = [
         f"{one.asked.name}: {note}"
         for one in found

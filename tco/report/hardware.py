@@ -89,7 +89,13 @@ BOM = Document(
 
 
 def bill_answer(catalogue: Catalogue, made: SystemBill) -> Answer:
-    """Return the bill of one scale-up domain."""
+    """Return the bill of one scale-up domain.
+
+    Args:
+        catalogue: Catalogue of the bill.
+        made: Bill of a system without a workload.
+
+    """
     return BOM.answer(
         catalogue,
         made,
@@ -161,7 +167,14 @@ FABRIC = Document(
 def fabric_answer(
     inputs: ResolvedScenario, scopes: Sequence[FabricScope], notes: Sequence[str]
 ) -> Answer:
-    """Return the answer on bandwidth and hops of each fabric scope."""
+    """Return the answer on bandwidth and hops of each fabric scope.
+
+    Args:
+        inputs: Scenario of the system.
+        scopes: Scopes of the fabric.
+        notes: Notes of the answer.
+
+    """
     system, of = inputs.system, context_of_system(inputs)
     return FABRIC.answer(
         inputs.catalogue,
@@ -247,7 +260,15 @@ NETWORK = Document(
 def network_answer(
     catalogue: Catalogue, network: Network, design: JsonObject, facts: Sequence[str]
 ) -> Answer:
-    """Return the bill of a scale-out network, with what it reaches above it."""
+    """Return the bill of a scale-out network, with its facts above the table.
+
+    Args:
+        catalogue: Catalogue of the bill.
+        network: Network with its lines, price (USD) and power (W).
+        design: Figures of the design by name; `chips` is the number of chips.
+        facts: Lines above the table.
+
+    """
 
     def tables() -> list[Table]:
         chips = design["chips"]
@@ -316,7 +337,17 @@ def collective_answer(
     facts: Sequence[str],
     notes: Sequence[str],
 ) -> Answer:
-    """Return every algorithm at one size, or the chosen one at several."""
+    """Return every algorithm at a single size, or the chosen algorithm at several.
+
+    Args:
+        inputs: Scenario of the system.
+        found: Timings under `sizes` or, at a single size, `candidates`, beside `op`, `size_bytes`
+            and `ranks`.
+        title: Title of the table of rates.
+        facts: Lines above the table of rates.
+        notes: Notes of the answer.
+
+    """
     rows, sweep = found["sizes"] or found["candidates"], bool(found["sizes"])
     parts = list(rows[0].parts)  # what a time consists of
     names = Record(SIZE, NAMED) if sweep else Record(NAMED)
@@ -396,7 +427,14 @@ KERNEL = Document(
 
 
 def kernel_answer(catalogue: Catalogue, found: KernelAnswer, notes: Sequence[str]) -> Answer:
-    """Return the time of a kernel, and the parts of it."""
+    """Return the time of a kernel, and its parts.
+
+    Args:
+        catalogue: Catalogue of the chip.
+        found: Kernel with its time and shape.
+        notes: Notes of the answer.
+
+    """
     parts = [*found.made.parts.items(), ("time", found.made.time)]
     below = ["Parts that run beside each other overlap: the time is less than their sum."]
     of = {"chip": found.chip, "op": found.operation, "precision": found.form.stored, **found.shape}

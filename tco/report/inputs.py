@@ -59,6 +59,15 @@ def result_and_money_inputs(catalogue: Catalogue, result: Result) -> list[Input]
     """Return the inputs of a result and of its monthly cash flow.
 
     The inputs of the cash flow include those of delays and swaps.
+
+    Args:
+        catalogue: Holds the default inputs of the cash flow.
+        result: Evaluated scenario.
+
+    Returns:
+        Inputs in the units that `--set` takes: texts, then numbers of the result, then the
+        remaining inputs of the cash flow.
+
     """
     money = catalogue.document_inputs("defaults", "money", "money", "money")
     return result_inputs(result) + [
@@ -69,10 +78,19 @@ def result_and_money_inputs(catalogue: Catalogue, result: Result) -> list[Input]
 
 
 def search_inputs(rows: Sequence[Input], words: Sequence[str], chip: str) -> list[Input]:
-    """Return the inputs that all words tell of, in any order: by the path first, then by what the
-    attribute is or is also called.
+    """Return the inputs that match all words, in any order.
 
-    What belongs to the chip of a system is told of by `chip` too.
+    A word may be in the path, or in the description or the other names of the attribute. Case does
+    not matter. Inputs of the chip of the system match the word `chip` too.
+
+    Args:
+        rows: Inputs to search.
+        words: Words to find; without words every input matches.
+        chip: Id of the chip of the system.
+
+    Returns:
+        Matching inputs, first the inputs with all words in the path.
+
     """
     asked = " ".join(words).lower().split()
 
@@ -98,7 +116,14 @@ def input_in_written_unit(given: Input) -> Input:
 
 
 def inputs_answer(catalogue: Catalogue, result: Result, rows: Sequence[Input]) -> Answer:
-    """Return some inputs of a scenario."""
+    """Return some inputs of a scenario.
+
+    Args:
+        catalogue: Catalogue of the answer.
+        result: Evaluated scenario.
+        rows: Inputs to show.
+
+    """
     return INPUTS.answer(
         catalogue,
         (result, rows),
@@ -110,7 +135,17 @@ def inputs_answer(catalogue: Catalogue, result: Result, rows: Sequence[Input]) -
 
 
 def scenario_answer(catalogue: Catalogue, result: Result) -> Answer:
-    """Return every input a scenario depends on."""
+    """Return every input a scenario depends on.
+
+    Args:
+        catalogue: Catalogue of the answer.
+        result: Evaluated scenario.
+
+    Returns:
+        Answer with tables in the units that `--set` takes; the JSON and CSV forms have the units of
+        the formulas.
+
+    """
     rows = result_inputs(result, as_written=False)
     return SCENARIO.answer(
         catalogue,

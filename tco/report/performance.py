@@ -219,7 +219,13 @@ ROW = Record(  # of a CSV, where each row says of which answer it is
 
 
 def performance_answer(catalogue: Catalogue, result: Result) -> Answer:
-    """Return the best plan, what it reaches, and its time by operator."""
+    """Return the best plan, its rates, and its time by operator.
+
+    Args:
+        catalogue: Catalogue that the result rests on.
+        result: Result of an evaluation.
+
+    """
     rows = [(one, result) for one in operators_of(result)]
     return PERF.answer(
         catalogue,

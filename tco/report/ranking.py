@@ -40,8 +40,13 @@ DIGITS = 3
 
 
 def ranking_answer(found: Ranking) -> Answer:
-    """Return systems in the order of their cost, each with its place, or with the reason why it has
-    none.
+    """Return the answer that lists systems in the order of their cost.
+
+    Every system has its place, or the reason why there is none.
+
+    Args:
+        found: Ranking of the systems.
+
     """
     results = [row.result for row in found.rows]
     said = {

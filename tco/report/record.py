@@ -234,8 +234,16 @@ class Answer(NamedTuple):
 
 
 def document(command: str, catalogue: Catalogue, content: JsonObject) -> JsonObject:
-    """Return a command's document: its schema and version, the hash of the data, then its
-    content.
+    """Return the document of a command: schema, version, hash of the data, content.
+
+    Args:
+        command: Command in the name of the schema, such as `sweep`.
+        catalogue: Catalogue whose data the hash covers.
+        content: Content of the command.
+
+    Returns:
+        JSON object; `anchored` is added for a catalogue with measured runs as anchors.
+
     """
     found = {
         "schema": f"tco.{command}/1",
@@ -251,8 +259,17 @@ def document(command: str, catalogue: Catalogue, content: JsonObject) -> JsonObj
 
 
 def to_json(content: JsonObject) -> str:
-    """Return a document as text that no terminal obeys; a number that is not finite is a defect and
-    raises `ValueError`.
+    """Return a document as JSON text that no terminal obeys.
+
+    Args:
+        content: Document of a command.
+
+    Returns:
+        Indented text with control characters escaped and a final line break.
+
+    Raises:
+        ValueError: A number is not finite, which is a defect of the program.
+
     """
     return (
         json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False).translate(ESCAPES) + "\n"

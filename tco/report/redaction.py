@@ -29,8 +29,14 @@ FIGURE = re.compile(
 
 
 def redact_differences(one: Any, other: Any) -> Any:
-    """Return a document without what differs from its other making: null for a number, a word for a
-    text, and the same in all that is within.
+    """Return a document without its differences from another making.
+
+    A number that differs becomes null, a text a word. The same holds in all nested parts.
+
+    Args:
+        one: Document, or any part of a document.
+        other: The same part of the other making, with other values in place of the user's own.
+
     """
     if isinstance(one, dict) and isinstance(other, dict):
         return {key: redact_differences(value, other.get(key)) for key, value in one.items()}
@@ -65,8 +71,15 @@ def blank(value: Any) -> Any:
 
 
 def alike_text(one: str, other: Any) -> str:
-    """Return a text without the numbers that differ; one that differs in more is withheld as a
-    whole, as what is left would not read.
+    """Return a text without the numbers that differ between two makings.
+
+    A text that differs in more than numbers is withheld as a whole, as the rest would not read. A
+    single word is withheld too.
+
+    Args:
+        one: Text of a document.
+        other: Counterpart in the other making; any other type than text withholds the whole text.
+
     """
     words, others = one.split(" "), other.split(" ") if isinstance(other, str) else []
     if len(words) != len(others) or len(words) < 2:

@@ -184,8 +184,16 @@ def drift_answer(
 ) -> Answer:
     """Return the answer on drift since baseline `name`.
 
-    `checked` holds the compared metrics by scenario. `moved` holds the figures of the draws that
-    moved.
+    Args:
+        catalogue: Catalogue of the evaluated scenarios.
+        name: Name of the baseline.
+        checked: Compared metrics by scenario.
+        found: Metrics that moved beyond the threshold.
+        moved: Figures of the draws that moved.
+
+    Returns:
+        Answer in all usual formats, and as `github` and `junit`.
+
     """
     texts = {
         "github": lambda: to_github(name, len(checked), found, moved),
@@ -272,8 +280,15 @@ def diff_answer(
 ) -> Answer:
     """Return the answer on changes from state `a` to state `b`.
 
-    `metrics` names the metrics whose steps are shown. Of two systems the tables show the way from
-    `a` to `b`, and with `full` all else too.
+    Args:
+        catalogue: Catalogue that the answer names as its data.
+        a: Scenario or saved result before the changes.
+        b: Scenario or saved result after the changes.
+        found: Differences from `a` to `b`.
+        metrics: Metrics whose steps are shown.
+        full: True shows all metrics and inputs that differ between two systems, not only the steps
+            from `a` to `b`.
+
     """
     said = {"a": a, "b": b, "way": found.way, "metrics": found.moves, "why": found.causes}
 
@@ -400,7 +415,13 @@ def saved_answer(
 ) -> Answer:
     """Return the answer on scenarios saved to a baseline.
 
-    `stayed` names the scenarios that stay as they were.
+    Args:
+        catalogue: Catalogue of the evaluated scenarios.
+        name: Name of the baseline.
+        path: File of the baseline.
+        scenarios: Names of the saved scenarios.
+        stayed: Names of the scenarios that stay as they were.
+
     """
     found = {"name": name, "path": path, "scenarios": scenarios, "stayed": stayed}
     rows = [(one, path) for one in scenarios]
@@ -409,8 +430,13 @@ def saved_answer(
 
 
 def baseline_list_answer(catalogue: Catalogue, found: Mapping[str, tuple[str, Any]]) -> Answer:
-    """Return the baselines of a folder, each with its file and its states, or with what is wrong
-    with it.
+    """Return the answer that lists the baselines of a folder.
+
+    Args:
+        catalogue: Catalogue that the answer names as its data.
+        found: File and scenarios by baseline name; a text in place of the scenarios says what is
+            wrong with the file.
+
     """
     items = [
         {"id": name, "path": path, "error" if isinstance(kept, str) else "scenarios": kept}
@@ -427,7 +453,15 @@ def baseline_list_answer(catalogue: Catalogue, found: Mapping[str, tuple[str, An
 def kept_answer(
     catalogue: Catalogue, name: str, kept: dict[str, JsonObject], metrics: Sequence[str]
 ) -> Answer:
-    """Return the metrics that a baseline keeps."""
+    """Return the answer on the metrics that a baseline keeps.
+
+    Args:
+        catalogue: Catalogue that the answer names as its data.
+        name: Name of the baseline.
+        kept: Saved states by scenario.
+        metrics: Metrics to show, in this order.
+
+    """
     states = [
         {
             "scenario": one,

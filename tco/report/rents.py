@@ -28,7 +28,13 @@ RENTS = Document("rents", Member("rows", [ROW], lambda found: found))
 
 
 def rents_answer(catalogue: Catalogue, found: Sequence[Rent]) -> Answer:
-    """Return a row for each rent."""
+    """Return a row for each rent.
+
+    Args:
+        catalogue: Catalogue of the answer.
+        found: Rents beside costs, in USD per chip-hour.
+
+    """
     title = "What chips are let for, USD a chip-hour with all around it"
     below = [
         "cost: ours of an installed chip-hour at the prices of the month, a cloud's (neocloud), of "

@@ -163,7 +163,12 @@ SENSITIVITY = Document(
 
 
 def sensitivity_answer(found: Sensitivity) -> Answer:
-    """Return the answer on the inputs that drive the metric."""
+    """Return the answer on the inputs that drive the metric.
+
+    Args:
+        found: Sensitivity of the metric to every input.
+
+    """
     own, notes = found.sides[0], sensitivity_notes(found)
     rows, said = (ROW, [(found, one) for one in found.swings]), [*own.result.notes, *notes]
     return SENSITIVITY.answer(

@@ -48,8 +48,13 @@ ROW = Record(
 def service_answer(
     catalogue: Catalogue, found: Sequence[Service], missed: Sequence[str] = ()
 ) -> Answer:
-    """Return the least fleets, what they cost and what their requests see; and of others why they
-    keep no promise.
+    """Return the least fleets, with their cost and the metrics of their requests.
+
+    Args:
+        catalogue: Catalogue of the answer.
+        found: Services that keep their promises, at least one.
+        missed: Notes on other scenarios, with the reason against each promise.
+
     """
     notes = [*missed, *(note for one in found for note in one.result.notes), LEFT_OUT]
     content = {"rows": found, "notes": notes}

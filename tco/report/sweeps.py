@@ -37,6 +37,13 @@ def sweep_answer(catalogue: Catalogue, found: Sweep, said: Summary, answer: list
     """Return the output of a sweep: its cases or its metric ranges.
 
     The output lists the cases where there are few, and otherwise the range of each metric.
+
+    Args:
+        catalogue: Catalogue of the answer.
+        found: Finished sweep.
+        said: Number of kept cases, with their table or the metric ranges.
+        answer: Expected figures of the study, each with its value of today.
+
     """
     return SWEEP.answer(
         catalogue,

@@ -38,8 +38,15 @@ def is_heading(row: Sequence[str]) -> bool:
 
 
 def significant(value: Any, digits: int = 4) -> str:
-    """Return a number with some significant digits and thousands separators; nothing for None, a
-    dash for what is no finite number.
+    """Return a number as text with significant digits and thousands separators.
+
+    Args:
+        value: The number; None for an empty text.
+        digits: Significant digits to keep.
+
+    Returns:
+        The text; a dash for inf and nan, powers of ten below 1e-4 and from 1e15.
+
     """
     if value is None:
         return ""
@@ -77,7 +84,12 @@ def unmarked(text: str) -> str:
 
 
 def to_markdown(table: Table) -> str:
-    """Return the table as Markdown."""
+    """Return the table as Markdown.
+
+    Args:
+        table: Title, lines above, columns with rows, and lines below.
+
+    """
 
     def line(cells: Sequence[str]) -> str:
         return "| " + " | ".join(unmarked(cell).replace("|", "\\|") for cell in cells) + " |"
@@ -99,8 +111,14 @@ def to_markdown(table: Table) -> str:
 
 
 def to_csv(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
-    """Return CSV with LF line ends, numbers at full precision, and texts that no spreadsheet
-    runs.
+    """Return CSV with LF line ends and numbers at full precision.
+
+    A text that a spreadsheet would run as a formula gets an apostrophe in front.
+
+    Args:
+        header: Names of the columns.
+        rows: Cells by row; None, inf and nan become empty cells.
+
     """
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")

@@ -21,7 +21,16 @@ INSIDE = re.compile(r"(?<=[^\W\d_][/-])(?=.)|(?<=\w[/-])(?=[^\W\d_])|(?<=,)(?=[^
 
 
 def to_text(table: Table, width: int | None) -> str:
-    """Return the table for a terminal of some width, or unbroken where `width` is None (a pipe)."""
+    """Return the table as text for a terminal or a pipe.
+
+    Args:
+        table: Rows with their title, and lines above and below.
+        width: Width of the terminal in characters; None leaves lines unbroken, for a pipe.
+
+    Returns:
+        Lines, each with a line end.
+
+    """
     room, gap = (ENDLESS, PIPED) if width is None else (width, GAP)
     lines = [
         line

@@ -57,7 +57,12 @@ def metric_statistics(metric: str, many: Any) -> JsonObject | None:
 
 
 def notes(found: Uncertainty) -> list[str]:
-    """Return notes on missing results, the baseline, held inputs and arithmetic."""
+    """Return notes on missing results, the baseline, held inputs and arithmetic.
+
+    Args:
+        found: Uncertainty of a scenario.
+
+    """
     said = list(missing_notes(found.asked.result)) if found.baseline is None else []
     if found.baseline is None:
         said.append("no baseline is named: --baseline gives P(better than baseline)")
@@ -137,7 +142,15 @@ ROW = Record(  # of a CSV: a metric with its unit, then its figures
 
 
 def uncertainty_answer(found: Uncertainty) -> Answer:
-    """Return the ranges of every metric."""
+    """Return the answer with the ranges of every metric.
+
+    Args:
+        found: Uncertainty of a scenario.
+
+    Returns:
+        Statistics of the draws by metric, tables and notes.
+
+    """
     every, said = (
         statistics_by_metric(found),
         [*notes(found), *(f"{found.asked.name}: {note}" for note in found.asked.result.notes)],

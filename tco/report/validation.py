@@ -476,7 +476,20 @@ def write_report(found: Validation, name: str, folder: Path) -> None:
 # ---------------------------------------------------------------- the files of data/accuracy, kind
 # by kind
 def write_accuracy(folder: Path, found: Mapping[str, Calibration], date: str) -> None:
-    """Write the errors of some calibrations; what the folder holds of other kinds stays."""
+    """Write the errors of calibrations into the files of a folder.
+
+    Rows of all other kinds stay in the files.
+
+    Args:
+        folder: Folder of the files of accuracies.
+        found: Calibration by kind.
+        date: Date that the rows of errors carry.
+
+    Raises:
+        DataError: A file of the folder is malformed.
+        UsageError: The folder does not exist, or a file cannot be written.
+
+    """
     if not isdir(folder):
         raise UsageError(f"{folder}: no such folder")
     made: dict[str, list[Sequence[Any]]] = {

@@ -29,8 +29,14 @@ WORKLOADS = Document("compare", Member("workloads", [ROW]))
 
 
 def workloads_answer(catalogue: Catalogue, found: Sequence[Cell]) -> Answer:
-    """Return the matrix: in the table who is to be chosen, in CSV and JSON what every rack
-    keeps.
+    """Return the answer on racks and workloads.
+
+    The table has the rack to choose. CSV and JSON have the share of the best that every rack keeps.
+
+    Args:
+        catalogue: Holds the data, whose hash the answer states.
+        found: Cells of every workload, speed and rack.
+
     """
     return WORKLOADS.answer(
         catalogue,

@@ -104,17 +104,31 @@ def first_order(values: FloatArray, places: Mapping[str, FloatArray]) -> dict[st
 
 
 def narrowing(share: float) -> float:
-    """Return by which share the standard deviation narrows once an input of some share of the
-    variance is known.
+    """Return the share by which a known input narrows the standard deviation.
+
+    Args:
+        share: Share of the input in the variance, from 0 to 1.
+
+    Returns:
+        1 - sqrt(1 - share), from 0 to 1.
+
     """
     return float(1 - (1 - share) ** 0.5)
 
 
 def rank_share(values: FloatArray, places: Sequence[FloatArray]) -> float | None:
-    """Return the share of the variance of some values' ranks that goes away once all of some inputs
-    are known; values of no end have a rank too.
+    """Return the share of inputs in the variance of ranks of values.
 
-    Equal values have the rank in the middle of their places; none where too few have one.
+    The share is of the variance that goes away once all inputs of `places` are known. An infinite
+    value has a rank too; nan has none. Equal values have the rank in the middle of their places.
+
+    Args:
+        values: Values of shape (draws,).
+        places: Standard normal deviates of each input, of shape (draws,).
+
+    Returns:
+        Share from 0 to 1; None for fewer than `FEW` ranked values or for values that are all equal.
+
     """
     kept = ~np.isnan(values)
     _, which, many = np.unique(values[kept], return_inverse=True, return_counts=True)
@@ -141,8 +155,18 @@ def leading_drivers(
     together: Together,
     count: int = NAMED,
 ) -> list[Driver]:
-    """Return the inputs that move the performance per cost most, those first at an end of which
-    only one of the two meets the target.
+    """Return the inputs that move the performance per cost most.
+
+    An input comes first if only a single side meets the target at an end of the range. An input
+    that moves nothing is left out.
+
+    Args:
+        ranges: Range of each input by path.
+        ratios: Ratio of performance per cost between both sides, at low, value and high of each
+            input, of shape (3,).
+        together: Gives the ratio at places of inputs that move together.
+        count: Greatest number of inputs.
+
     """
     swings = {path: ratio_swing(many) for path, many in ratios.items()}
     most = sorted(

@@ -127,8 +127,13 @@ def arrived(
 
 
 def response_of(asked: Evaluation, hold: bool = False) -> Response:
-    """Return a scenario as a function of its inputs. What decides structure stays as it is where
-    that is held: a plan is one of so many chips.
+    """Return a scenario as a function of its inputs.
+
+    Args:
+        asked: Evaluation of the scenario.
+        hold: Whether the structure, such as the plan, stays as evaluated. The inputs that decide
+            structure then keep their values.
+
     """
     ranges = {
         path: one for path, one in beliefs_of(asked.result).items() if not (hold and one.steps)
@@ -153,7 +158,13 @@ def drawable(asked: Evaluation, hold: bool = False) -> Response:
 
 
 def why_undrawable(asked: Evaluation, hold: bool = False) -> str | None:
-    """Return the reason against sampling a scenario, or None."""
+    """Return the reason against sampling a scenario, or None.
+
+    Args:
+        asked: Evaluation of the scenario.
+        hold: Whether the samples are to hold the plan of the evaluation.
+
+    """
     result = asked.result
     if asked.saved:
         return "it was saved on other data, and has no draws; name its scenario"
@@ -170,16 +181,31 @@ def why_undrawable(asked: Evaluation, hold: bool = False) -> str | None:
 
 
 def decides(asked: Evaluation, path: str) -> bool:
-    """Say whether the number of an input decides what exists, so that its ends have structures of
-    their own.
+    """Say whether the number of an input decides structure.
+
+    The low and the high of such an input have structures of their own.
+
+    Args:
+        asked: Evaluation of the scenario.
+        path: Path of the input.
+
     """
     structure = asked.result.structure
     return structure is not None and not isinstance(structure.readings.get(path, True), bool)
 
 
 def valued(draws: Draws, metric: str) -> FloatArray:
-    """Return a metric of some draws, nan where there is none or it rests on a target that is
-    missed.
+    """Return a metric in every draw, nan where a draw lacks the metric.
+
+    A metric that rests on the workload is also nan where memory or a target is missed.
+
+    Args:
+        draws: Draws of a scenario.
+        metric: Name of the metric.
+
+    Returns:
+        Array of shape (draws,), in the unit of the metric.
+
     """
     many = draws.metrics[metric]
     if many is None:
@@ -188,7 +214,15 @@ def valued(draws: Draws, metric: str) -> FloatArray:
 
 
 def ended(value: Any) -> float | None:
-    """Return a number; none of what is none, or has no end."""
+    """Return a finite number, or None.
+
+    Args:
+        value: Number or None.
+
+    Returns:
+        The number; None where `value` is None, infinite or nan.
+
+    """
     return float(value) if value is not None and np.isfinite(value) else None
 
 
@@ -297,11 +331,16 @@ class ScenarioQuantity:
 
 
 def ratios(baseline: FloatArray, own: FloatArray) -> FloatArray:
-    """Return the performance per cost over the baseline's in every draw, of costs that are nan
-    where the target is missed.
+    """Return the performance per cost relative to the baseline in every draw.
 
-    It is zero where only the own is missed, without end where only the baseline's is, and nan where
-    both are.
+    Args:
+        baseline: Costs of the baseline by draw, nan where the target is missed.
+        own: Costs of the scenario by draw in the same unit, nan where the target is missed.
+
+    Returns:
+        Ratios by draw: zero where only `own` is missed, inf where only `baseline` is missed, and
+        nan where both are missed.
+
     """
     missed, its = np.isnan(own), np.isnan(baseline)
     return np.where(

@@ -185,7 +185,21 @@ def sensitivity(
 ) -> Sensitivity:
     """Return the sensitivity of a metric to every input of a scenario.
 
-    `sobol` is the size of a sample, a power of two, from which Sobol indices are taken.
+    Args:
+        scenario: Name or path of the scenario.
+        metric: Name of the metric.
+        data: Folder of own data; None takes no further data.
+        set: Values of inputs by path.
+        variant: Variants of the system by key.
+        baseline: Scenario that a ratio is relative to; None takes the usual baseline.
+        hold: True holds the plans of today.
+        sobol: Size of the sample for Sobol indices, a power of two; None takes no indices.
+        seed: Seed of the draws and the sample.
+
+    Raises:
+        UsageError: Sobol indices are asked for without `hold`, or for no power of two.
+        DataError: The scenario or metric is unknown, the metric has no value, or no input has a
+            range.
 
     >>> found = sensitivity("gb200-nvl72", "tco_usd_per_chip_hour")
     >>> found.swings[0].given.path

@@ -128,13 +128,27 @@ def uncertainty(
     cluster: str | None = None,
     tell: Callable[[Progress], None] | None = None,
 ) -> Uncertainty:
-    """Draw every input with a range, and return what becomes of each metric on the best plan of
-    each draw; with `hold` on that of the point.
+    """Draw all inputs with ranges, and return the metrics of each draw.
 
-    A draw rests on the seed, its number and its block alone: blocks made by so many `workers` of
-    this machine, or by those of a Dask `cluster` (`tcp://host:8786`), are the same to the byte as
-    those made here where numpy and its instructions are, else to 1e-9. `tell` is called after each
-    with how far it is.
+    Each draw chooses its best plan; with `hold` each draw keeps the plan of the base case.
+
+    A draw rests on the seed, its number and its block alone. Draws from any number of workers are
+    the same to the byte where numpy and its CPU instructions are the same, else to 1e-9.
+
+    Args:
+        scenario: Name or file of the scenario.
+        baseline: Name or file of the baseline; None for no baseline.
+        samples: Number of draws, from 2 to 10 million.
+        seed: Seed of the draws, from 0 to 2^64 - 1.
+        hold: Keep the structure of the base case, such as its plan, in every draw.
+        set: Inputs by path, as `--set` takes them, for the scenario and the baseline.
+        data: Folder of further user data; None without a further folder.
+        workers: Number of worker processes on this machine; None without worker processes.
+        cluster: Address of a Dask cluster, such as `tcp://host:8786`; None without a cluster.
+        tell: Function that takes the progress after each block of draws.
+
+    Raises:
+        DataError: `samples` or `seed` is out of range, or a scenario has nothing to draw.
 
     >>> found = uncertainty("gb200-nvl72", samples=200)
     >>> hour = draw_statistics("tco_usd_per_chip_hour", found.sample.metrics["tco_usd_per_chip_hour"])
@@ -240,7 +254,17 @@ def sample_in_blocks(
 
 
 def sample_of(own: Draws, baseline: Draws | None) -> Sample:
-    """Return the draws of a scenario, held against those of a baseline."""
+    """Return the draws of a scenario, compared with a baseline's draws.
+
+    Args:
+        own: Draws of the scenario.
+        baseline: The same draws of the baseline; None without a baseline.
+
+    Returns:
+        Metrics by name, arrays of shape (draws). A metric of performance is nan in draws that miss
+        the target. The ratios to the baseline are left out where either scenario has no token cost.
+
+    """
     found = {
         name: np.where(own.meets, many, np.nan) if name in PERFORMANCE else many
         for name in METRICS
@@ -299,8 +323,17 @@ def rankable_draws(metric: str, many: AnyArray) -> AnyArray:
 
 
 def draw_statistics(metric: str, many: AnyArray) -> dict[str, float | None] | None:
-    """Return percentiles, mean and standard deviation of a metric's draws, none of those without an
-    end; None where fewer than two draws have it.
+    """Return percentiles, mean and standard deviation of a metric's draws.
+
+    Args:
+        metric: Name of the metric.
+        many: Draws of the metric, shape (draws); nan or inf where a draw has no value.
+
+    Returns:
+        Figures by name in the unit of the metric: `p5`, `p10`, `p50`, `p90`, `p95`, `mean` and
+        `sd`. A figure that is not finite is None. The whole result is None where fewer than two
+        draws are finite.
+
     """
     known = rankable_draws(metric, many)
     if np.count_nonzero(np.isfinite(known)) < 2:
@@ -318,7 +351,13 @@ def draw_statistics(metric: str, many: AnyArray) -> dict[str, float | None] | No
 
 
 def why_endless(metric: str, many: AnyArray) -> str:
-    """Return the reason that a percentile or mean has no value."""
+    """Return the reason why a percentile or mean has no value.
+
+    Args:
+        metric: Name of the metric.
+        many: Draws of the metric, shape (draws); nan or inf where a draw has no value.
+
+    """
     known = rankable_draws(metric, many)
     missed = f"{float((~np.isfinite(known)).mean()) * 100:.2g} %"
     if metric in RATIOS:
@@ -333,8 +372,18 @@ def why_endless(metric: str, many: AnyArray) -> str:
 
 
 def quantiles(many: AnyArray, at: AnyArray) -> AnyArray:
-    """Return quantiles, between two ranks in proportion; those of numpy read in a library of their
-    own first.
+    """Return quantiles of draws, interpolated linearly between neighbouring ranks.
+
+    A quantile between a finite and an infinite draw is infinite. `numpy.quantile` is not used,
+    since numpy imports a further library for its quantiles.
+
+    Args:
+        many: Draws, shape (draws); not empty and without nan.
+        at: Probabilities from 0 to 1, of any shape.
+
+    Returns:
+        Quantiles in the shape of `at`.
+
     """
     ranked, place = np.sort(many), at * (len(many) - 1)
     low, high = (ranked[rank(place).astype(int)] for rank in (np.floor, np.ceil))
@@ -347,13 +396,30 @@ def quantiles(many: AnyArray, at: AnyArray) -> AnyArray:
 
 
 def share(which: AnyArray | None) -> float | None:
-    """Return the share of draws of which something is true."""
+    """Return the share of draws for which a condition is true.
+
+    Args:
+        which: Whether the condition is true, shape (draws); None where the question does not arise.
+
+    Returns:
+        Share from 0 to 1; None for None.
+
+    """
     return None if which is None else float(which.mean())
 
 
 def error_of_share(which: AnyArray | None) -> float | None:
-    """Return the standard error of a share: sqrt(p (1 - p) / n), with half a draw on either side so
-    that none and all have one too.
+    """Return the standard error of a share of draws.
+
+    The error is sqrt(p (1 - p) / n) with p = (k + 1/2) / (n + 1) for k of n draws, so that the
+    error is never zero.
+
+    Args:
+        which: Whether the condition is true, shape (draws); None where the question does not arise.
+
+    Returns:
+        Standard error, from 0 to 1; None for None.
+
     """
     if which is None:
         return None
@@ -363,10 +429,19 @@ def error_of_share(which: AnyArray | None) -> float | None:
 
 
 def error_of_spread(metric: str, many: AnyArray) -> dict[str, float | None] | None:
-    """Return the standard errors of the percentiles, and of the mean; none of those without an end.
+    """Return the standard errors of percentiles and mean of a metric's draws.
 
-    Of a percentile: half the distance between those of the draws whose rank lies one standard
-    deviation, sqrt(q (1 - q) / n), on either side.
+    The error of a percentile is half the distance between two quantiles. Their probabilities lie
+    sqrt(q (1 - q) / n) below and above q, which is one standard deviation of the rank.
+
+    Args:
+        metric: Name of the metric.
+        many: Draws of the metric, shape (draws); nan or inf where a draw has no value.
+
+    Returns:
+        Errors in the unit of the metric: `p5`, `p10`, `p50`, `p90`, `p95` and `mean`. An error that
+        is not finite is None. The whole result is None where fewer than two draws are finite.
+
     """
     known = rankable_draws(metric, many)
     if np.count_nonzero(np.isfinite(known)) < 2:

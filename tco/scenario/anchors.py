@@ -252,7 +252,17 @@ def model_dimensions(catalogue: Catalogue, model: str) -> Any:
 
 
 def account_of(catalogue: Catalogue) -> JsonObject:
-    """Return anchor counts by configuration, and the shift of each system's rates."""
+    """Return anchor counts by configuration, and each system's rate shift.
+
+    Args:
+        catalogue: Holds the anchors, and the shifts of the evaluations so far.
+
+    Returns:
+        `rows`: number of anchors. `systems`: relative change of the rate by system. `moved`: the
+        first of the changes, or None. `rests_on`: chip, engine, model, formats and rows of each
+        configuration.
+
+    """
     counts: Mapping[Effect, int] = Counter(anchor.configuration for anchor in catalogue.anchors)
     rests_on = []
     for (chip, engine, model, formats), count in counts.items():

@@ -214,7 +214,16 @@ class Range(NamedTuple):
 
 
 def beliefs_of(result: Result) -> dict[str, Range]:
-    """Return the range of every input of a result that has one."""
+    """Return the ranges of the uncertain inputs of a result, by path.
+
+    Args:
+        result: The result with its inputs.
+
+    Returns:
+        Ranges in the order of the paths. An input without a low or a high, or with a low that is
+        not below the high, is left out.
+
+    """
     held = result.structure.readings if result.structure else {}
     found = {}
     for path, given in sorted(result.inputs.items()):
@@ -226,7 +235,13 @@ def beliefs_of(result: Result) -> dict[str, Range]:
 
 
 def belief_of(given: Input, steps: bool = False) -> Range:
-    """Return the range of an input that has a low and a high."""
+    """Return the range of an input with a low and high.
+
+    Args:
+        given: The input; its low and high are not None.
+        steps: Whether the input decides a count, and so the structure.
+
+    """
     leader = (
         f"performance.{given.note.removeprefix(LEADER)}"
         if given.note.startswith(LEADER)
@@ -252,8 +267,15 @@ def belief_of(given: Input, steps: bool = False) -> Range:
 
 
 def loadings(catalogue: Catalogue, path: str) -> dict[str, float]:
-    """Return the causes that move an input, with its correlation with each; of several patterns of
-    a cause the first holds.
+    """Return the correlation of an input with each of its causes.
+
+    Args:
+        catalogue: Keeps the rows of `causes.csv` once read.
+        path: Path of the input.
+
+    Returns:
+        Correlation by cause. The first row of a cause whose pattern matches the path holds.
+
     """
     rows = catalogue.once(
         "causes", lambda: list(read_csv(data_directory() / "causes.csv", COLUMNS))
@@ -323,8 +345,17 @@ class Dice:
 
 
 def splitmix64(many: AnyArray) -> AnyArray:
-    """Mix 64-bit numbers thoroughly: the output of SplitMix64 (Steele, Lea and Flood 2014), which
-    counts in steps of `GOLDEN`.
+    """Mix the bits of 64-bit numbers.
+
+    The mixing is the output function of SplitMix64 (Steele, Lea and Flood 2014). The state of
+    SplitMix64 advances by `GOLDEN`.
+
+    Args:
+        many: Array of uint64 of any shape, overwritten in place.
+
+    Returns:
+        The same array with the mixed numbers.
+
     """
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
         many ^= many >> np.uint64(shift)
@@ -334,7 +365,15 @@ def splitmix64(many: AnyArray) -> AnyArray:
 
 
 def uniform(many: AnyArray) -> AnyArray:
-    """Return 64-bit numbers as numbers above zero and up to one."""
+    """Return 64-bit numbers as numbers above zero and up to one.
+
+    Args:
+        many: Array of uint64 of any shape, overwritten in place.
+
+    Returns:
+        Array of floats of the same shape, from the upper 53 bits of each number.
+
+    """
     many >>= np.uint64(11)
     many += np.uint64(1)
     found = many.view(np.int64).astype(float)
@@ -345,5 +384,14 @@ def uniform(many: AnyArray) -> AnyArray:
 def settings_of(
     ranges: Mapping[str, Range], places: Mapping[str, AnyArray]
 ) -> dict[str, tuple[AnyArray, str]]:
-    """Return the inputs at some places, as an evaluation takes them."""
+    """Return inputs at places of their ranges, as settings of an evaluation.
+
+    Args:
+        ranges: Range of each input by path, at least of the paths of `places`.
+        places: Standard normal deviates by path.
+
+    Returns:
+        Values and their unit by path; the values have the shape of the deviates.
+
+    """
     return {path: (ranges[path].quantile(many), ranges[path].unit) for path, many in places.items()}

@@ -145,7 +145,14 @@ def checkpoints(catalogue: Catalogue) -> list[Checkpoint]:
 def checkpoint_of(catalogue: Catalogue, model: str, precision: str) -> Checkpoint:
     """Return the checkpoint of a model with a stated precision.
 
-    The checkpoint holds the storage formats of the parts of the model.
+    The checkpoint holds the storage formats of the parts of the model. The first row whose patterns
+    match counts; the last shipped row matches everything.
+
+    Args:
+        catalogue: Holds the rows of `checkpoint_formats.csv`.
+        model: Id of the model.
+        precision: Precision as a publication states it, in upper or lower case.
+
     """
     return next(
         row

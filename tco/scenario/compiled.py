@@ -49,10 +49,17 @@ RATE = "output_tokens_per_s_per_chip"  # that is asked for at other speeds than 
 def recorded(
     program: Program, inputs: ResolvedScenario, plan: Any
 ) -> tuple[dict[str, int], set[str]]:
-    """Record a scenario on a plan, or on plans as columns; return the places of its metrics, and of
-    what tells whether targets are met.
+    """Record a scenario on a plan, or on plans as columns.
 
-    Beside them stand the paths that would cut off what they rest on now if they were set.
+    Args:
+        program: Takes the steps of the evaluation.
+        inputs: The resolved scenario.
+        plan: Plan of the workload; None where the structure holds no plan.
+
+    Returns:
+        Places in the program by name, of the metrics and of the values that targets are judged by;
+        and paths without a value now that would make the record wrong if a user set the paths.
+
     """
     with recorded_by(program):
         values = inputs.values(program.read)
@@ -95,8 +102,21 @@ def recorded(
 
 
 def every_plan(inputs: ResolvedScenario) -> ServingPlan:
-    """Return all plans of a serving workload: those that decode in rows, those that read prompts in
-    columns, the same ones under a load.
+    """Return all plans of a serving workload.
+
+    Decode plans stand in rows, and prefill plans in columns. Under a stated load, or offline, each
+    engine reads its own prompts, so that both phases have the same plans.
+
+    Args:
+        inputs: The resolved scenario.
+
+    Returns:
+        Plans of both phases: decode of shape (plans, 1), prefill of shape (1, plans). An operator
+        other than a fleet has only the plans of its class, in rows for both phases.
+
+    Raises:
+        DataError: No pools of a published size divide the chips of the system.
+
     """
     from tco.performance.serving import plan_choice, plans
     from tco.performance.serving.plans import depths_of, request_of
@@ -418,7 +438,17 @@ def positions_in(which: FloatArray, draws: FloatArray) -> FloatArray:
 def scatter_into(
     whole: dict[str, FloatArray], part: JsonMapping, draws: AnyArray, count: int
 ) -> None:
-    """Take in the numbers of some draws, of those that had none so far."""
+    """Write the numbers of chosen draws into arrays of all draws.
+
+    A new array is nan elsewhere.
+
+    Args:
+        whole: Arrays of shape (count,) by name, changed in place.
+        part: Numbers of the chosen draws by name, an array or a number for all.
+        draws: Indices of the chosen draws.
+        count: Number of all draws.
+
+    """
     for name, one in part.items():
         if len(draws) == count:
             whole[name] = one if np.shape(one) == (count,) else np.full(count, one)

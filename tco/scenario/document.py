@@ -72,10 +72,19 @@ class Scenario(NamedTuple):
 
 
 def load_scenario(catalogue: Catalogue, name: str | Path) -> Scenario:
-    """Read a scenario of the catalogue by name, or a file by path; the id of a system or a chip
-    stands for the headline's workload on it.
+    """Read a scenario of the catalogue by name or by path.
 
+    The id of a system or a chip stands for the headline's workload on that system.
     `ID@key=value,...` names variants of a system.
+
+    Args:
+        catalogue: Holds the scenarios, systems and documents.
+        name: Name of a scenario, path of a TOML file, or id of a system or chip.
+
+    Raises:
+        DataError: The name or a key is unknown, the file cannot be read, or a key is missing or
+            holds another kind of value.
+
     """
     path, known = Path(name), catalogue.scenarios
     if str(name) in known:

@@ -92,16 +92,26 @@ def evaluate(
     refuse: bool = True,
     workload: bool = True,
 ) -> Result:
-    """Evaluate a scenario: a name, a path or a `Scenario`. `set` replaces inputs by path, `plan`
-    fixes the plan that is searched otherwise.
+    """Return the result of a scenario, with a given or searched plan.
 
-    A plan is that of a result, saved or not, or axes by name, such as `{"tp": "8"}`: the others are
-    searched. A value of `set` is a text, or a number or an array with its unit, which a pure number
-    needs not. `structure`, that of a result, holds all that is decided, the plan among it; arrays
-    need it, and give metrics that are arrays. With `trace` the result also carries the traced
-    metrics. Raises `DataError` for anything wrong in the data; without `refuse`, racks that have no
-    price, or do not fit their site, are no error: what they would cost is left out, and a note says
-    why. Without `workload` only what the chips cost is asked for, and no plan is searched.
+    Args:
+        scenario: Name, path or document of the scenario.
+        set: Replaces inputs by path: a text, or a number or array with its unit. A pure number
+            needs no unit; arrays need `structure` and give metrics that are arrays.
+        plan: Plan of a result, saved or not, or axes by name, such as `{"tp": "8"}`; all other axes
+            are searched.
+        structure: Decisions of an earlier result, the plan among them; None decides anew.
+        catalogue: Holds the documents, parts and rows; None takes the shipped data.
+        variant: Variants of the system by key.
+        trace: True adds the traced metrics to the result.
+        refuse: False allows racks that have no price or do not fit their site. Their cost is left
+            out, and a note says why.
+        workload: False asks for the cost of the chips only, and searches no plan.
+
+    Raises:
+        DataError: Something in the data is wrong, or the inputs give no finite number.
+        UnavailableError: The racks have no price or do not fit their site, and `refuse` is True.
+
     """
     catalogue = catalogue or load_catalogue()
     found = scenario if isinstance(scenario, Scenario) else load_scenario(catalogue, scenario)
@@ -146,6 +156,18 @@ def assemble_result(
     """Return the result of an evaluated chain: metrics, notes and reports.
 
     Shares, bounds and ages are found for plain numbers only, not for arrays.
+
+    Args:
+        inputs: Resolved scenario of the chain.
+        values: Values of the inputs by path, as the chain read them.
+        chain: Evaluated chain.
+        seconds: Time that the evaluation took, s.
+        trace: True adds the traced metrics to the result.
+        refuse: False allows racks that have no price or do not fit their site, without their cost.
+
+    Raises:
+        UnavailableError: The racks have no price or do not fit their site, and `refuse` is True.
+
     """
     catalogue, found = inputs.catalogue, inputs.scenario
     many = bool(inputs.shape)  # shares, bounds and ages are told of one number
@@ -370,8 +392,22 @@ def run(
     plan: Any = None,
     found: ServingResult | TrainingResult | None = None,
 ) -> Chain:
-    """Walk the chain once, in whatever reading `values` is; a workload that is already `found` to
-    have no plan is not searched again.
+    """Return the whole chain of a scenario, computed once.
+
+    `values` decide the reading: numbers, arrays or traced values.
+
+    Args:
+        inputs: Resolved scenario.
+        values: Values of the inputs by path.
+        plan: Plan or fixed axes; None searches the plan.
+        found: Performance of a workload that needs no search; None rates the workload.
+
+    Returns:
+        Chain; a chip alone has no bill and no cost. `unpriced` says why a system has no cost.
+
+    Raises:
+        DataError: No module that is named or listed fits the network.
+
     """
     system = inputs.system
     if system.bare:
@@ -431,7 +467,15 @@ def rate_workload(
 
 
 def usual_baseline(names: Sequence[str]) -> str:
-    """Return the scenario that others are held against where nobody names one."""
+    """Return the default baseline among scenarios.
+
+    Args:
+        names: Names of the scenarios, at least one.
+
+    Returns:
+        The headline system if among `names`, else the first name.
+
+    """
     return HEADLINE_SYSTEM if HEADLINE_SYSTEM in names else names[0]
 
 
@@ -466,7 +510,13 @@ def fill_ratio_to_baseline(results: list[Result], baseline: str | None = None) -
 def costs_of_work(metrics: JsonMapping) -> tuple[Any, Any]:
     """Return token cost net of rebates and before rebates.
 
-    `metrics` holds numbers or arrays. Both costs are None where there are no tokens.
+    Args:
+        metrics: Numbers or arrays by metric name.
+
+    Returns:
+        Both costs in USD per million output tokens, or USD per trillion trained tokens; both are
+        None where there are no tokens.
+
     """
     cost = joined.priced_by(metrics)
     if cost is None:
@@ -579,7 +629,23 @@ def bill_of_system(
     set: Mapping[str, str],  # noqa: A002 - the name of the option
     variant: Mapping[str, str],
 ) -> SystemBill:
-    """Return the bill of a system by its id, on the headline's site and terms."""
+    """Return the bill of a system on the headline's site and terms.
+
+    Args:
+        catalogue: Holds the documents, parts and rows.
+        name: Id of the system; `ID@key=value,...` names variants.
+        set: Values of inputs by path.
+        variant: Variants by key; they win over the variants in `name`.
+
+    Returns:
+        Bill with its rebates, date and notes; prices in USD.
+
+    Raises:
+        DataError: The id, a variant or an input is unknown, a part has no price or power, or the id
+            is of a chip alone.
+        UnavailableError: The owner cannot have the system.
+
+    """
     inputs = system_inputs(catalogue, name, set, variant)
     if inputs.system.bare:
         raise without_bill(catalogue, name)
@@ -607,7 +673,15 @@ def _dated_prices(values: Values, line: BillLine) -> tuple[Input, ...]:
 
 
 def without_bill(catalogue: Catalogue, chip: str) -> DataError:
-    """Return the error for a bill of a chip alone: it names the systems that have one."""
+    """Return the error for a bill of a chip alone.
+
+    The message names the systems that have the chip and a bill.
+
+    Args:
+        catalogue: Holds the systems.
+        chip: Id of the chip.
+
+    """
     systems = [
         name for name in catalogue.ids("systems") if load_system(catalogue, name).chip == chip
     ]

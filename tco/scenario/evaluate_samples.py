@@ -101,14 +101,28 @@ def evaluate_draws(
     solve: bool = True,
     speeds: Sequence[float] = (),
 ) -> Draws:
-    """Evaluate a scenario for arrays of inputs, all of one length, each with its own structure, the
-    best plan and the batch that meets the target.
+    """Evaluate a scenario for arrays of inputs, all of the same length.
 
-    With `hold` plan and structure are those of the scenario with those of the settings that are one
-    value; a `structure` that is given is held. Without `solve` a held plan keeps its batch too,
-    whatever targets that misses. A serving workload is asked at other `speeds`, in tokens/s a user,
-    as well: plans and batches are chosen for each, and a plan that is quicker than asked may be the
-    best.
+    Each draw has its own structure, the best plan, and the batch that meets the target. With `hold`
+    plan and structure are those of the scenario under the settings of a single value. A plan that
+    is quicker than asked may be the best at a speed of `speeds`.
+
+    Args:
+        scenario: Id, file or document of the scenario.
+        set: Settings by input path; an array of shape (draws,), with its unit or alone, is drawn.
+        structure: Decisions of an earlier evaluation, held in every draw; None decides anew.
+        hold: Whether all draws share plan and structure.
+        catalogue: Holds the documents, parts and rows; None loads the default catalogue.
+        variant: Variants of the system by key; they win over those of the scenario.
+        solve: Whether the batch of a held plan is solved for the target. If False the plan keeps
+            its batch, even if the plan then misses the target.
+        speeds: Further speeds of a serving workload, in tokens/s per user; plans and batches are
+            chosen for each speed.
+
+    Raises:
+        DataError: No setting is an array, the arrays differ in length, a path or value is refused,
+            or arithmetic has no finite result.
+
     """
     catalogue = catalogue or load_catalogue()
     found = scenario if isinstance(scenario, Scenario) else load_scenario(catalogue, scenario)
@@ -259,7 +273,16 @@ def grouped(
 
 
 def equal_groups(decided: Mapping[str, AnyArray], count: int) -> list[AnyArray]:
-    """Return the places of draws for which the same was decided."""
+    """Return the places of draws in groups of equal decisions.
+
+    Args:
+        decided: Decisions by name, each an array of shape (draws,).
+        count: Number of draws.
+
+    Returns:
+        Ascending places of the draws of each group; every draw is in exactly one group.
+
+    """
     if not decided:
         return [np.arange(count)]
     group = np.zeros(count, dtype=int)
@@ -285,6 +308,15 @@ def decisions(inputs: ResolvedScenario, values: Values, held: Structure) -> dict
     """Return the inputs that decide structure and differ between draws.
 
     A place of the system tree has the index of its cheapest alternative. A path has its reading.
+
+    Args:
+        inputs: Resolved scenario of all draws.
+        values: Values of the inputs, some of them arrays over the draws.
+        held: Structure whose readings name the paths that decide.
+
+    Returns:
+        Arrays by place or path, of shape (draws,).
+
     """
     found: dict[str, AnyArray] = {}
     for place, some in offers(inputs.system, values, inputs.catalogue).items():
@@ -299,7 +331,14 @@ def decisions(inputs: ResolvedScenario, values: Values, held: Structure) -> dict
 
 
 def held_part(inputs: ResolvedScenario, place: str, chosen: int) -> str:
-    """Return one of the parts that may stand in a place."""
+    """Return a part among the alternatives of a place.
+
+    Args:
+        inputs: Resolved scenario, with the alternatives of its system.
+        place: Place in the system tree.
+        chosen: Index of the part among the alternatives of the place.
+
+    """
     return list(inputs.system.alternatives[place])[chosen]
 
 

@@ -178,7 +178,12 @@ AGAINST_BASELINE = (
 def priced_by(metrics: JsonMapping) -> str | None:
     """Return the name of the metric that prices a scenario's work.
 
-    The result is None where `metrics` has no such cost.
+    Args:
+        metrics: Values by metric.
+
+    Returns:
+        Name of the metric; None where `metrics` has no such cost.
+
     """
     return next((name for name in PRICED if metrics.get(name) is not None), None)
 
@@ -221,7 +226,16 @@ def is_possible(metric: str, value: float) -> bool:
 
 
 def is_worse(metric: str, change: float) -> bool | None:
-    """Say whether a change of a metric is for the worse; None where neither way is."""
+    """Say whether a change of a metric is for the worse.
+
+    Args:
+        metric: Name of the metric.
+        change: Change of the metric, above or below zero.
+
+    Returns:
+        Whether the change is for the worse; None for a metric without a better direction.
+
+    """
     return None if metric in NEITHER else (change < 0) is (metric in MORE_IS_BETTER)
 
 

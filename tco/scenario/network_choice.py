@@ -89,7 +89,15 @@ def clos_parts(inputs: ResolvedScenario) -> ClosParts:
 
 
 def switch_of(inputs: ResolvedScenario) -> str:
-    """Return the switch of the cluster, where a list is stated the cheapest."""
+    """Return the part id of the cluster's switch.
+
+    Args:
+        inputs: Of the scenario; of a list of switches the cheapest fitting switch is taken.
+
+    Raises:
+        DataError: The switch is unknown, or no module fits a listed switch.
+
+    """
     if inputs.text(SWITCH).startswith(CHEAPEST):
         return clos_parts(inputs).switch
     return switch_part(inputs.text(SWITCH), inputs.catalogue.parts)
@@ -457,8 +465,19 @@ def tiers_of(
     domain: float = 1,
     chips: float | None = None,
 ) -> int:
-    """Return the tiers of switches up to the one where the traffic of the cluster, or of some
-    chips, meets: of each domain one chip's.
+    """Return the tiers of switches up to the meeting point of traffic.
+
+    Args:
+        inputs: Of the scenario, whose system and port count.
+        values: The same inputs by path.
+        switch: Part id of the switch.
+        design: Design of the network; in the design `tor` the first tier stands in the racks.
+        domain: Chips of a domain; a single chip of each domain takes part in the traffic.
+        chips: Chips whose traffic meets; None takes all chips of the cluster.
+
+    Raises:
+        DataError: The port of the cluster is no rate.
+
     """
     racks = (inputs.system.racks, inputs.system.chips) if design == "tor" else None
     tapering, capacity, rest = (
@@ -517,8 +536,14 @@ def route_of(inputs: ResolvedScenario, values: Readable) -> Route:
 
 
 def protocol(network: str) -> str:
-    """Return the parameter of practice that holds a step of a network's protocol; an unknown one
-    raises `DataError`.
+    """Return the practice parameter for a step of a network's protocol.
+
+    Args:
+        network: Name of the network, a key of `PROTOCOLS`.
+
+    Raises:
+        DataError: The network is unknown.
+
     """
     if network not in PROTOCOLS:
         raise unknown("network", network, PROTOCOLS, "cluster.network")
@@ -530,7 +555,11 @@ def links_of_system(
 ) -> Links:
     """Return the links between the chips of the scenario's system.
 
-    `library` is the collective library, by default the library of the chip family.
+    Args:
+        inputs: Of the scenario.
+        values: The same inputs by path.
+        library: The collective library; None takes the library of the chip family.
+
     """
     chosen = library or family_library(
         inputs.catalogue, family_of(inputs.catalogue, inputs.system.chip)
@@ -566,8 +595,15 @@ def links_met(inputs: ResolvedScenario, values: Readable, library: CollectiveLib
 
 
 def port_rate(text: str, key: str) -> float:
-    """Return a port rate in byte/s, such as 100G or 50 GB/s; what is none raises `DataError` with
-    its key.
+    """Return a port rate in byte/s.
+
+    Args:
+        text: The rate, such as 100G (100 Gb/s) or 50 GB/s.
+        key: Input path that stands before the text of an error.
+
+    Raises:
+        DataError: The text is no rate above zero.
+
     """
     try:
         number = text[:-1] if text[-1:] in "Gg" and text[:-1].replace(".", "").isdigit() else ""

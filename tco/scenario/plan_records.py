@@ -32,8 +32,18 @@ MAY_BE_ZERO = frozenset(
 
 
 def plan_from(found: Any, where: str = "plan") -> Any:
-    """Return the record of a plan that `plain_plan` wrote, none of none; anything else raises
-    `DataError`.
+    """Return the record of a plan that `plain_plan` wrote.
+
+    Args:
+        found: Table of the plan, or None.
+        where: Place of the table, which opens an error.
+
+    Returns:
+        Plan of serving or training; None for None.
+
+    Raises:
+        DataError: `found` is no plan.
+
     """
     if found is None:
         return None
@@ -68,8 +78,18 @@ def plan_from(found: Any, where: str = "plan") -> Any:
 
 
 def plan_for(kind: str, plan: Any) -> Any:
-    """Return the plan an evaluation of one kind of workload takes, axes that somebody fixes among
-    them; that of the other kind raises `DataError`.
+    """Return the plan that an evaluation of a kind of workload takes.
+
+    Args:
+        kind: Kind of the workload, `serving` or `training`.
+        plan: Plan as a record or table, fixed axes by name, or None.
+
+    Returns:
+        Plan as a record; fixed axes and None are returned as they are.
+
+    Raises:
+        DataError: The plan is of the other kind, or its table is no plan.
+
     """
     own = kind_of_plan(plan)
     found = plan_from(plan) if own and isinstance(plan, Mapping) else plan

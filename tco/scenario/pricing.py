@@ -167,8 +167,19 @@ def not_ready(inputs: ResolvedScenario) -> list[str]:
 
 
 def beyond_a_position(values: Values, bill: Bill, racks: float) -> Any:
-    """Say whether a rack draws more than a position of the site takes, of worlds that share a rack
-    if a single one does: as `place` refuses it.
+    """Say whether a rack draws more than a rack position takes.
+
+    If scale-up domains share a rack, a single domain must draw more. `rack_placement_notes` judges
+    racks by the same rule.
+
+    Args:
+        values: Values of the inputs by path, numbers or arrays.
+        bill: Bill of the system, whose power in W counts.
+        racks: Racks of a scale-up domain; below 1 where domains share a rack.
+
+    Returns:
+        Truth value, or an array of truth values in the shape of the inputs.
+
     """
     most = values.number("site.rack_kw_max")
     over = bill.power / racks > most * (1 + 1e-9)
@@ -176,10 +187,18 @@ def beyond_a_position(values: Values, bill: Bill, racks: float) -> Any:
 
 
 def worlds_in_a_rack(most: float, power: float, racks: float) -> int:
-    """Return the number of scale-up domains that one rack position takes.
+    """Return the number of scale-up domains that a rack position takes.
 
-    Only domains that share a rack by design count. The number is 0 for a domain of one or more
-    racks.
+    Only domains that share a rack by design count.
+
+    Args:
+        most: Power that a rack position takes, W.
+        power: Power of a domain, W.
+        racks: Racks of a domain.
+
+    Returns:
+        Number of domains; 0 for a domain of a whole rack or more.
+
     """
     return (
         min(math.floor(most / power * (1 + 1e-9)), math.floor(1 / racks + 1e-9)) if racks < 1 else 0

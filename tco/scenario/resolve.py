@@ -334,10 +334,17 @@ def system_inputs(
     set: Mapping[str, str],  # noqa: A002 - the name of the option
     variant: Mapping[str, str],
 ) -> ResolvedScenario:
-    """Return the inputs of a system by its id, on the headline's site and terms; an unknown id or
-    variant raises `DataError`.
+    """Return the inputs of a system on the headline's site and terms.
 
-    `ID@key=value,...` names variants, as it does of a scenario; those of `variant` win over them.
+    Args:
+        catalogue: Holds the documents, parts and rows.
+        name: Id of the system or of a bare chip; `ID@key=value,...` also names variants.
+        set: Values by input path, as a user sets them.
+        variant: Variants of the system by key; they win over variants in `name`.
+
+    Raises:
+        DataError: The id, a variant, a path or a value is unknown.
+
     """
     system, _, variants = name.partition("@")
     chosen = {**variants_of(variants, name), **variant}
@@ -347,7 +354,16 @@ def system_inputs(
 
 
 def plain_inputs(catalogue: Catalogue, set: Mapping[str, str]) -> ResolvedScenario:  # noqa: A002
-    """Return the inputs of the headline's site, terms and cluster, for questions that name no
-    system.
+    """Return the inputs of the headline's site, terms and cluster.
+
+    The inputs serve questions that name no system. The system is the headline's.
+
+    Args:
+        catalogue: Holds the documents, parts and rows.
+        set: Values by input path, as a user sets them.
+
+    Raises:
+        DataError: A path or a value is unknown.
+
     """
     return system_inputs(catalogue, HEADLINE_SYSTEM, set, {})

@@ -275,8 +275,14 @@ class ResolvedScenario:
 
 @cache
 def bounds(path: str) -> tuple[float, float]:
-    """Return the smallest and largest value an input may take; derived values must not be
-    negative.
+    """Return the smallest and largest value an input may take.
+
+    Args:
+        path: Path of the input.
+
+    Returns:
+        Bounds in the unit of the formulas; 0 and 1e30 for a derived value, which has no attribute.
+
     """
     group, _, rest = path.partition(".")
     found = input_attributes().get((group, rest.rpartition(".")[2]))

@@ -248,7 +248,15 @@ class Result:
 
 
 def set_of(result: Result) -> dict[str, str]:
-    """Return the inputs that were set and that the result rests on, as `--set` takes them."""
+    """Return the settings that a result rests on, as `--set` takes them.
+
+    Args:
+        result: Result of an evaluation.
+
+    Returns:
+        Text or quantity with unit, by input path; empty for a result without an origin.
+
+    """
     found = {}
     for path in result.origin.settings if result.origin else ():
         if path in result.texts:
@@ -259,7 +267,12 @@ def set_of(result: Result) -> dict[str, str]:
 
 
 def in_words(found: JsonMapping) -> str:
-    """Return names and values as a text of one cell."""
+    """Return names and values as the text of one table cell.
+
+    Args:
+        found: Values by name, written as `name=value` with semicolons between.
+
+    """
     return ";".join(f"{name}={value}" for name, value in found.items())
 
 
@@ -338,7 +351,13 @@ SAME = ("terms.date", "terms.perspective", "terms.owner", *(f"workload.{name}" f
 def why_incomparable(result: Result, other: Result) -> str | None:
     """Return the reason why two results must not be compared.
 
-    None where they may be compared.
+    Args:
+        result: First result.
+        other: Second result.
+
+    Returns:
+        The reason; None where the results may be compared.
+
     """
     for path in SAME:
         if comparable_value(result, path) != comparable_value(other, path):
@@ -389,10 +408,15 @@ UNSTATED = {  # metrics that rest on what not every chip and site has
 
 
 def why_absent(result: Result, metric: str) -> str:
-    """Return the reason why a metric has no value here.
+    """Return the reason why a metric of a result has no value.
 
     The reason is another kind of work, no plan, no cost, no baseline, or an input that nobody
     states.
+
+    Args:
+        result: Result of an evaluation.
+        metric: Name of a metric without a value.
+
     """
     kind, kinds = result.texts["workload.kind"], metric_workload_kinds(metric)
     if kind not in kinds:
@@ -437,8 +461,17 @@ class Figures:
 
 
 def chip_figures(inputs: ResolvedScenario, values: Values) -> Figures:
-    """Return the peaks, memory and intensities of a system's chip, and the sums over its scale-up
-    domain.
+    """Return the peaks, memory and intensities of a system's chip.
+
+    Args:
+        inputs: Scenario with its documents and system.
+        values: Inputs by path.
+
+    Returns:
+        Figures of a chip and sums over its scale-up domain: peaks in FLOP/s by number format, HBM
+        capacity in bytes and bandwidth in byte/s. The chip also has intensities in FLOP per byte.
+        A figure that cannot be computed is None; a note tells an absent input.
+
     """
     system = inputs.system
     found = Figures(domain={"chips": system.chips})

@@ -87,7 +87,12 @@ FIELDS: dict[type, dict[str, str]] = {
 
 
 def is_finite_number(value: Any) -> bool:
-    """Say whether a value is a finite number."""
+    """Say whether a value is a finite number.
+
+    Args:
+        value: Any value; a Boolean is not a number.
+
+    """
     return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
 
 
@@ -149,7 +154,16 @@ SUMS = ("chips", "tco_usd_per_chip_hour", "tco_gross_usd_per_chip_hour")  # of t
 
 
 def load_result(path: str | Path) -> Result:
-    """Return the result of a file that `Result.save` wrote; any other file raises `DataError`."""
+    """Return the result of a file that `Result.save` wrote.
+
+    Args:
+        path: File of the result.
+
+    Raises:
+        DataError: The file cannot be read or is no saved result, or an answer that withholds the
+            user's values would reveal the values in the file.
+
+    """
     document = saved(Path(path))
     where = str(path)
     hold(document, TOP, where)
@@ -267,7 +281,17 @@ def saved(path: Path) -> JsonObject:
 
 
 def hold(table: JsonObject, wanted: dict[str, str], where: str) -> None:
-    """Refuse a table that lacks a key or holds another kind of value there."""
+    """Refuse a table that lacks a key or has a wrong value.
+
+    Args:
+        table: Table to check; further keys pass.
+        wanted: Kind of value by key, in the words of `HOLDS`.
+        where: Place of the table, for the text of an error.
+
+    Raises:
+        DataError: A key is missing, or its value is of another kind.
+
+    """
     for key, kind in wanted.items():
         if key not in table:
             raise DataError(

@@ -68,7 +68,15 @@ def system_with_variants(system: str, variant: Mapping[str, str]) -> str:
 
 
 def plain_plan(plan: Any) -> Any:
-    """Return a plan as tables of numbers and texts, phase by phase where it has some."""
+    """Return a plan as tables of numbers and texts, by phase.
+
+    Args:
+        plan: A plan, a tuple of plans by phase, or the value of an axis.
+
+    Returns:
+        A dictionary by field for a named tuple; any other object unchanged.
+
+    """
     if hasattr(plan, "_asdict"):
         return {name: plain_plan(value) for name, value in plan._asdict().items()}
     return plan

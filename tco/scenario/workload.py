@@ -291,8 +291,18 @@ def refuse_beyond_head(values: Values) -> None:
 
 
 def job_on(inputs: ResolvedScenario, values: Values) -> tuple[TrainingJob, Machine, Passes]:
-    """Return the scenario's training job, the chips it finds on their links, and the formats of its
-    passes.
+    """Return the training job of a scenario, its machine and its formats.
+
+    Args:
+        inputs: Scenario that trains a model.
+        values: Inputs by path.
+
+    Returns:
+        Job, chip on its links, and number formats of the passes.
+
+    Raises:
+        DataError: The catalogue has anchors, which are serving runs.
+
     """
     from tco.performance.chip.gemm import traits_of
     from tco.performance.layer.chip_model import passes_of, trainer
@@ -454,12 +464,25 @@ KINDS = {
 
 
 def workload_kind(inputs: ResolvedScenario) -> WorkloadKind:
-    """Return the kind of a scenario's workload."""
+    """Return the kind of a scenario's workload.
+
+    Args:
+        inputs: The scenario.
+
+    """
     return KINDS[inputs.kind]
 
 
 def metric_workload_kinds(metric: str) -> frozenset[str]:
-    """Return the kinds of workload a metric may have a value for."""
+    """Return the kinds of workload a metric may have a value for.
+
+    Args:
+        metric: Name of the metric.
+
+    Returns:
+        Ids of the kinds: all kinds for a ratio and for a metric that does not rest on the workload.
+
+    """
     every = metric not in PERFORMANCE or metric in RATIOS
     return frozenset(name for name, kind in KINDS.items() if every or metric in kind.metrics)
 

@@ -26,8 +26,15 @@ class Check(NamedTuple):
 
 
 def checks(found: Sweep) -> list[Check]:
-    """Return every figure of the answer and what it is in a finished sweep; none where own settings
-    or data make it another question.
+    """Return the expected figures of a sweep, each with today's value.
+
+    Args:
+        found: Finished sweep.
+
+    Returns:
+        Checks in the order of the study's figures; empty where the study expects none, or where own
+        settings or data make another question.
+
     """
     job = found.job
     if not job.study.expect or job.study.settings != {

@@ -287,14 +287,31 @@ def sweep(
     data: Path | None = None,
     tell: Callable[[Progress], None] | None = None,
 ) -> Sweep:
-    """Run a study and write its cases to a folder as Parquet: a shipped study by name, a TOML file,
-    or the same as a table.
+    """Run a study and write its cases to a folder as Parquet.
 
-    A folder that holds some of the cases is gone on with; one of another study, other data or
-    another version raises `UsageError`. The partitions are made in this process, by so many
-    `workers` of this machine, or by those of a Dask `cluster` (`tcp://host:8786`); the bytes are
-    the same where numpy and its instructions are, else the figures to 1e-9, with a note. `tell` is
-    called after each with how far it is. Interrupted or killed, nothing finished is lost.
+    A folder that holds a part of the cases is completed. Nothing finished is lost if the run is
+    interrupted or killed. Equal numpy and processor instructions give equal bytes; otherwise the
+    figures agree to 1e-9, and a note says so.
+
+    Args:
+        study: Name of a shipped study, path of a TOML file, or the document as a table.
+        folder: Path or URL of the output folder.
+        workers: Number of workers on this machine; None leaves the work to this process or to
+            the cluster.
+        cluster: Address of a Dask scheduler, such as `tcp://host:8786`.
+        max_cases: Largest number of cases that may be run.
+        set: Settings by input path, which replace the settings of the study.
+        data: Folder of further user data; None without a further folder.
+        tell: Function that gets the progress at the start and after each partition.
+
+    Returns:
+        Study with its folder, progress and notes.
+
+    Raises:
+        UsageError: The folder is of another study, other data or another version, the study has too
+            many cases, or pyarrow is missing.
+        DataError: The study is unknown or wrong.
+
     """
     asked = read_study(study)
     library("pyarrow", "Parquet", "sweep")  # before anything is written
@@ -394,6 +411,13 @@ def summarise_sweep(found: Sweep) -> Summary:
     """Return the case count of a finished sweep with its metric ranges.
 
     Up to `FEW` cases a data frame replaces the ranges. Above `MANY` cases only the count is given.
+
+    Args:
+        found: Sweep whose cases are in its folder.
+
+    Raises:
+        UsageError: pyarrow is missing.
+
     """
     dataset = library("pyarrow.dataset", "Parquet", "sweep")
 

@@ -192,13 +192,24 @@ class Study(NamedTuple):
 
 @cache
 def shipped_studies() -> dict[str, Path]:
-    """Return the studies that come with the program, by name."""
+    """Return the studies that come with the program, by name.
+
+    Returns:
+        Path of the TOML file of each study.
+
+    """
     return {path.stem: path for path in sorted((scenario_directory() / "studies").glob("*.toml"))}
 
 
 def read_study(study: str | Path | JsonMapping) -> Study:
-    """Return a study that is shipped, in a file, or given as a table; whatever is wrong with it
-    raises `DataError`.
+    """Return a study that is shipped, in a file, or a table.
+
+    Args:
+        study: Name of a shipped study, path of a TOML file, or the document as a table.
+
+    Raises:
+        DataError: The study is unknown or wrong.
+
     """
     if isinstance(study, Mapping):
         return study_of("study", "study", study)

@@ -293,7 +293,21 @@ class Offer(NamedTuple):
 
 
 def offers(system: System, values: Values, catalogue: Catalogue) -> dict[str, list[Offer]]:
-    """Return the alternatives of each place of the tree that has some."""
+    """Return the alternatives of each place of the tree, with their prices.
+
+    Args:
+        system: System with its tree.
+        values: Inputs by path.
+        catalogue: Holds the parts.
+
+    Returns:
+        Offers by place, for the places that have alternatives; an offer has the price of all its
+        parts, USD.
+
+    Raises:
+        DataError: The price of a part is missing.
+
+    """
     pricing = Pricing(values, catalogue)
     found = {}
     for place, candidates in system.alternatives.items():
@@ -360,8 +374,17 @@ def tree_slot(leaf: Leaf, contains: bool, catalogue: Catalogue) -> Place:
 def bill_of_materials(
     system: System, values: Values, catalogue: Catalogue, dies: str = USUAL_YIELD
 ) -> Bill:
-    """Price and power of every place of the tree, with one model of the yield of dies; a missing
-    price or power raises `DataError`.
+    """Return price and power of every place of the tree, USD and W.
+
+    Args:
+        system: System with its tree.
+        values: Inputs by path.
+        catalogue: Holds the parts.
+        dies: Model of the yield of dies.
+
+    Raises:
+        DataError: A price or power is missing.
+
     """
     pricing = Pricing(values, catalogue, dies)
     lines: list[BillLine] = []
@@ -474,8 +497,21 @@ def add_conversion_loss(
 def chosen_among(
     system: System, catalogue: Catalogue, values: Values, date: str
 ) -> tuple[dict[str, str], list[str], list[str]]:
-    """Return the cheapest part for each place, the inputs by which it is that, and notes on what it
-    was chosen among.
+    """Return the cheapest part for each place with alternatives.
+
+    Args:
+        system: System with its tree.
+        catalogue: Holds the parts.
+        values: Inputs by path.
+        date: Date that the notes name.
+
+    Returns:
+        Part by place, the paths of the inputs that the prices rest on, and notes on the
+        alternatives.
+
+    Raises:
+        DataError: A part has several prices, or its price is missing.
+
     """
     chosen, compared, notes = {}, list[str](), list[str]()
     for place, found in offers(system, values, catalogue).items():

@@ -12,7 +12,13 @@ from tco.scenario.result import Result
 
 
 def chip_of(catalogue: Catalogue, result: Result) -> str:
-    """Return the chip of a system; a chip alone is its own."""
+    """Return the id of a system's chip.
+
+    Args:
+        catalogue: Holds the systems.
+        result: Result of the system, or of a chip alone, whose own id is returned.
+
+    """
     return (
         str(catalogue.document("systems", result.system, "system")[1]["chip"])
         if result.bill
@@ -24,7 +30,13 @@ def built_up(one: Evaluation) -> Input | None:
     """Return the price of a chip's parts as an input, in USD.
 
     The price is the difference per chip between the bill and a bill with parts that cost nothing.
-    The result is None where the chip has a price of its own, or without a bill.
+
+    Args:
+        one: Evaluation of a scenario, which is evaluated again with parts that cost nothing.
+
+    Returns:
+        Derived input; None where the chip has a price of its own, or without a bill.
+
     """
     path, bill = f"parts.{chip_of(one.catalogue, one.result)}.price", one.result.bill
     if bill is None or path in one.result.inputs:

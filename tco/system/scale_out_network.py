@@ -82,7 +82,13 @@ def module_ends(links: Pure, ends: Pure) -> Quantity:
 
 
 def clos_endpoints_by_radices(radices: Sequence[float], oversubscription: float) -> float:
-    """Return the endpoints of a Clos whose tiers, the lowest first, have these radices."""
+    """Return the endpoints of a Clos with stated switch radices.
+
+    Args:
+        radices: Ports of a switch by tier, the lowest tier first.
+        oversubscription: Bandwidth down over bandwidth up at every switch below the top tier.
+
+    """
     reach: Quantity = radices[-1]
     for radix in radices[-2::-1]:
         reach = grown_reach(reach, radix, oversubscription)
@@ -94,8 +100,16 @@ class ReachError(DataError):
 
 
 def tiers_needed(chips: float, radix: float, oversubscription: float = 1.0) -> int:
-    """Return the fewest tiers that hold `chips` endpoints; a size no sensible Clos reaches raises
-    `ReachError`.
+    """Return the fewest tiers of a Clos that hold `chips` endpoints.
+
+    Args:
+        chips: Endpoints to join.
+        radix: Ports of a switch, equal on all tiers.
+        oversubscription: Bandwidth down over bandwidth up at every switch below the top tier.
+
+    Raises:
+        ReachError: More than `MOST_TIERS` tiers would be needed.
+
     """
     for tiers in range(1, MOST_TIERS + 1):
         if chips <= clos_endpoints_by_radices([radix] * tiers, oversubscription) * (1 + 1e-9):
@@ -128,8 +142,18 @@ class Cards(NamedTuple):
 
 
 def cards_of(system: System, network: str) -> Cards | None:
-    """Return the NICs that join the chips of a system to a network; None where its file names
-    none.
+    """Return the NICs that join a system's chips to a network.
+
+    Args:
+        system: The system, with its tree of parts.
+        network: Name of the network, a key of `NETWORKS`.
+
+    Returns:
+        Part id of the NICs and their number in the tree; None where the system file names no NIC.
+
+    Raises:
+        DataError: The table of the network in the system file is malformed.
+
     """
     stated, where = system.network.get(network), f"{system.where}: network.{network}"
     if stated is None:
@@ -157,8 +181,17 @@ def cards_of(system: System, network: str) -> Cards | None:
 
 
 def network_parts(system: System) -> frozenset[str]:
-    """Return the parts of the tree that belong to the scale-out network and the front end: cards,
-    and the switches and cables of the racks.
+    """Return the parts of a system's scale-out network and front end.
+
+    Args:
+        system: The system, with its tree of parts.
+
+    Returns:
+        Part ids of the NICs, and of the switches and cables in the racks.
+
+    Raises:
+        DataError: The table of a network in the system file is malformed.
+
     """
 
     def parts() -> frozenset[str]:
@@ -172,8 +205,11 @@ def network_parts(system: System) -> frozenset[str]:
 
 
 def converged(system: System) -> bool:
-    """Say whether the front end runs over the switches of the scale-out network that stand in the
-    racks.
+    """Say whether the front end shares the scale-out switches in the racks.
+
+    Args:
+        system: The system, with its tree of parts.
+
     """
     return bool(system.network.get(FRONTEND, {}).get("converged", False))
 
@@ -201,6 +237,17 @@ def from_the_tree(system: System, catalogue: Catalogue) -> dict[str, Rule]:
     """Return the rules for chip bandwidths from the NICs of the tree.
 
     A card without a port count is rated as a whole.
+
+    Args:
+        system: The system, with its tree of parts.
+        catalogue: Says whether a card has a port count.
+
+    Returns:
+        Rules for the bandwidth per chip in byte/s, by input path; empty without NICs.
+
+    Raises:
+        DataError: The table of a network in the system file is malformed.
+
     """
     found = {}
     for network, attribute in NETWORKS.items():
@@ -320,7 +367,18 @@ class Network(NamedTuple):
 
 
 def switch_part(name: str, known: Collection[str]) -> str:
-    """Return the part id of a switch named by its capacity ('12.8T' is `tor-12t8`) or by its id."""
+    """Return the part id of a switch named by capacity or id.
+
+    The capacity '12.8T' names `tor-12t8`.
+
+    Args:
+        name: Capacity or part id, in upper or lower case.
+        known: Part ids to choose among.
+
+    Raises:
+        DataError: No switch has the name.
+
+    """
     text = name.lower()
     part = "tor-" + text.removesuffix("t").replace(".", "t") + ("" if "." in text else "t")
     for candidate in (text, part):
@@ -335,7 +393,16 @@ def switch_part(name: str, known: Collection[str]) -> str:
 
 
 def optic_part(name: str, known: Collection[str]) -> str:
-    """Return the part id of an optical module named by its id or without `optic-`."""
+    """Return the part id of an optical module, with or without `optic-`.
+
+    Args:
+        name: Part id of the module, or the rest of the id after `optic-`, in upper or lower case.
+        known: Part ids to choose among.
+
+    Raises:
+        DataError: No module has the name.
+
+    """
     text = name.lower()
     for candidate in (text, f"optic-{text}"):
         if candidate in known:
@@ -376,7 +443,19 @@ def optics_covering(values: Values, optics: Sequence[str], length: float) -> lis
 
 
 def scale_out_network(values: Values, plan: NetworkDesign) -> Network:
-    """Return switches by tier, links, modules and cables of a cluster's network."""
+    """Return switches by tier, links, modules and cables of a cluster's network.
+
+    Args:
+        values: Inputs by path, with prices in USD and power in W of the parts.
+        plan: Design of the network, with bandwidths in byte/s.
+
+    Returns:
+        Lines of the bill, with their price in USD and their power in W.
+
+    Raises:
+        DataError: The design is unknown.
+
+    """
     if plan.design not in DESIGNS:
         raise unknown("network design", plan.design, DESIGNS)
     with scope(f"{plan.prefix}network"):
@@ -483,7 +562,16 @@ class OpticalLinks:
 
 
 def network_totals(tiers: int, lines: list[NetworkLine]) -> Network:
-    """Return a network with the sums of its lines."""
+    """Return a network with the sums of its lines.
+
+    Args:
+        tiers: Tiers of switches.
+        lines: Lines of the bill, in USD and W.
+
+    Returns:
+        The lines, with the sum of their prices in USD and of their power in W.
+
+    """
     return Network(
         tiers,
         lines,

@@ -39,14 +39,35 @@ def wire_faults(system: System, catalogue: Catalogue, values: Values) -> Iterato
 
 
 def refuse_bad_wires(system: System, catalogue: Catalogue, values: Values) -> None:
-    """Raise `DataError` with everything the wires cannot do."""
+    """Raise `DataError` with all faults in a system's wiring.
+
+    Args:
+        system: System with its fabric.
+        catalogue: Holds the parts.
+        values: Values of the inputs by path.
+
+    Raises:
+        DataError: There are more lanes than the chip has, more ports than the switches have, a link
+            beyond its reach, or a fault of the cards.
+
+    """
     faults = list(wire_faults(system, catalogue, values))
     if faults:
         raise DataError("; ".join(faults))
 
 
 def refuse_unjoined(system: System, catalogue: Catalogue, values: Values) -> None:
-    """Raise `DataError` for a scale-up domain of several chips without bandwidth between them."""
+    """Raise `DataError` for a scale-up domain of several chips without bandwidth.
+
+    Args:
+        system: System with the chips of a scale-up domain.
+        catalogue: Holds the parts.
+        values: Values of the inputs by path.
+
+    Raises:
+        DataError: The domain has several chips, and a stated scale-up bandwidth is 0.
+
+    """
     rate = f"parts.{system.chip}.scale_up_bandwidth"
     stated = values.has(rate) or catalogue.has_part_value(system.chip, "scale_up_bandwidth")
     if system.chips > 1 and stated and somewhere(values[rate] <= 0):
@@ -60,6 +81,11 @@ def unstated(system: System, catalogue: Catalogue) -> Iterator[str]:
     """Yield messages on missing wiring data: the switch and the chip's lanes.
 
     A complete system states this data so that its wires can be judged.
+
+    Args:
+        system: System with its fabric.
+        catalogue: Holds the parts.
+
     """
     if system.fabric.get("kind") not in SWITCHLESS and "switch" not in system.fabric:
         yield (

@@ -34,8 +34,19 @@ SHOWN = 3  # refused rows that a message tells of
 
 
 def read_anchors(catalogue: Catalogue, path: Path) -> tuple[Anchor, ...]:
-    """Return the runs of a file; one that cannot be believed raises `DataError` with its line and
-    the reason.
+    """Return the measured serving runs of a file.
+
+    Args:
+        catalogue: Holds the chips, models and engines.
+        path: CSV of serving runs, in the columns that `tco validate` reads.
+
+    Returns:
+        An anchor per row, with the logarithm of the measured over the predicted time.
+
+    Raises:
+        DataError: The file holds other measurements or no row, or rows cannot be believed; the
+            error names line and reason.
+
     """
     kind, table = read_measured(path)
     if kind != "inference":

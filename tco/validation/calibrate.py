@@ -87,8 +87,22 @@ def fit_shared_parameters(
     progress: Callable[[str], None] = lambda _: None,
     fit_name: str = "",
 ) -> Calibration:
-    """Fit the shared parameters of one kind of measurements, and again without each accelerator,
-    model and source; `values` carry the fit.
+    """Fit the shared parameters of one kind of measurements.
+
+    Further fits leave out each accelerator, model and source in turn.
+
+    Args:
+        kind: Kind of the measurements, from `KINDS`.
+        table: Measurements, a row for each.
+        catalogue: Holds chips and the list of free parameters.
+        values: Inputs by path; they carry the fitted values afterwards.
+        date: Date of the fitted catalogue rows.
+        progress: Receives a line of text before the fit.
+        fit_name: Name of the list of free parameters; empty for the list of `kind`.
+
+    Returns:
+        The fit, the refits, rows for the catalogue, and errors.
+
     """
     whole, task = table, Task(kind, table, catalogue, values, fit_name)
     table, groups, free = task.table, task.groups(), task.free

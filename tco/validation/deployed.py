@@ -86,8 +86,20 @@ class Effects(NamedTuple):
 
 
 def gaps(table: pd.DataFrame, catalogue: Catalogue, values: Values) -> pd.DataFrame:
-    """Return the runs that no other run beats, with the share of their class's best rate that each
-    reaches.
+    """Return the undominated runs with their share of the class's best rate.
+
+    An envelope of fewer than `LEAST` configurations is left out.
+
+    Args:
+        table: Published serving runs, a row each.
+        catalogue: Holds the chips and models.
+        values: Inputs by path.
+
+    Returns:
+        Row per run: class, engine, envelope, chip, speed (tokens/s per user) and share, as a
+        logarithm.
+        The share is `NO_PLAN` where the class has no plan at that speed.
+
     """
     rows = []
     sweep = EnvelopeCandidates(table, catalogue, values)
@@ -167,8 +179,17 @@ def family_effects(residuals: pd.DataFrame) -> dict[str, tuple[float, float, int
 
 
 def residuals_by_source(table: pd.DataFrame, catalogue: Catalogue, values: Values) -> pd.DataFrame:
-    """Return the scored runs of a file as they were configured: family, source and how much longer
-    they took.
+    """Return the residuals of the scored runs of a file, with their sources.
+
+    Args:
+        table: Published serving runs, a row each.
+        catalogue: Holds the chips and models.
+        values: Inputs by path.
+
+    Returns:
+        Row per scored run: owners by level, source, and the logarithm of the time over the time
+        predicted for the run as configured.
+
     """
     chips = Specifications(catalogue, values, texts(table, "accelerator"))
     made = predict_by_accelerator(inference.predict_serving_runs, table, chips)

@@ -462,8 +462,18 @@ def against_runs(
     values: Values,
     settings: Mapping[str, str] | None = None,
 ) -> tuple[list[tuple[Envelope, JsonObject]], JsonObject]:
-    """Return the envelopes of a file of serving runs, each with its summary, and the summary of
-    all.
+    """Return the envelopes of a file of serving runs with summaries.
+
+    Args:
+        table: Rows of the file of serving runs.
+        catalogue: Holds the documents, parts and rows.
+        values: Inputs by path, with the user's settings.
+        settings: Further settings by path, which win over the settings in `values`.
+
+    Returns:
+        Each envelope with the statistics of its runs, and the statistics of all runs. The latter
+        also hold the accuracy of the order of chip pairs, under `ratio_of_two`.
+
     """
     found = list(envelopes_of(table, catalogue, values, settings=settings))
     two = envelope_order_accuracy(found, [one.alike for one in found]) | {

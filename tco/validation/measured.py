@@ -139,8 +139,19 @@ def measurement_kind(columns: list[str], path: Path, given: str | None = None) -
 
 
 def read_measured(path: Path, given: str | None = None) -> tuple[str, pd.DataFrame]:
-    """Return kind and rows of a CSV of measurements; columns it lacks are empty, numbers that are
-    none raise `DataError`.
+    """Return the kind and the rows of a CSV file of measurements.
+
+    Columns of numbers become floats, and a blank cell becomes nan.
+
+    Args:
+        path: File to read, or the name of a shipped file, such as `kernels`.
+        given: Kind of the measurements; None takes the kind that fits the header.
+
+    Raises:
+        DataError: The file cannot be read or has no rows, the kind is unknown, a column is missing,
+            or a column of numbers holds a text.
+        UsageError: The rows are the user's own, and the answer withholds the user's values.
+
     """
     path = travelling(path)
     if not path.resolve().is_relative_to(data_directory()):
@@ -248,7 +259,18 @@ def numeric_column(table: pd.DataFrame, name: str, default: float = np.nan) -> A
 
 
 def texts(table: pd.DataFrame, name: str) -> AnyArray:
-    """Return a text column as an array; a column the file lacks is empty throughout."""
+    """Return a text column as an array.
+
+    A column that the file lacks is empty throughout.
+
+    Args:
+        table: Rows of a file of measurements.
+        name: Name of the column.
+
+    Returns:
+        Array of texts, shape (rows,).
+
+    """
     return table[name].to_numpy(object) if name in table else np.full(len(table), "", dtype=object)
 
 

@@ -168,7 +168,12 @@ class Accelerators:
 
 
 def accelerators(catalogue: Catalogue) -> Accelerators:
-    """Return the names of the accelerators of a catalogue, read once."""
+    """Return the names of the accelerators of a catalogue, read once.
+
+    Args:
+        catalogue: Holds the accelerators and keeps their names.
+
+    """
     found: Accelerators = catalogue.once("accelerators", lambda: Accelerators(catalogue))
     return found
 

@@ -221,7 +221,17 @@ def predict_by_accelerator(
 def tried(
     predictor: Predictor, table: pd.DataFrame, chips: Specifications
 ) -> Prediction | DataError:
-    """Return the predictions of the rows of one accelerator, or what it lacks."""
+    """Return the predictions for an accelerator, or the error of the predictor.
+
+    Args:
+        predictor: Predicts the measured values of a table.
+        table: Measured rows of a single accelerator.
+        chips: Specifications of the accelerator, by row of the table.
+
+    Returns:
+        Predictions; a `DataError` that says what the catalogue lacks is returned, not raised.
+
+    """
     try:
         return predictor(table, chips)
     except DataError as error:

@@ -177,7 +177,12 @@ def corrections(catalogue: Catalogue) -> Known:
 
 
 def is_of_engine(name: str) -> bool:
-    """Say whether a kernel is named as one of an engine, ENGINE/KERNEL."""
+    """Say whether the name of a kernel has the form ENGINE/KERNEL.
+
+    Args:
+        name: Name of the kernel.
+
+    """
     return "/" in name
 
 
@@ -218,8 +223,19 @@ def correction(
 def asked_correction(
     catalogue: Catalogue, operation: str, name: str, form: str, chip: str, option: str
 ) -> Correction:
-    """Return the same of a kernel that somebody asks for; one that no table has raises `DataError`
-    with the nearest name.
+    """Return the correction of a kernel that a user names.
+
+    Args:
+        catalogue: Names the data folders.
+        operation: Operation of the kernel, a key of `SIDES`.
+        name: Name of the kernel, ENGINE/KERNEL.
+        form: Number format of the kernel.
+        chip: Part id of the chip.
+        option: Option that stands before the text of an error.
+
+    Raises:
+        DataError: No table has kernels of the operation, or the kernel in the format.
+
     """
     if operation not in SIDES:
         raise DataError(
@@ -239,8 +255,19 @@ def correction_of_rows(
 ) -> Correction | None:
     """Return the correction of a kernel's time on each row's chip.
 
-    A chip without a correction keeps the physical time. The result is None where no table has the
-    kernel.
+    A chip without a correction keeps the physical time.
+
+    Args:
+        catalogue: Names the data folders.
+        operation: Operation of the kernel.
+        name: Name of the kernel, ENGINE/KERNEL.
+        form: Number format of the kernel.
+        chips: Part id of the chip of each row.
+
+    Returns:
+        Correction whose level and slopes are arrays of shape (rows,); None where no table has the
+        kernel.
+
     """
     if nearest_release(catalogue, operation, name, form) is None:
         return None
@@ -256,6 +283,16 @@ def correction_design_matrix(
     """Return the design matrix of a correction, one row per kernel.
 
     The first column is 1. The further columns hold the pieces of the time and of both sides.
+
+    Args:
+        operation: Operation of the kernels, a key of `SIDES`.
+        time: Physical time of each kernel in s, a number or shape (count,).
+        shape: Sizes of the kernels by name, each a number or of shape (count,).
+        count: Number of kernels.
+
+    Returns:
+        Array of shape (count, 10): level, then three pieces each of time, first and second side.
+
     """
     bent = [
         (over_shortest(time), tuple(place / TIMES[0] for place in TIMES)),

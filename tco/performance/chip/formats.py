@@ -17,7 +17,14 @@ from tco.core.units import FLOP, Byte, FLOPPerSecond, Pure
 
 
 def families_of(catalogue: Catalogue) -> dict[str, str]:
-    """Return the family of every chip; a folder of one's own names those of its chips."""
+    """Return the family of every chip, by id.
+
+    A user's own folder names the families of its chips.
+
+    Args:
+        catalogue: Holds the data folders with `performance/families.toml`.
+
+    """
 
     def read() -> dict[str, str]:
         paths = [
@@ -34,12 +41,30 @@ def families_of(catalogue: Catalogue) -> dict[str, str]:
 
 
 def chips_of_family(catalogue: Catalogue, family: str) -> frozenset[str]:
-    """Return the chips of a family."""
+    """Return the chips of a family.
+
+    Args:
+        catalogue: Holds the family of every chip.
+        family: Name of the family.
+
+    Returns:
+        Ids of the chips; empty for an unknown family.
+
+    """
     return frozenset(part for part, own in families_of(catalogue).items() if own == family)
 
 
 def family_of(catalogue: Catalogue, chip: str) -> str:
-    """Return the family whose practical parameters a chip shares."""
+    """Return the family whose practical parameters a chip shares.
+
+    Args:
+        catalogue: Holds the family of every chip.
+        chip: Id of the chip.
+
+    Raises:
+        DataError: The chip has no family.
+
+    """
     families = families_of(catalogue)
     if chip not in families:
         raise unknown("chip", chip, families, "performance/families.toml")
@@ -154,7 +179,15 @@ class Computed(NamedTuple):
 def computed_on(values: Structured, chip: str, name: str, where: str) -> Computed:
     """Return the peak and conversion with which a chip computes a format.
 
-    An unknown format raises `DataError`, and so does a format without a peak on the chip.
+    Args:
+        values: Inputs by path, with the peaks of the chip.
+        chip: Id of the chip.
+        name: Name of the format, a key of `FORMATS`.
+        where: Input path that the error names for an unknown format.
+
+    Raises:
+        DataError: The format is unknown or has no peak on the chip.
+
     """
     if name not in FORMATS:
         raise unknown(where.rpartition(".")[2].replace("_", " "), name, FORMATS, where)

@@ -112,7 +112,13 @@ class Traits(NamedTuple):
 
 
 def traits_of(catalogue: Catalogue, part: str) -> Traits:
-    """Return the traits of a part as stated in the catalogue."""
+    """Return the traits of a part as stated in the catalogue.
+
+    Args:
+        catalogue: Holds the attributes of the parts.
+        part: Id of the part.
+
+    """
     array, *others = (
         catalogue.has_part_value(part, name)
         for name in ("array_rows", "cores_per_device", "dma_bandwidth", "dereferences")
@@ -135,8 +141,17 @@ def kernels_on(
     traits: Traits,
     reach: SoftwareMaturity = MEASURED,
 ) -> Chip:
-    """Return a chip of a family as its kernels see it; rows ask for the chip and the family
-    `rows`.
+    """Return a chip of a family with the parameters of its kernels.
+
+    For rows of measurements both the chip and the family are `rows`.
+
+    Args:
+        values: Values by input path.
+        chip: Id of the chip, under `parts`.
+        family: Family whose practical parameters apply, under `performance`.
+        traits: Traits of the chip that decide the timing of kernels.
+        reach: Maturity of the software.
+
     """
     part, practice, share = f"parts.{chip}", f"performance.{family}", None
     if traits.logical:
@@ -182,8 +197,13 @@ class Operands(NamedTuple):
 def operands(chip: Chip, form: Computed, efficiency: Any = None) -> Operands:
     """Return the rates, sizes and latencies of products in a format.
 
-    They are read once and serve any number of products. Where `efficiency` is given, the rates are
-    the share `efficiency` of the peak.
+    The values are read once and serve any number of products.
+
+    Args:
+        chip: Chip with the parameters of its kernels.
+        form: Number format, as the chip computes the format.
+        efficiency: Share of the rates that the products reach; None for the full rates.
+
     """
     made = read_operands(chip, form)
     if efficiency is not None:
@@ -456,8 +476,19 @@ def tiling(
 ) -> Tiling | None:
     """Return the tiling by which the quickest kernel cuts a product.
 
-    The sides of the product are plain numbers. None for chips with large arrays:
-    they cut no tiles.
+    The sides of the product are plain numbers.
+
+    Args:
+        made: Rates, sizes and latencies of products on the chip.
+        rows: Rows of the result.
+        columns: Columns of the result.
+        inner: Length of the inner side, over which a product sums.
+        groups: Number of equal products of a grouped kernel; None for a single product.
+
+    Returns:
+        Tile sides, tile count, waves and sharing cores; None for chips with large arrays, which cut
+        no tiles.
+
     """
     if made.array is not None:
         return None

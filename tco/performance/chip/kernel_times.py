@@ -75,7 +75,17 @@ class KernelLibrary(NamedTuple):
 
 
 def chip_on(catalogue: Catalogue, values: Settings, part: str) -> Chip:
-    """Return a chip of the catalogue as its kernels see it."""
+    """Return a chip of the catalogue as its kernels see it.
+
+    Args:
+        catalogue: Holds the chip and its family.
+        values: Values by input path.
+        part: Id of the chip.
+
+    Raises:
+        DataError: No family has the chip.
+
+    """
     return kernels_on(values, part, family_of(catalogue, part), traits_of(catalogue, part))
 
 
@@ -88,12 +98,26 @@ def kernel_timing(
     cores: Any = None,
     learnt: Correction | None = None,
 ) -> KernelTime:
-    """Return the time of a kernel; `shape` holds the sides that `SHAPES` names, as numbers or
-    arrays.
+    """Return the time of a kernel by physics, corrected where a table says so.
 
-    The format is that of a product's weights, of the cores of prompts' attention, and of the cache
-    that decoding reads. A product may have a part of the chip's `cores` to itself where software
-    hands them out. `learnt` is what a table of an engine says of it.
+    Args:
+        chip: Chip that runs the kernel.
+        operation: Operation of the kernel, a key of `SHAPES`.
+        form: Format of the weights of a product, of the cores of attention over prompts, or of the
+            cache that decoding reads.
+        shape: Sides by the names of `SHAPES`, as numbers or arrays.
+        library: Library that runs the kernel.
+        cores: Cores of the chip that a product has to itself, where software hands them out; None
+            for the whole chip.
+        learnt: Correction from the table of an engine; None for physics alone.
+
+    Returns:
+        Time and its parts in s, work in FLOP and traffic in bytes. A correction changes the time
+        alone.
+
+    Raises:
+        DataError: The shape lacks a side of the operation.
+
     """
     made = by_physics(chip, operation, form, shape, library, cores)
     return made if learnt is None else made._replace(time=learnt.of(operation, made.time, shape))
@@ -196,6 +220,13 @@ def skew_of_power_law(exponent: Any, tokens: Any, topk: Any, experts: Any) -> An
 
     The popularity of an expert is drawn from one token to four fifths of all tokens. Where
     there are fewer choices than experts, the popularity is drawn below two.
+
+    Args:
+        exponent: Exponent a of the power law x^-a.
+        tokens: Number of tokens.
+        topk: Number of experts that each token chooses.
+        experts: Number of experts.
+
     """
     many = tokens * topk > experts
     return cost.power_law_scatter(

@@ -380,8 +380,13 @@ def attention_terms(a: Attention, layers: int, context: Quantity) -> list[Quanti
 
 
 def flops_per_token(model: Architecture, context: Quantity, training: bool = True) -> Quantity:
-    """Return the work for each token of sequences of `context` tokens: one forward pass, in
-    training the backward pass too.
+    """Return the work for each token of a sequence, FLOP.
+
+    Args:
+        model: Architecture of the model.
+        context: Tokens of a sequence.
+        training: Whether the backward pass counts beside the forward pass.
+
     """
     terms = [passing_flops(model.active_parameters, 1)]
     for attention, layers in model.attentions.items():

@@ -255,9 +255,22 @@ def machine(
 ) -> Machine:
     """Return the chip model of a serving engine on `links`.
 
-    `stored` gives the formats of the weights, and `reach` the maturity of the software at a date.
-    `unexplained` is the share of a pass beyond all known terms, or None. `fused_by` owns the
-    traffic of elementwise kernels and the passes over experts' tokens: public engines, or a fleet.
+    Args:
+        chip: Id of the chip.
+        links: Rates and latencies of the fabric and the network.
+        values: Values by input path.
+        family: Family whose kernels the chip shares.
+        stored: Formats of the weights, the caches and the products of attention.
+        traits: Traits of the chip that decide the timing of kernels.
+        engine: Id of the engine, whose parameters stand under `performance`.
+        unexplained: Share of a pass beyond all known terms, or None.
+        reach: Maturity of the software at a date.
+        fused_by: Owner of the traffic of elementwise kernels and of the passes over experts'
+            tokens: public engines, or a fleet.
+
+    Raises:
+        DataError: A number format is unknown, or the chip has no peak for the format.
+
     """
     prior, part, own, shared = (
         f"performance.{family}",
@@ -452,7 +465,15 @@ class Passes(NamedTuple):
 def passes_of(values: Structured, chip: str, forward: str, backward: str) -> Passes:
     """Return the computed formats of the forward and backward pass.
 
-    An unknown format raises `DataError`.
+    Args:
+        values: Values by input path.
+        chip: Id of the chip.
+        forward: Format of activations and weights in the forward pass.
+        backward: Format of the products that make gradients.
+
+    Raises:
+        DataError: A format is unknown, or the chip has no peak for the format.
+
     """
     named = {"workload.precision": forward, "workload.backward_precision": backward}
     return Passes(*(pass_format(values, chip, name, path) for path, name in named.items()))
@@ -500,7 +521,17 @@ def trainer(
 ) -> Machine:
     """Return the chip model of a training job on `links`.
 
-    `found` gives the number formats of the forward and backward pass.
+    Args:
+        chip: Id of the chip.
+        family: Family whose kernels the chip shares.
+        values: Values by input path.
+        found: Number formats of the forward and backward pass.
+        links: Rates and latencies of the fabric and the network.
+        traits: Traits of the chip that decide the timing of kernels.
+        programs: Kernel structure of the job.
+        unexplained: Share of a pass beyond all known terms.
+        reach: Maturity of the software at a date.
+
     """
     kernels = kernels_on(values, chip, family, traits, reach)
     forms = (found.forward.form, found.forward.form, found.forward.form)

@@ -190,8 +190,17 @@ WAITING = Operator("", 0.0, 0, None, None, None, None, 0.0)  # stands where prod
 def waited_for(
     time: Quantity, waits: JsonMapping, name: str, ranks: Quantity, world: Quantity
 ) -> Quantity:
-    """Return the time of a collective until the last of its ranks has come, and longer where they
-    reach beyond their world.
+    """Return the time of a collective with its waits, in s.
+
+    The time lasts until the last rank has come. Ranks that reach beyond their world wait longer.
+
+    Args:
+        time: Time of the collective without the wait, s.
+        waits: Waits by name, s, with `network_wait` for ranks beyond the world.
+        name: Name of the wait between two ranks.
+        ranks: Ranks of the collective.
+        world: Chips of the world.
+
     """
     beyond = ranks > world
     time = total("until_the_last", [time, rank_wait(waits[name], ranks)])

@@ -88,8 +88,18 @@ def engine_for_plan(
     plan: DecodePlan,
     most: float = np.inf,
 ) -> Engine:
-    """Return the engine of a plan, which reads prompts and decodes no more than `most` sequences at
-    a time.
+    """Return the engine of a decode plan, which also reads prompts.
+
+    Args:
+        machine: Chips, links, software and values of the scenario.
+        model: Architecture of the model.
+        request: Request whose prompt and answer lengths in tokens size the caches.
+        plan: The decode plan.
+        most: Greatest number of sequences that the engine decodes at a time.
+
+    Returns:
+        Engine with times in s, by sequences of a group and by tokens of a pass.
+
     """
     before = as_prefill_plan(plan)
     budget = float(untraced_value(machine.habit("token_budget"))) * float(before.context_parallel)

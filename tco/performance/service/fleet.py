@@ -162,8 +162,14 @@ def domains_holding(engines: Sequence[tuple[float, int]], domain_chips: int) -> 
 
 
 def quantile_error(times: FloatArray, quantile: float) -> float:
-    """Return the standard error of a quantile, from those of parts of a simulation, one after
-    another.
+    """Return the standard error of a quantile of simulated times, s.
+
+    The error follows from the quantiles of consecutive parts of the simulation.
+
+    Args:
+        times: Times in the order of the simulation, s.
+        quantile: Quantile from 0 to 1.
+
     """
     return float(
         np.std([np.quantile(part, quantile) for part in np.array_split(times, PARTS)], ddof=1)

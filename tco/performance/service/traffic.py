@@ -65,7 +65,18 @@ PROMISED = {
 
 
 def promise_of(text: str) -> Promise:
-    """Read a promise, as `ttft p99 <= 2 s`."""
+    """Read a promise, as `ttft p99 <= 2 s`.
+
+    Args:
+        text: Metric, percentile and limit; a limit with its unit of time.
+
+    Returns:
+        Promise with the quantile from 0 to 1 and the limit in s.
+
+    Raises:
+        DataError: The text is no promise, the metric is unknown, or a number is out of range.
+
+    """
     found = re.fullmatch(r"\s*(\w+)\s+[pP](\d+(?:\.\d+)?)\s*<=?\s*(.+?)\s*", text)
     if found is None:
         raise DataError(
@@ -207,8 +218,18 @@ def values_set(settings: Mapping[str, str]) -> dict[str, float]:
 def load_traffic(
     catalogue: Catalogue, name: str, settings: Mapping[str, str] | None = None, part_of: str = ""
 ) -> Traffic:
-    """Read traffic of the catalogue, or a file of it, with some of its values set
-    (`traffic.requests_per_s`); a part of a mix is no mix.
+    """Read traffic of the catalogue or of a file, with values set.
+
+    Args:
+        catalogue: Holds the traffic documents.
+        name: Id of a traffic document, or a TOML file.
+        settings: Values by input path, such as `traffic.requests_per_s`.
+        part_of: File of the mix that the traffic is a part of; empty for no mix.
+
+    Raises:
+        DataError: The document is unknown, lacks a value or is wrong, a part of a mix is a mix, or
+            a setting does not suit the traffic.
+
     """
     if name.endswith(".toml") and is_there(Path(name)):
         path, document = Path(name), read_toml(Path(name))

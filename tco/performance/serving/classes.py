@@ -143,7 +143,19 @@ def concatenate_serving_plans(parts: list[ServingPlan]) -> ServingPlan:
 def plans_of_class(
     machine: Machine, model: Architecture, request: ServingRequest, values: Readable, name: str
 ) -> ServingPlan | None:
-    """Return every plan of a class at every load, a row each; None where no chips can run any."""
+    """Return every plan of a class at every load, a row each.
+
+    Args:
+        machine: Chip on its links, with the deployer.
+        model: Architecture of the model.
+        request: Prompt, answer and other inputs of the workload.
+        values: Inputs by path.
+        name: Class of the plans: `SERVER`, or pools apart.
+
+    Returns:
+        Plans, or None where no pools of a published size can run a plan.
+
+    """
     if name == SERVER:
         return server_plans(machine, model, request, values)
     shapes = [

@@ -218,8 +218,17 @@ class PassResult(NamedTuple):
 def cached_numbers(
     model: Architecture, tensor_parallel: Quantity, context_parallel: Quantity = 1
 ) -> tuple[Quantity, Quantity]:
-    """Return the numbers one chip caches over all layers: those that grow with each token, and
-    those a sequence keeps (windows, states).
+    """Return the numbers that one chip caches over all layers.
+
+    Args:
+        model: Architecture of the model.
+        tensor_parallel: Tensor-parallel ranks, which split key-value heads but no latent cache.
+        context_parallel: Context-parallel ranks, which split the tokens.
+
+    Returns:
+        Numbers per token of the context, and numbers per sequence (windows, states); a number has
+        no size in bytes yet.
+
     """
     growing: Quantity = 0
     kept: Quantity = 0

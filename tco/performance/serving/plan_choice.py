@@ -79,7 +79,13 @@ def quantity_at_plan(quantity: Any, place: Place) -> Any:
 
 
 def pass_at(result: PassResult, place: Place) -> PassResult:
-    """Return one plan's pass out of those of many."""
+    """Return the pass of a single plan out of many.
+
+    Args:
+        result: Passes of all plans; arrays have a row and a column of the search by axis.
+        place: Row and column of the plan.
+
+    """
     operators = [
         Operator(*(quantity_at_plan(value, place) for value in operator))
         for operator in result.operators
@@ -125,8 +131,16 @@ def decode_axes(machine: Machine, model: Architecture, request: ServingRequest) 
 
 
 def offered_axes(machine: Machine, model: Architecture, context: Quantity) -> PrefillPlan:
-    """Return every way in which the machine's engine lets its chips divide for sequences of some
-    tokens, each axis a column.
+    """Return every way in which the machine's engine can divide its chips.
+
+    Args:
+        machine: Chip on its links, with the engine.
+        model: Architecture of the model.
+        context: Tokens of a sequence; zero leaves sequences whole.
+
+    Returns:
+        Plans, each axis an array of shape (plans, 1).
+
     """
     axes = plan_axes(model, machine.links, context)
     if machine.values.exists(f"performance.{machine.engine}.grouped_attention"):
@@ -381,7 +395,13 @@ def why_none_under_load(
 
 
 def memory_shortfall_reason(memory: Any, machine: Machine) -> str:
-    """Say by how much the leanest plan is too large."""
+    """Say by how much the leanest plan is too large.
+
+    Args:
+        memory: Memory that the plans need, bytes per chip.
+        machine: Chip with its usable memory.
+
+    """
     need, have = float(np.min(memory)), untraced_value(machine.memory)
     return (
         f"the model does not fit: the leanest plan needs {need / 1e9:.1f} GB a chip, "
@@ -416,8 +436,20 @@ def too_slow(
 def decode_rate_with_experts(
     machine: Machine, model: Architecture, request: ServingRequest, interactivity: float, place: str
 ) -> tuple[float, str]:
-    """Return the decode rate of the best plan within a world whose experts lie in a place, or zero
-    and why there is none.
+    """Return the best decode rate with the experts in a place.
+
+    The plans lie within a single world.
+
+    Args:
+        machine: Chip on its links.
+        model: Architecture of the model.
+        request: Prompt, answer and other inputs of the workload.
+        interactivity: Target speed of a user, tokens/s.
+        place: Place of the experts: `one-domain` or `whole-world`.
+
+    Returns:
+        Output tokens/s per decoding chip and an empty text, or zero and the reason without a plan.
+
     """
     links, axes = machine.links, decode_axes(machine, model, request)
     lies = layout_of(axes, links)

@@ -418,7 +418,16 @@ def hinted(
 ) -> Hints | None:
     """Return the batch, growth exponent and rate of plans at `centre`.
 
-    `centre` is the single draw of the base case. None where no batch is solved for.
+    Args:
+        kernel: Compiled formulas.
+        names: Places of the kernel's results by name.
+        centre: Inputs by name in the single draw of the base case.
+        plans: Serving plans, with an array over plans on each axis.
+        speeds: Requested speeds in tokens/s per user; None for the speed of the workload.
+
+    Returns:
+        Arrays of shape (speeds, plans); None where no batch is solved for.
+
     """
     if "needed" in names:
         return None

@@ -40,7 +40,15 @@ class ServingRequest(NamedTuple):
 
 
 def request_of(values: Readable) -> ServingRequest:
-    """Return the serving request that a scenario's workload states."""
+    """Return the serving request that a scenario's workload states.
+
+    Args:
+        values: Inputs of the scenario.
+
+    Returns:
+        Request with lengths in tokens; a cache hit or an offload of zero is None.
+
+    """
     made = ServingRequest(values["workload.input_tokens"], values["workload.output_tokens"])
     made = made._replace(cache_hit=values.unless_zero("workload.cache_hit"))
     if values.has(DRAFTS):
@@ -69,8 +77,18 @@ def depths_of(
 ) -> tuple[float, ...]:
     """Return the depths of drafts that plans are chosen among.
 
-    The one that is stated, or all that a head of the model's own is run to where deployments of the
-    chip's family and engine run one.
+    A stated depth is the only depth. Without a stated depth, a model with a prediction head has
+    every depth up to a limit, where deployments of the chip's family and engine draft.
+
+    Args:
+        machine: Chip on its links, with the software that serves.
+        model: Architecture of the served model.
+        request: Serving request of the workload.
+        values: Inputs of the scenario.
+
+    Returns:
+        Draft tokens per step, in rising order.
+
     """
     if request.drafts is not None:
         return (float(np.ravel(untraced_value(request.drafts))[0]),)
@@ -139,8 +157,15 @@ def accepted_tokens(draft_tokens: Pure, acceptance: Pure, decline: Pure = 1) -> 
 
 
 def tokens_of_drafts(values: Readable, drafts: Any) -> Any:
-    """Return the tokens a step yields with so many drafts, at the chances that a workload
-    states.
+    """Return the tokens per decode step for a number of drafts.
+
+    Args:
+        values: Inputs of the scenario, with the workload's chances of acceptance.
+        drafts: Draft tokens per step, a number or an array.
+
+    Returns:
+        Tokens per step, in the shape of `drafts`.
+
     """
     return accepted_tokens(
         drafts, values["workload.spec_acceptance"], values["workload.spec_decline"]
@@ -273,7 +298,15 @@ class DomainLayout(NamedTuple):
 
 
 def attention_chips(plan: PrefillPlan | DecodePlan) -> Any:
-    """Return the chips that share a sequence's attention."""
+    """Return the chips that share a sequence's attention.
+
+    Args:
+        plan: Plan of a prefill or a decode engine.
+
+    Returns:
+        Number of chips, or an array of numbers in the shape of the plan's axes.
+
+    """
     return plan.tensor_parallel * plan.context_parallel
 
 
@@ -302,8 +335,16 @@ def decode_plan_from_axes(axes: PrefillPlan, sequences: Any, drafts: Any = 0.0) 
 
 
 def decoding_at(axes: PrefillPlan, sequences: Any, depths: tuple[float, ...]) -> DecodePlan:
-    """Return engines that decode so many sequences an attention group at each depth of drafts,
-    those of one depth after another.
+    """Return decode plans of given axes at each depth of drafts.
+
+    Args:
+        axes: Chips of the engines and how the chips divide, columns of shape (plans, 1).
+        sequences: Sequences per attention group: a number, a row for all plans, or a row per plan.
+        depths: Draft tokens per step.
+
+    Returns:
+        Plans of the first depth, then of each further depth: (plans x depths) rows.
+
     """
     if len(depths) == 1:
         return decode_plan_from_axes(axes, sequences, depths[0])
@@ -336,7 +377,15 @@ def filling(axes: PrefillPlan, links: Links) -> PrefillPlan:
 
 
 def as_prefill_plan(plan: DecodePlan) -> PrefillPlan:
-    """Return the same engine reading prompts."""
+    """Return the same engine reading prompts.
+
+    Args:
+        plan: Plan of an engine that decodes.
+
+    Returns:
+        Plan with the same chips and the same division.
+
+    """
     return PrefillPlan(
         plan.chips,
         plan.tensor_parallel,
@@ -434,7 +483,14 @@ def plan_axes(model: Architecture, links: Links, context: Quantity) -> PrefillPl
 def borders_crossed(plan: DecodePlan, links: Links) -> FloatArray:
     """Return the split that crosses the domains of a fabric, per plan.
 
-    Values are "nothing", a member of `CUTS`, or "network" for a stage larger than `links.world`.
+    Args:
+        plan: Decode plans.
+        links: Links of the system, with the chips of a domain and of a world.
+
+    Returns:
+        Array of texts of shape (plans,): "nothing", a member of `CUTS`, or "network" for a stage
+        larger than `links.world`.
+
     """
     stage, cut = (
         (plan.chips / plan.pipeline_parallel).ravel(),
@@ -450,7 +506,17 @@ def whole_or_mean(number: Quantity) -> float | int:
 
 
 def decode_plan_document(plan: DecodePlan, links: Links) -> JsonObject:
-    """Return a decode plan in the names reports use."""
+    """Return a decode plan in the names reports use.
+
+    Args:
+        plan: A single decode plan.
+        links: Links of the system, which decide the layout of the plan.
+
+    Returns:
+        Degrees of parallelism (`tp`, `pp`, `dp`, `ep`, `cp`), draft tokens per step, and sequences
+        per engine as `batch`.
+
+    """
     lies = layout_of(plan, links)
     return {
         "tp": int(plan.tensor_parallel),

@@ -46,8 +46,21 @@ def evaluate_serving(
     values: Readable,
     plan: ServingPlan | Mapping[str, str] | None,
 ) -> ServingResult:
-    """Evaluate a serving workload with a plan as an evaluation found it, with the axes of one that
-    a user gives, or with the best of a search.
+    """Evaluate a serving workload with a stated plan or the best plan.
+
+    Args:
+        machine: The chips, links and software that serve.
+        model: Architecture of the model.
+        values: Inputs by path.
+        plan: Plan of an earlier evaluation, or plan axes by key as a user gives them, which narrow
+            the search; None searches all plans.
+
+    Returns:
+        The rates of the plan; a search that finds no plan returns the reason.
+
+    Raises:
+        DataError: The axes that a user gives are unknown or allow no plan.
+
     """
     if isinstance(plan, ServingPlan):
         return evaluate_serving_plan(machine, model, values, plan)
@@ -169,7 +182,15 @@ def longest_reading(values: Readable, step: float) -> float:
 def evaluate_serving_plan(
     machine: Machine, model: Architecture, values: Readable, plan: ServingPlan
 ) -> ServingResult:
-    """Evaluate a serving workload with a plan."""
+    """Evaluate a serving workload with a plan, without a search.
+
+    Args:
+        machine: The chips, links and software that serve.
+        model: Architecture of the model.
+        values: Inputs by path.
+        plan: Plan of the decode and prefill chips.
+
+    """
     request = request_of(values)
     notes = [*model_format_notes(machine), *notes_on_request(request)]
     if plan.engines is not None:

@@ -45,8 +45,14 @@ class Candidates(NamedTuple):
 
 
 def candidates(blocks: list[PlanBlock]) -> list[Candidates]:
-    """Return blocks of a plan space with their choices that differ in numbers written out, one
-    after the other.
+    """Return the blocks of a plan space with numeric choices written out.
+
+    Args:
+        blocks: Blocks of plans, each of one schedule.
+
+    Returns:
+        Candidates of each block; every choice of recomputation and sharding is open to every plan.
+
     """
     found = []
     for block in blocks:
@@ -72,7 +78,17 @@ def candidates(blocks: list[PlanBlock]) -> list[Candidates]:
 
 
 def concatenate_candidates(parts: list[Candidates]) -> Candidates:
-    """Return candidates of one schedule as one, each keeping the choices that are open to it."""
+    """Return candidates of one schedule as one table of plans.
+
+    Each plan keeps the choices that are open to it.
+
+    Args:
+        parts: Candidates to join, at least one, all of the same schedule.
+
+    Returns:
+        Plans of all parts in order, with the sorted choices of all parts.
+
+    """
     levels, sharding = (
         tuple(sorted({one for part in parts for one in getattr(part, name)}))
         for name in ("levels", "sharding")
@@ -105,15 +121,32 @@ class Timed(NamedTuple):
 def token_rate(
     batch: Quantity, sequence: Quantity, seconds: Quantity, evaluated: Quantity
 ) -> Quantity:
-    """Return the tokens a second of jobs whose steps take some seconds, as a job's result gives
-    them.
+    """Return the tokens per second of jobs from their step times.
+
+    Args:
+        batch: Sequences of a step.
+        sequence: Tokens of a sequence.
+        seconds: Time of a step, in s.
+        evaluated: Sequences evaluated per sequence trained.
+
     """
     return training_rate(batch, sequence, seconds, evaluated)
 
 
 def candidate_step_times(job: TrainingJob, machine: Machine, found: Candidates) -> Timed:
-    """Return the steps of plans with each of their choices; parameters under fit give sets of times
-    in front of the plans.
+    """Return the step times of plans with each of their choices.
+
+    Parameters under fit give sets of times in front of the plans.
+
+    Args:
+        job: Training job, whose values may be arrays.
+        machine: Chip model of the job.
+        found: Plans, with the choices open to each.
+
+    Returns:
+        Times in s and memory in bytes, shape (choices, ..., plans), and whether the plans fit. Time
+        and memory are infinite where a choice is not open to a plan.
+
     """
     base = TrainingPlan(**dict(zip(FIELDS, found.plans.T, strict=True)), schedule=found.schedule)
     micro = micro_batch(job, machine, micro_batch_shape(base))

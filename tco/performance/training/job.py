@@ -115,8 +115,15 @@ class Software(NamedTuple):
 
 
 def facts_of(model: Architecture, precision: str) -> frozenset[str]:
-    """Return the facts of a job that features may need: the format of the forward pass, and experts
-    with gates.
+    """Return the facts of a job that features of software may need.
+
+    Args:
+        model: Architecture of the model.
+        precision: Format of the forward pass.
+
+    Returns:
+        The format, and `gated-experts` where the model has experts with gates.
+
     """
     gated = any(
         block.feed_forward.experts and block.feed_forward.matrices == GATED
@@ -197,7 +204,15 @@ def attention_owner(catalogue: Catalogue, word: str, chip: str) -> str:
 
 
 def engine_words(catalogue: Catalogue) -> list[tuple[str, str]]:
-    """Return the words by which texts name training engines, each with the engine it means."""
+    """Return the words by which texts name training engines, each with the engine it means.
+
+    Args:
+        catalogue: Holds the data folders with `training/engines.csv`.
+
+    Returns:
+        Pairs (word, engine), in the order of the folders and of the rows.
+
+    """
 
     def read() -> list[tuple[str, str]]:
         paths = [path for folder in catalogue.folders if (path := folder / ENGINES).is_file()]
@@ -232,6 +247,14 @@ def setting_or_software_default(
     """Return the stated setting of an input, else the software's default.
 
     The text is empty where no feature has a default.
+
+    Args:
+        catalogue: Holds the features of training software.
+        path: Path of the input.
+        texts: Text inputs by path, with the date and the engine of the software.
+        family: Family of the chip.
+        facts: Facts of the job that features may need.
+
     """
     if (stated := texts.get(path, BY_DATE)) != BY_DATE:
         return stated
@@ -305,7 +328,19 @@ def training_software(
 ) -> Software:
     """Return the software features of a training job on a chip.
 
-    The features follow from the text inputs `texts`. An unknown text raises `DataError`.
+    The features follow from the text inputs `texts`.
+
+    Args:
+        catalogue: Holds engines, features and attention kernels.
+        texts: Text inputs by path; the software decides a missing text by date and engine.
+        family: Family of the chip.
+        chip: Id of the chip.
+        facts: Facts of the job that features may need.
+
+    Raises:
+        DataError: The engine or a text is unknown, or the attention kernel is not written for
+            the chip.
+
     """
     engine = texts.get("workload.engine", OF_FAMILY)
     if engine != OF_FAMILY and engine not in training_engines(catalogue):
@@ -382,7 +417,18 @@ def integer_input(values: Readable, path: str) -> int:
 def training_job(
     model: Architecture, software: Software, values: Readable, deployed: bool = False
 ) -> TrainingJob:
-    """Return the job of a workload."""
+    """Return the job of a workload.
+
+    Args:
+        model: Architecture of the model.
+        software: Software features of the job.
+        values: Inputs by path; they give chips, sequences of a step and tokens of a sequence.
+        deployed: Whether chosen plans fall short of the best as those of long runs do.
+
+    Raises:
+        DataError: The chips, the batch or the sequence length are no whole number.
+
+    """
     chips, batch, length = (
         integer_input(values, path)
         for path in ("cluster.chips", "workload.global_batch", "workload.sequence_length")
@@ -409,6 +455,10 @@ def notes_on_batch(values: Values) -> list[str]:
     """Return notes on the steps and tokens that the batch costs.
 
     The list is empty without a stated critical batch, and for many draws at once.
+
+    Args:
+        values: Inputs by path, with the batch in sequences and the sequence length in tokens.
+
     """
     if not values.has(CRITICAL):
         return []

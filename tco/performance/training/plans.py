@@ -320,8 +320,17 @@ def orders(domain: int, inner: int, stages: int, data: int) -> tuple[int, ...]:
 
 
 def space(job: TrainingJob, domain: int, fixed: Fixed = ALL_FREE) -> list[PlanBlock]:
-    """Return all rows of the plan space that the fixed axes leave, in blocks that share their
-    structure.
+    """Return all rows of the plan space that the fixed axes leave.
+
+    Args:
+        job: The training job with its model, batch, chips and software.
+        domain: Chips of a scale-up domain.
+        fixed: Values that axes may take; an axis without values is free.
+
+    Returns:
+        Blocks of rows that share their structure, sorted by schedule. A block has rows of shape
+        (plans, 8): the columns of `Groups`, micro-batch and interleave.
+
     """
     layers = job.model.layers
     kinds: dict[int, list[tuple[str, int]]] = {}
@@ -388,8 +397,14 @@ def block_of(
 
 
 def fixed_axes(plan: Mapping[str, str]) -> Fixed:
-    """Return the axes that `--plan` fixes; an unknown name or value raises `DataError`. Several
-    values of one axis are joined by `|`.
+    """Return the axes that `--plan` fixes.
+
+    Args:
+        plan: Text by axis name; `|` joins several values of an axis.
+
+    Raises:
+        DataError: An axis or a value is unknown, or an axis is given twice.
+
     """
     found: dict[str, tuple[Any, ...]] = {}
     for name, text in plan.items():

@@ -176,7 +176,14 @@ class TrainingResult:
 
 
 def training_plan_document(plan: TrainingPlan, model: Architecture, batch: int) -> JsonObject:
-    """Return a plan in the names reports use."""
+    """Return a plan in the names reports use.
+
+    Args:
+        plan: The training plan.
+        model: Architecture of the model, for the layers of a stage.
+        batch: Sequences of a step.
+
+    """
     layers = int(slots(plan, model))
     return {
         "tp": int(plan.tensor),
@@ -221,8 +228,22 @@ def train(
     formats: Passes,
     plan: TrainingPlan | Mapping[str, str] | None,
 ) -> TrainingResult:
-    """Evaluate a training workload with a fixed plan, or with the quickest plan of a search among
-    those that some fixed axes leave.
+    """Evaluate a training workload with a fixed plan or the quickest plan.
+
+    The quickest plan comes from a search among the plans that the fixed axes leave.
+
+    Args:
+        job: Model, software and sizes of the workload.
+        machine: Chips and links that the job runs on.
+        formats: Formats of the passes on the chip.
+        plan: A plan, or fixed axes of the search by name; None leaves all axes free.
+
+    Returns:
+        Plan, rates by metric name and notes; without a feasible plan, the reason.
+
+    Raises:
+        DataError: An axis or its value is unknown.
+
     """
     notes = pass_format_notes(formats)
     found = None

@@ -83,8 +83,19 @@ def search_training_plans(
     kept: int = 2,
     limit: float = np.inf,
 ) -> TrainingSearchResult:
-    """Search the plan space that the fixed axes leave for the quickest plans; the time it took is
-    the result's `seconds`.
+    """Search the plan space of a training job for the quickest plans.
+
+    Args:
+        job: Training job.
+        machine: Chip model of the job.
+        fixed: Axes of a plan with their allowed values; other axes are free.
+        kept: Number of the quickest plans to keep.
+        limit: Time of a step in s that a plan must beat.
+
+    Returns:
+        Quickest plans that fit, plan counts, and the time of the search as `seconds`; `best` is
+        None where no plan fits and beats the limit.
+
     """
     began = time.perf_counter()
     found = TrainingSearchResult(kept=kept, limit=limit)

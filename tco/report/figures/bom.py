@@ -81,7 +81,17 @@ def assembly_of(line: BillLine, trees: Set[str]) -> str:
 
 
 def bom_figure(system: System, bill: Bill, date: str, width: float = WIDE) -> str:
-    """Return the map of a bill; what lies in another line's price has no rectangle."""
+    """Return the treemap of a bill of materials as SVG.
+
+    A line whose price lies in another line has no rectangle.
+
+    Args:
+        system: System of the bill.
+        bill: Bill of materials, in USD.
+        date: Date of the prices.
+        width: Width of the figure, pixels.
+
+    """
     lines = [line for line in bill.lines if line.extended is not None and float(line.extended) > 0]
     trees = {line.path.rpartition("/")[0] for line in bill.lines}
     groups: dict[str, list[BillLine]] = {}

@@ -21,7 +21,15 @@ ESTIMATED = "~ based on an estimate or an assumption."
 
 
 def cost_figure(results: Sequence[Result], width: float = WIDE) -> str:
-    """Return the bars; what is given back stands to the left of nought."""
+    """Return the bars of cost as SVG, USD per chip-hour.
+
+    Rebates stand to the left of 0.
+
+    Args:
+        results: Results of the scenarios, a bar each.
+        width: Width of the figure, pixels.
+
+    """
     sums = [by_asset(result) for result in results]
     assets = list(dict.fromkeys(asset for one in sums for asset in one))
     names = distinct([result.title for result in results], [result.scenario for result in results])

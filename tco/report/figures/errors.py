@@ -18,8 +18,19 @@ MEDIAN, APART = "dot-1", "hollow"
 
 
 def errors_figure(rows: Sequence[Mapping[str, str]], width: float = WIDE) -> str:
-    """Return a row for each chip of each kind: the median error, that with the chip left out of the
-    fit, and the 90th percentile.
+    """Return a figure of prediction errors by chip and kind of measurement.
+
+    Each chip of each kind has a row: the median error, the median error with the chip left out of
+    the fit, and the 90th percentile.
+
+    Args:
+        rows: Accuracy of each kind and chip as texts by column, at least one row; errors are
+            shares.
+        width: Width of the figure in pixels.
+
+    Returns:
+        The figure as SVG text.
+
     """
     said = "; ".join(
         f"{row['kind']} {row['part']} {float(row['median_ape']) * 100:.0f} % of {row['n']} rows"

@@ -32,8 +32,15 @@ def scope_rows(found: Sequence[tuple[str, Sequence[FabricScope]]]) -> list[Row]:
 
 
 def fabric_figure(found: Sequence[tuple[str, Sequence[FabricScope]]], width: float = WIDE) -> str:
-    """Return a row for each scope of some named systems: on the left its bandwidths, on the right
-    its hops.
+    """Return an SVG drawing of bandwidths and hops by scope.
+
+    Bandwidths are on the left in GB/s per chip and direction, hops on the right. Scopes of a
+    system that are alike share a row.
+
+    Args:
+        found: Names of systems with their scopes.
+        width: Width of the drawing in pixels.
+
     """
     rows = scope_rows(found)
     said = "; ".join(

@@ -73,11 +73,17 @@ def frontier_figure(
     width: float = WIDE,
     ranges: Sequence[Mapping[str, float] | None] = (),
 ) -> str:
-    """Return a line for each system, both axes in ratios; the large mark is the cheapest plan at
-    the workload's interactivity.
+    """Return the SVG of cost against interactivity, a line for each system.
 
-    `ranges` has its P10 and P90 where they are known. Lines have their names beside them where all
-    of them find room, and else a legend.
+    Both axes are logarithmic. The large mark is the cheapest plan at the workload's interactivity.
+    Lines have their names beside them where all names find room, and else a legend.
+
+    Args:
+        frontiers: Frontiers of the systems.
+        against: Metric of the cost axis.
+        width: Width of the figure, in pixels.
+        ranges: P10 and P90 for each frontier, None where unknown; empty for no ranges.
+
     """
     curves = curves_of(frontiers, ranges)
     return render_frontier_figure(curves, against, width, named=True) or render_frontier_figure(

@@ -38,8 +38,17 @@ def leads_of(field: Map) -> FloatArray:
 
 
 def map_figure(field: Map, width: float = WIDE) -> str:
-    """Return the map; areas have their winner's name where all of them find room, and else a
-    legend.
+    """Return the map, with names in its areas or with a legend.
+
+    Areas have the name of their winner where all names find room. Otherwise the map has a legend.
+
+    Args:
+        field: Metric of scenarios over two inputs.
+        width: Width of the figure in pixels.
+
+    Returns:
+        Text of an SVG drawing.
+
     """
     return render_map_figure(field, width, named=True) or render_map_figure(
         field, width, named=False

@@ -21,8 +21,15 @@ BAR, PURCHASE = 0.7, 0.2  # of a year
 
 
 def money_figure(result: Result, money: Money, width: float = WIDE) -> str:
-    """Return bars of what each year pays and takes in, and the line of what has been paid so
-    far.
+    """Return an SVG figure of yearly payments and their running sum.
+
+    Bars show what each year pays and takes in, and a line shows the net sum paid so far by month.
+
+    Args:
+        result: Result whose premises the figure states.
+        money: Payments by month, USD.
+        width: Width of the figure in SVG units.
+
     """
     months: dict[int, float] = {}
     years: dict[tuple[int, bool], float] = {}

@@ -67,8 +67,17 @@ def roofs_of(result: Result) -> dict[str, float]:
 
 
 def roofline_figure(result: Result, width: float = WIDE) -> str:
-    """Return the roofs, and every operator as a point whose area is its share of its phase's
-    time.
+    """Return the SVG of a chip's roofs, with operators as points.
+
+    The area of a point is the operator's share of its phase's time.
+
+    Args:
+        result: Result of a scenario.
+        width: Width of the figure, in pixels.
+
+    Raises:
+        DataError: No operator of the plan both computes and moves data, or no roof is known.
+
     """
     dots, roofs = list(dots_of(result)), roofs_of(result)
     if not (dots and roofs):
@@ -162,8 +171,14 @@ NAMES = 0.4  # of the width, at most
 
 
 def operators_figure(result: Result, width: float = WIDE) -> str:
-    """Return the bars phase by phase, the longest first, with the share of the phase and the
-    time.
+    """Return the SVG of each operator's time as bars, phase by phase.
+
+    The longest bar of a phase is first. Each bar has its share of the phase and its time.
+
+    Args:
+        result: Result of a scenario.
+        width: Width of the figure, in pixels.
+
     """
     rows = operators_of(result)
     phases = {

@@ -23,8 +23,17 @@ SHOWN = ("p10", "p50", "p90")
 
 
 def range_figure(found: Uncertainty, width: float = WIDE) -> str:
-    """Return the histogram of what matters most: the ratio to the baseline if there is one, else
-    the cost.
+    """Return the histogram of the draws of the main metric, as SVG.
+
+    The metric is the ratio to the baseline if there is a baseline, else the cost.
+
+    Args:
+        found: The draws of a scenario and of its baseline.
+        width: Width of the figure in px.
+
+    Raises:
+        DataError: The metric has no range among the draws that meet the target.
+
     """
     metric, label, unit, size = pictured(found)
     many = found.sample.metrics[metric]

@@ -370,8 +370,14 @@ FACE, FILES = (
 
 
 def png_of(svg: str) -> bytes:
-    """Return the picture; without what draws it and the letters it draws with `DataError` says what
-    to install.
+    """Return an SVG figure as PNG, bytes.
+
+    Args:
+        svg: Text of the figure.
+
+    Raises:
+        DataError: resvg-py or matplotlib is not installed; the message says how to install both.
+
     """
     letters = find_spec("matplotlib")
     try:

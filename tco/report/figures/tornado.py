@@ -23,7 +23,18 @@ LOW, HIGH = "fill-2", "fill-1"
 
 
 def tornado_figure(found: Sensitivity, width: float = WIDE) -> str:
-    """Return the bars of the inputs that move the metric most, the strongest first."""
+    """Return the SVG of a metric's strongest inputs as bars.
+
+    The input that moves the metric most comes first.
+
+    Args:
+        found: Sensitivity of the metric to every input.
+        width: Width of the figure, in pixels.
+
+    Raises:
+        DataError: The metric has no value with every input at its own value.
+
+    """
     metric, middle = METRICS[found.metric], found.centre
     if middle is None:
         raise DataError(

@@ -40,8 +40,13 @@ def headline_first(material: Material, results: Sequence[Result]) -> list[str]:
 def report_page(
     material: Material, made_by: Sequence[str], compared_by: Sequence[str]
 ) -> ReportPage:
-    """Return the page; `made_by` are the words of the command that makes it again, `compared_by`
-    the words of the one that gives its figures.
+    """Return the page of a report.
+
+    Args:
+        material: All that the report tells of.
+        made_by: Words of the command that makes the page again.
+        compared_by: Words of the command that gives the page's figures.
+
     """
     results = material.results
     said = [workload_title(results), *premise_lines([result for result in results if result.bill])]
@@ -86,7 +91,19 @@ SHARED = {
 
 
 def gallery_of(report: ReportPage, material: Material, ranking: Ranking) -> dict[str, ReportPage]:
-    """Return the pages by their files; each leads to all others."""
+    """Return the pages of a report's folder by file name.
+
+    Each page links to all pages of the folder.
+
+    Args:
+        report: Page of the whole report.
+        material: All that the report tells of.
+        ranking: Ranking of every system.
+
+    Raises:
+        UsageError: The page of a scenario would have the file name of a shared page.
+
+    """
     results = material.results
     own = {result.scenario: f"{result.scenario}.html" for result in results}
     twice = next((file for file in own.values() if file in SHARED.values()), None)

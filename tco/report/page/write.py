@@ -53,7 +53,15 @@ def environment() -> Any:
 
 
 def render_page(page: ReportPage) -> str:
-    """Return the file."""
+    """Return a report page as HTML text.
+
+    Args:
+        page: Content of the page, with the data of its what-if part if there is any.
+
+    Returns:
+        A document that runs no script but its own, if any, and loads nothing.
+
+    """
     from markupsafe import Markup
 
     program = page.what_if and "\n".join(

@@ -21,7 +21,18 @@ MADE = datetime(2000, 1, 1)  # of every workbook, so that equal inputs give equa
 def workbook_of(
     results: Sequence[Result], catalogue: Catalogue, baseline: str, command: str
 ) -> bytes:
-    """Return the workbook of some traced results, side by side."""
+    """Return the workbook of traced results, side by side.
+
+    Args:
+        results: Results of scenarios, evaluated with a trace.
+        catalogue: Catalogue of the results.
+        baseline: Name of the baseline scenario.
+        command: Command that makes the workbook, for its comments.
+
+    Returns:
+        Content of an XLSX file.
+
+    """
     import xlsxwriter
 
     stream = io.BytesIO()
