@@ -42,7 +42,7 @@ class Processes:
             str(self.file),
         )
         self.start("scheduler", *words)
-        self.wait(self.file.exists)
+        self.wait(lambda: self.file.exists() and self.file.read_text())
         self.address = json.loads(self.file.read_text())["address"]
 
     def start(self, *words: str, home: Path = ROOT) -> subprocess.Popen:
