@@ -22,6 +22,7 @@ from tco.models.layers import Attention, FeedForward
 from tco.models.readers.families import READERS
 from tco.system.scale_out_network import tiers_needed
 
+# what tests of several files ask for
 __all__ = [
     "READERS",
     "Architecture",
@@ -37,7 +38,7 @@ __all__ = [
     "read_toml",
     "scenario_directory",
     "tiers_needed",
-]  # what tests of several files ask for
+]
 
 CATALOGUE: Catalogue = load_catalogue()
 DATA = CATALOGUE.folders[0]

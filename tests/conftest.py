@@ -21,13 +21,14 @@ CACHE_PREFIX = "tco-tests-"
 
 settings.register_profile("tco", deadline=None, derandomize=True, print_blob=True)
 settings.load_profile("tco")
+# what would change how help is printed
 for name in (
     "COLUMNS",
     "TERMINAL_WIDTH",
     "FORCE_COLOR",
     "PY_COLORS",
     "GITHUB_ACTIONS",
-):  # what would change how help is printed
+):
     os.environ.pop(name, None)
 os.environ["NO_COLOR"] = "1"
 

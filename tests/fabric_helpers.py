@@ -18,6 +18,7 @@ from tco.fabric.links import Links, RankGroup, rank_group
 from tco.fabric.topology import FabricScope, fabric_scopes
 from tco.fabric.torus import TorusSlice, slice_of
 
+# what tests of several files ask for
 __all__ = [
     "OPERATIONS",
     "FabricScope",
@@ -33,7 +34,7 @@ __all__ = [
     "slice_of",
     "timings",
     "timings_on",
-]  # what tests of several files ask for
+]
 
 OPERATIONS = ("all-reduce", "all-gather", "reduce-scatter", "all-to-all", "broadcast", "send-recv")
 

@@ -12,9 +12,8 @@ import numpy as np
 import tco
 from tests.registry import ROWS
 
-SPREAD = np.array(
-    [1.0, 0.93, 1.04, 0.99, 1.01, 0.97, 1.02, 0.96, 1.03]
-)  # more than a register holds
+# more than a register holds
+SPREAD = np.array([1.0, 0.93, 1.04, 0.99, 1.01, 0.97, 1.02, 0.96, 1.03])
 DRAWN = ("trn3-nl72x2", "llama-3.1-405b-training-gb200-nvl72", "train-gpt3-175b-a100x64")
 DRAWS = 9
 

@@ -27,6 +27,7 @@ from tco.core.formula import (
 )
 from tco.core.units import convert, parse_quantity, registry, same_unit, unit, unit_table
 
+# what tests of several files ask for
 __all__ = [
     "RECORDER",
     "Known",
@@ -42,7 +43,7 @@ __all__ = [
     "total",
     "unit",
     "unit_table",
-]  # what tests of several files ask for
+]
 
 GOLDEN = Path(__file__).parent / "golden"
 Case = TypeVar("Case")
@@ -62,9 +63,10 @@ def import_all() -> list[str]:
 
 MODULES = import_all()
 FORMULAS = sorted(REGISTRY.values(), key=lambda found: found.name)
+# each by its name
 FORMULA = SimpleNamespace(
     **{one.name: getattr(sys.modules[one.function.__module__], one.name) for one in FORMULAS}
-)  # each by its name
+)
 
 
 class Golden(NamedTuple):

@@ -26,6 +26,7 @@ from tco.scenario.workload import server_of
 from tests.catalogue import CATALOGUE
 from tests.fabric_helpers import FabricScope, Links, Tokens, cheapest, fabric_scopes
 
+# what tests of several files ask for
 __all__ = [
     "CELLS",
     "KINDS",
@@ -43,7 +44,7 @@ __all__ = [
     "recording",
     "scope",
     "server_of",
-]  # what tests of several files ask for
+]
 
 KINDS = ("measured", "vendor", "filing", "analyst", "press", "derived", "estimate", "assumed")
 

@@ -37,11 +37,12 @@ from mathematics import mathml
 
 ROOT = Path(__file__).parents[2]
 WRITTEN = ("guide", "tutorials")  # folders of pages written by hand
+# long, a GPU's, and true of one moment
 NOT_RUN = (
     "tco calibrate",
     "tco measure",
     "tco baseline check",
-)  # long, a GPU's, and true of one moment
+)
 LINES = 60  # of an example's answer
 CONFIGURATION = {  # of a model, as the hub holds it
     "model_type": "llama",

@@ -11,6 +11,7 @@ from tco.core.equation import Symbol, expression, literal
 from tco.core.formula import Formula
 
 SIGNS = {"+": "+", "-": "−", "*": "⋅", "<": "&lt;", "<=": "≤", ">": "&gt;", ">=": "≥"}
+# a fraction needs brackets under a power alone
 RANK = {
     "<": 0,
     "<=": 0,
@@ -22,7 +23,7 @@ RANK = {
     "neg": 3,
     "/": 4,
     "**": 4,
-}  # a fraction needs brackets under a power alone
+}
 TALL = 9  # the rank of what needs no brackets: names, numbers, roots, functions
 NEAR_ONE = {  # what is computed without the difference is read with it
     "expm1": lambda x: Symbol("-", Symbol("exp", x), 1),

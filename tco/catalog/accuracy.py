@@ -39,9 +39,8 @@ class Standing(NamedTuple):
     text: str
     path: str = ""  # of the engine that the answer took
     unmeasured: str = "prior"  # what an answer without rows rests on
-    anchors: tuple[
-        str, ...
-    ] = ()  # chips of the same family that were measured where this one was not, or hardly
+    # chips of the same family that were measured where this one was not, or hardly
+    anchors: tuple[str, ...] = ()
     anchored_rows: int = 0  # of these
 
     @property
@@ -140,9 +139,8 @@ def chip_standing(
         for row in accuracy_rows(catalogue, "chips")
         if row["kind"] == kind or row["kind"].endswith(f"_{kind}")
     )
-    measured = {
-        row["part"]: row for row in sorted(rows, key=lambda row: int(row["n"]))
-    }  # of several kinds the one with most rows
+    # of several kinds the one with most rows
+    measured = {row["part"]: row for row in sorted(rows, key=lambda row: int(row["n"]))}
     found = measured.get(chip)
     if found is None and catalogue.is_own(chip):
         text = (

@@ -36,10 +36,11 @@ from tco.core.provenance import Input, anchoring, making, period, refuse_own
 from tco.core.redaction_values import WITHHELD
 from tco.core.types import JsonMapping, JsonObject
 
+# owners of the practice of one alone: those of a system are called after both
 CONFIGURATION, RUN = (
     "configuration",
     "run",
-)  # owners of the practice of one alone: those of a system are called after both
+)
 SHARE_SERIES = "shares/prices.csv"
 LONGEST_NAME = 200  # characters of an id
 BY_KIND = dict.fromkeys(("measured", "vendor", "filing"), "first-hand") | dict.fromkeys(
@@ -63,9 +64,8 @@ class Source(NamedTuple):
     title: str
     url: str
     date: str
-    publisher: str = (
-        ""  # who says it, where several sources are of one: else its id stands for itself
-    )
+    # who says it, where several sources are of one: else its id stands for itself
+    publisher: str = ""
 
 
 class Catalogue:
@@ -80,12 +80,10 @@ class Catalogue:
                 refuse_odd_files(folder / shelf)
         self._inputs: dict[tuple[str, str], Input] = {}
         self._documents: dict[Path, JsonObject] = {}
-        self.cache: dict[
-            Any, Any
-        ] = {}  # what other rooms have read from this catalogue: systems, models
-        self.anchors: tuple[
-            Any, ...
-        ] = ()  # measured runs of a person's own that answers are moved by
+        # what other rooms have read from this catalogue: systems, models
+        self.cache: dict[Any, Any] = {}
+        # measured runs of a person's own that answers are moved by
+        self.anchors: tuple[Any, ...] = ()
 
     # ---------------------------------------------------------------- tables of rows
     def rows(self, group: str) -> Rows:
@@ -536,9 +534,8 @@ class Catalogue:
         """Return a short hash of all data files: two equal hashes mean the same numbers went in."""
         import hashlib
 
-        if making.get() and (
-            len(self.folders) > 1 or anchoring.get()
-        ):  # a hash lets who guesses an own value make sure of it
+        # a hash lets who guesses an own value make sure of it
+        if making.get() and (len(self.folders) > 1 or anchoring.get()):
             return WITHHELD
         digest = hashlib.sha256()
         # of a folder of one's own only what the catalogue reads: there may be anything beside it

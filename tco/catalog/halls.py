@@ -10,9 +10,8 @@ from pathlib import Path
 from tco.core.errors import DataError, unknown
 from tco.core.types import JsonMapping, JsonObject
 
-COOLING = (
-    "cooling"  # the key by which a site, or a document on top of one, picks a hall for all racks
-)
+# the key by which a site, or a document on top of one, picks a hall for all racks
+COOLING = "cooling"
 COOLINGS = ("air", "liquid")
 
 Document = JsonMapping

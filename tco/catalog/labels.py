@@ -49,3 +49,8 @@ def axis_label(path: str, unit: str) -> str:
 
     """
     return f"{short_name(path)}, {unit}" if unit else short_name(path)
+
+
+def count_with_noun(number: int, noun: str) -> str:
+    """Return `number` and `noun`, plural unless `number` is 1."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"

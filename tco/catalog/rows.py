@@ -18,11 +18,12 @@ from tco.core.types import JsonObject
 from tco.core.units import convert
 
 COLUMNS = ("value", "unit", "low", "high", "as_of", "kind", "source", "note")
+# columns a file may leave out: what a row does not say, its source says
 OPTIONAL = (
     "directness",
     "solved_from",
     "evidence_of",
-)  # columns a file may leave out: what a row does not say, its source says
+)
 ALTERNATIVE = "alternative"  # in the column `use`: shown beside the chosen row, never used
 
 
@@ -68,10 +69,11 @@ def input_attributes() -> dict[tuple[str, str], Attribute]:
     found = {}
     for _, row in read_csv(data_directory() / "attributes.csv", columns):
         key = (row["group"], row["attribute"])
+        # physics binds closer than what can be written
         ends = (
             float(row["floor"] or row["minimum"]),
             float(row["ceiling"] or row["maximum"]),
-        )  # physics binds closer than what can be written
+        )
         found[key] = Attribute(
             *key,
             row["unit"],

@@ -41,21 +41,17 @@ class System:
     rebates: tuple[str, ...]  # agreements the usual owner holds
     settings: dict[str, str]  # inputs a variant replaces, by path
     where: str
-    alternatives: dict[
-        str, dict[str, float]
-    ]  # place of the tree -> the parts of which one stands there, and how many
+    # place of the tree -> the parts of which one stands there, and how many
+    alternatives: dict[str, dict[str, float]]
     leaves: list[Leaf] = field(default_factory=list)
     quantity: dict[str, float] = field(default_factory=dict)
     builder: str = ""  # who builds it for his own use; none of what is sold
-    spares: dict[str, float] = field(
-        default_factory=dict
-    )  # part -> how many of a holder's may fail before chips stop
-    bare: bool = (
-        False  # the chips of a scale-up domain alone, without anything around them that has a price
-    )
-    known: dict[Any, Any] = field(
-        default_factory=dict, compare=False, repr=False
-    )  # what follows from the tree alone
+    # part -> how many of a holder's may fail before chips stop
+    spares: dict[str, float] = field(default_factory=dict)
+    # the chips of a scale-up domain alone, without anything around them that has a price
+    bare: bool = False
+    # what follows from the tree alone
+    known: dict[Any, Any] = field(default_factory=dict, compare=False, repr=False)
 
     def once(self, key: Any, make: Callable[[], Any]) -> Any:
         """Return `make()`, cached for each key.

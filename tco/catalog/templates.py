@@ -29,11 +29,12 @@ COLUMNS = (
     "note",
     "use",
 )
+# when the other part came: the new one is a sketch, and has not
 HISTORY = (
     "general_availability",
     "first_volume",
     "bring_up",
-)  # when the other part came: the new one is a sketch, and has not
+)
 FAMILIES = "performance/families.toml"
 Files = dict[str, str]  # path below the data folder -> text
 

@@ -78,9 +78,8 @@ class Commands(Listing):
         self.debug = ctx.params["debug"]
         try:
             with warnings.catch_warnings():
-                warnings.simplefilter(
-                    "error", RuntimeWarning
-                )  # of numpy, which most commands start without
+                # of numpy, which most commands start without
+                warnings.simplefilter("error", RuntimeWarning)
                 return super().invoke(ctx)
         except (TcoError, RuntimeWarning) as found:
             error = (
@@ -102,9 +101,8 @@ class Commands(Listing):
         try:
             return super().main(*args, **options)
         except Exception as error:
-            if (
-                isinstance(error, OSError) and error.filename is None
-            ):  # whatever opens a file names it: this is help that stdout does not take
+            # whatever opens a file names it: this is help that stdout does not take
+            if isinstance(error, OSError) and error.filename is None:
                 unprinted = full(error)
                 tell(f"error: {unprinted}")
                 raise SystemExit(unprinted.exit_code) from None

@@ -21,11 +21,12 @@ if TYPE_CHECKING:
     from tco.catalog import Catalogue
 
 BEGINNING = Path(__file__).parent / "init"
+# what is made -> of which file
 FILES = {
     "mine.toml": "mine.toml",
     "data/parts/mine.csv": "parts.csv",
     "data/sources.csv": "sources.csv",
-}  # what is made -> of which file
+}
 FILES |= {".gitignore": "gitignore", "README.md": "README.md"}
 
 

@@ -162,8 +162,8 @@ def inputs(
     source.
     """
     from tco.catalog.system_tree import load_system
+    from tco.evaluation.chip_price import built_up
     from tco.report.inputs import inputs_answer, result_and_money_inputs, search_inputs
-    from tco.system.chip_price import built_up
 
     (asked,) = given.evaluate_scenarios([scenario], priced=False)
     catalogue, result = asked.catalogue, asked.result

@@ -1,8 +1,8 @@
 """The arguments and options that commands share: each is declared here, once.
 
-A command that answers has `--data`, `--format`, `--output`, `--quiet` and `--redact`; what the user
-asked for with those and the others of `SHARED` it gets as one `Request`. Types such as `Scenario`
-declare parameters that it gets as they are.
+A command that answers has `--data`, `--format`, `--output`, `--quiet` and `--redact`. It gets the
+values of these and of the other options of `SHARED` as one `CommandRequest`. Types such as
+`Scenario` declare parameters that it gets as they are.
 """
 
 from __future__ import annotations
@@ -399,8 +399,9 @@ def command(
     usual: tuple[str, ...] = USUAL,
     forms: tuple[str, ...] = (),
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Register a function as a command: its first parameter is a `Request`, the others are its own,
-    then come the shared options it `takes`.
+    """Register a function as a command.
+
+    Its first parameter is a `CommandRequest`; its own follow, then the shared options it `takes`.
 
     `usual` are those it has beside; `forms` are what its `--format` knows beside those of all.
     """
@@ -491,9 +492,8 @@ def parse_plan_axes(text: str | None) -> Any:
         plan = load_result(text).plan
         if plan is None:
             raise UsageError(f"--plan {text}: this result has no plan")
-        return (
-            plan._replace(chosen=0) if hasattr(plan, "chosen") else plan
-        )  # who states a plan means it as it is
+        # who states a plan means it as it is
+        return plan._replace(chosen=0) if hasattr(plan, "chosen") else plan
     found: dict[str, str] = {}
     for one in text.split(","):
         name, sign, value = (part.strip() for part in one.partition("="))

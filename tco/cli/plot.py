@@ -36,9 +36,8 @@ plot = typer.Typer(
     help="Draw a figure into an SVG or PNG file: for print, a page, a phone.",
 )
 app.add_typer(plot, name="plot")
-kind = partial(
-    command, plot, usual=("data", "quiet", "redact")
-)  # a figure has no form but that of its file
+# a figure has no form but that of its file
+kind = partial(command, plot, usual=("data", "quiet", "redact"))
 
 
 def known_ending(output: Path) -> Path:

@@ -28,12 +28,13 @@ if TYPE_CHECKING:
     from tco.report.page.page import ReportPage
 
 UNSAID = "what is wrong rests on values of your own, and is withheld; it is told without --redact"
+# how far stand-ins lie from what is shipped: as far as there are answers
 SPANS = (
     1000.0,
     30.0,
     4.0,
     1.5,
-)  # how far stand-ins lie from what is shipped: as far as there are answers
+)
 
 
 class CapturedAnswer(Exception):  # noqa: N818 - it ends a run and is no error
@@ -50,9 +51,8 @@ class Others:
     def __init__(self, before: Others | None = None) -> None:
         self.answers: list[Any] = [*before.answers] if before else []
         self.errors: list[str] = [*before.errors] if before else []
-        self.met: set[str] = (
-            {*before.met} if before else set()
-        )  # the own values that had a stand-in
+        # the own values that had a stand-in
+        self.met: set[str] = {*before.met} if before else set()
 
 
 _others: ContextVar[Others] = ContextVar("others")
@@ -86,14 +86,12 @@ def others_of(run: Callable[[], None], near: Others) -> Others:
     """Return the makings of an answer beside the one that is `near`, with stand-ins as far away as
     all of them come to one.
     """
-    for span in (
-        SPANS[-1:] if near.errors else SPANS
-    ):  # where what is near ends in an error, so does every other lot
+    # where what is near ends in an error, so does every other lot
+    for span in SPANS[-1:] if near.errors else SPANS:
         found = Others(near)
         for number in range(1, len(WAYS)):
-            if (number == 3 and len(found.met) < 2) or (
-                found.errors and span != SPANS[-1]
-            ):  # two values need all the ways, one needs three
+            # two values need all the ways, one needs three
+            if (number == 3 and len(found.met) < 2) or (found.errors and span != SPANS[-1]):
                 break
             run_with_stand_ins(run, Making(number, found.met, span), found)
         if not found.errors:

@@ -100,9 +100,8 @@ def base_case(asked: Evaluation, middle: float, hold: bool) -> BaseCase | None:
         if not math.isclose(medians[path], one.value, rel_tol=ALIKE)
     ]
     many = {}
-    for place, path in enumerate(
-        moved, 2
-    ):  # first the base case, then all at their medians, then one by one
+    # first the base case, then all at their medians, then one by one
+    for place, path in enumerate(moved, 2):
         values = np.full(2 + len(moved), response.ranges[path].value)
         values[[1, place]] = medians[path]
         many[path] = values, response.ranges[path].unit

@@ -92,9 +92,8 @@ class Solution(Shown):
     movers: Sequence[Mover]
     target: float | None  # none where it moves with the input: what the second mover has
     centre: float  # the metric today
-    missing: dict[float, str] = field(
-        default_factory=dict
-    )  # values at which the metric has none, and why
+    # values at which the metric has none, and why
+    missing: dict[float, str] = field(default_factory=dict)
     breaks: list[Break] = field(default_factory=list)
     points: list[tuple[float, float | None]] = field(default_factory=list)  # of the grid
     reason: str = ""

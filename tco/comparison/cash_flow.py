@@ -87,9 +87,9 @@ class Money(NamedTuple):
     tied_up: float  # paid before the first month of operation
     carrying: float  # interest on it until then
     books: list[Book]
-    market_rent: (
-        float | None
-    )  # of one of its chips, committed, at the scenario's date; none where nobody states one, or it is circular
+    # of one of its chips, committed, at the scenario's date; none where nobody states one, or it is
+    # circular
+    market_rent: float | None
     turns: int | None  # the month by which that rent would have cost as much as owning has
     notes: list[str]
 
@@ -200,18 +200,16 @@ class Project:
                 "nothing is let or sold, so nothing is gained: --set money.rent or "
                 "money.token_price"
             )
-        whole = net_present_value(
-            costs, self.rate
-        )  # both prices that pay it back are those at which income, linear in them, is as much
+        # both prices that pay it back are those at which income, linear in them, is as much
+        whole = net_present_value(costs, self.rate)
         hour = -whole / net_present_value(self.income(self.lead, 1.0, 0.0), self.rate)
         tokens = (
             None
             if self.tokens is None
             else -whole / net_present_value(self.income(self.lead, 0.0, 1.0), self.rate)
         )
-        linear = (
-            rent > 0 and not self.values["money.take_or_pay"]
-        )  # otherwise idle hours earn as well
+        # otherwise idle hours earn as well
+        linear = rent > 0 and not self.values["money.take_or_pay"]
         utilisation = (
             self.break_even(
                 hour,

@@ -64,10 +64,11 @@ FEW = 128  # of them in which software lies at an end
 SHOWN = ("p10", "p50", "p90")
 ALONG = ("p5", "p10", "p50", "p90", "p95")
 NO_END = {"perf_per_tco_vs_baseline": None, "probability": None}
+# of how far an owner's software reaches, and what they are called
 ENDS = {
     "public": 0.0,
     "best": 1.0,
-}  # of how far an owner's software reaches, and what they are called
+}
 UNREACHED = "no plan that fits memory gives a user {:g} tokens/s"
 
 
@@ -79,9 +80,8 @@ class CurveSamples(NamedTuple):
     response: Response | None = None
     made: Sampled | None = None
     reason: str = ""
-    dearer: Mapping[
-        float, float
-    ] = {}  # by speed, how many times what a fleet's tokens cost those of whole engines on some racks do
+    # by speed, how many times what a fleet's tokens cost those of whole engines on some racks do
+    dearer: Mapping[float, float] = {}
 
     @property
     def own_speed(self) -> float | None:
@@ -435,9 +435,8 @@ def contest(
         and side.result.scenario not in left
         and side.speeds == base.speeds
     ]
-    rated.sort(
-        key=lambda side: side.result.scenario
-    )  # so that nothing rests on the order in which they were named
+    # so that nothing rests on the order in which they were named
+    rated.sort(key=lambda side: side.result.scenario)
     costs = []
     for speed in base.speeds or (None,):
         if not ranges:

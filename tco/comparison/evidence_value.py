@@ -39,11 +39,12 @@ from tco.validation.specifications import Specifications
 
 NAMED, DRIVERS = 3, 8  # measurements an answer names, and inputs that move a regime
 KINDS = ("kernels", "collectives", "inference", "training")
+# what no fit moves
 FREE = {
     EFFICIENCY: "inference",
     "unexplained_serving": "inference",
     "unexplained_training": "training",
-}  # what no fit moves
+}
 
 
 @cache
@@ -89,9 +90,8 @@ def measurements_of(
     for path in ranges:
         group, *owner, name = path.split(".")
         if group == "performance" and name in kind_of_rows():
-            whose = (
-                owner[-1].removeprefix("configuration-").removeprefix("run-")
-            )  # a run of its own tells of both
+            # a run of its own tells of both
+            whose = owner[-1].removeprefix("configuration-").removeprefix("run-")
             groups.setdefault((kind_of_rows()[name], whose), []).append(path)
     shares = [
         (rank_share(many, [places[path] for path in paths]) or 0.0, *one)

@@ -122,9 +122,8 @@ def fleet_of(
         late += late_notes(one.name, one.result)
         arrives = there.volume if there is not None and there.months else date
         before = stages[-1].so_far if stages else {}
-        sums = {
-            name: (before.get(name, 0.0), value) for name, value in own.items()
-        }  # none as soon as one of their terms is unknown
+        # none as soon as one of their terms is unknown
+        sums = {name: (before.get(name, 0.0), value) for name, value in own.items()}
         so_far: dict[str, float | None] = {
             name: None if None in pair else sum(pair)  # type: ignore[arg-type]
             for name, pair in sums.items()

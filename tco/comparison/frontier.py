@@ -72,9 +72,8 @@ def pool_of(
         chosen |= {
             path: text for path, text in serving.settings.items() if path.startswith("workload.")
         }
-        where = (
-            serving.where if serving.has_user_settings else scenario.where
-        )  # a person's own setting stays his own
+        # a person's own setting stays his own
+        where = serving.where if serving.has_user_settings else scenario.where
         scenario = scenario._replace(
             documents=scenario.documents | {"workload": serving.documents["workload"]},
             settings=chosen,
@@ -165,9 +164,8 @@ def evaluate_plan_grid(decode: PoolScenario, prefill: PoolScenario, separate: bo
     hourly, read_hourly = (
         pool.asked.metric("tco_usd_per_used_chip_hour") for pool in (decode, prefill)
     )
-    dearer = (
-        read_hourly / hourly
-    )  # pools are in the proportion that is best for the money, of one system in that for its chips
+    # pools are in the proportion that is best for the money, of one system in that for its chips
+    dearer = read_hourly / hourly
     pools = made, read / dearer, prompt, answer, decode.machine.shared("pool_sharpness")
     spent = passes.prefill_share(*pools)
     share = spent / (spent + (1 - spent) * dearer)

@@ -31,12 +31,10 @@ BANDED = (
 class Band(NamedTuple):
     """Uncertainty of a frontier point: ranges and draws of its metrics."""
 
-    ranges: dict[
-        str, JsonObject | None
-    ]  # P10, P50 and P90 of each metric, with the reason where one is none
-    draws: dict[
-        str, FloatArray
-    ]  # every draw of each metric; nan where one does not reach the interactivity
+    # P10, P50 and P90 of each metric, with the reason where one is none
+    ranges: dict[str, JsonObject | None]
+    # every draw of each metric; nan where one does not reach the interactivity
+    draws: dict[str, FloatArray]
 
     @property
     def meets(self) -> BoolArray:
@@ -100,9 +98,8 @@ class Point(NamedTuple):
     ttft_s: float
     prefill_share: float
     prefill_chips_per_decode_chip: float
-    hand_over_s: (
-        float | None
-    )  # of a prompt's cache through the network; None where it stays inside one system
+    # of a prompt's cache through the network; None where it stays inside one system
+    hand_over_s: float | None
     hand_over_bytes: float | None
     memory_bytes: float
     chips: int
@@ -141,15 +138,13 @@ class Frontier(Shown):
     prefill: PoolScenario
     separate: bool  # the pools hand caches over through the scale-out network
     points: list[Point] = field(default_factory=list)
-    held: ServingPlan | None = (
-        None  # the plans of the points, each axis an array along them; none where there is no point
-    )
+    # the plans of the points, each axis an array along them; none where there is no point
+    held: ServingPlan | None = None
     plans: int = 0
     feasible: int = 0
     reason: str = ""  # why there is no point
-    bands: list[Band] = field(
-        default_factory=list
-    )  # how sure each point is, where that was asked for
+    # how sure each point is, where that was asked for
+    bands: list[Band] = field(default_factory=list)
     hold: bool = False  # whether that is on the point's own plan
     unsure: str = ""  # why that is not known, though it was asked for
 

@@ -177,9 +177,8 @@ def cost_per_watt_percentiles(asked: Evaluation) -> dict[str, float]:
     """Return percentiles of the dollars a watt, of draws of every input with a range; racks and
     plan stay as they are.
     """
-    plain = asked._replace(
-        settings={**asked.settings, "workload": "stated"}
-    )  # no model is run: nothing bought rests on one
+    # no model is run: nothing bought rests on one
+    plain = asked._replace(settings={**asked.settings, "workload": "stated"})
     draws = response_of(plain._replace(result=plain.again({})), hold=True).drawn(
         Dice(asked.catalogue, SEED, 0, DRAWS)
     )

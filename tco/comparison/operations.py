@@ -36,6 +36,7 @@ from tco.performance.layer.operators import waited_for
 from tco.scenario.metrics import METRICS
 from tco.scenario.result import Result
 
+# what the time of an algorithm consists of
 PARTS = (
     "call",
     "start",
@@ -44,7 +45,7 @@ PARTS = (
     "reduction",
     "wire",
     "chunks",
-)  # what the time of an algorithm consists of
+)
 PASSES = {"all-reduce": 2.0, "all-gather": 1.0, "reduce-scatter": 1.0, "all-to-all": 1.0}
 
 
@@ -422,9 +423,10 @@ def performance_bound_rows(result: Result) -> list[JsonObject]:
             one = made.alone or made if metric == "ttft_s" else made
             shares, lines = one.shares, one.lines
             bound = max(shares, key=lambda name: shares[name])
+            # the time of what it binds at its peak
             floor = sum(
                 line.ideal for line in lines if line.bound == bound and line.ideal is not None
-            )  # the time of what it binds at its peak
+            )
             gap = float(one.time) / floor if floor else None
             at_bound = (
                 None if gap is None else value / gap if METRICS[metric].unit == "s" else value * gap

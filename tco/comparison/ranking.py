@@ -70,10 +70,11 @@ def ranking(
         system: catalogue.document("systems", system, "system")[1]
         for system in catalogue.ids("systems")
     }
+    # who builds or sells it
     vendors = {
         system: str(one.get("builder") or str(one["name"]).partition(" ")[0])
         for system, one in documents.items()
-    }  # who builds or sells it
+    }
     cooling = {system: str(one["cooling"]) for system, one in documents.items()}
     if vendor is not None and vendor.lower() not in {one.lower() for one in vendors.values()}:
         raise unknown("vendor", vendor, sorted(set(vendors.values())), "--vendor")

@@ -79,12 +79,11 @@ class Driver(NamedTuple):
     """An input that moves the performance per cost of a scenario."""
 
     path: str
-    swing: (
-        float | None
-    )  # of the ratio to the baseline, from the input's P5 to its P95; none where it has no end or no value at one of them
-    flips_at: (
-        float | None
-    )  # where in between the ratio passes one; none where it is on one side of it at both ends
+    # of the ratio to the baseline, from the input's P5 to its P95; none where it has no end or no
+    # value at one of them
+    swing: float | None
+    # where in between the ratio passes one; none where it is on one side of it at both ends
+    flips_at: float | None
     unit: str
     value: float
     shown: tuple[float, str] | None  # value and unit as the catalogue writes them
@@ -93,18 +92,16 @@ class Driver(NamedTuple):
 class Sureness(NamedTuple):
     """Uncertainty of a scenario's results at its workload's target speed."""
 
-    ranges: dict[
-        str, JsonObject | None
-    ]  # P10, P50 and P90 of each metric that has some, with the reason where one is none
+    # P10, P50 and P90 of each metric that has some, with the reason where one is none
+    ranges: dict[str, JsonObject | None]
     probability: float | None  # the chance to beat the baseline
     meets: float | None  # the share of draws that meet the target
     drivers: list[Driver]
     reason: str | None = None  # why nothing is known
     draws: int = 0
     error: float | None = None  # standard error of the chance
-    ties: float | None = (
-        None  # the share of draws in which neither it nor the baseline meets the target
-    )
+    # the share of draws in which neither it nor the baseline meets the target
+    ties: float | None = None
     hold: bool = False  # whether the plan was that of the point in every draw
     share_cheapest: float | None = None  # at this speed
     share_of_best: dict[str, float] | None = None
@@ -124,30 +121,25 @@ class AtSpeed(NamedTuple):
     scenario: str
     usd_per_million_output_tokens: float | None = None
     perf_per_tco_vs_baseline: float | None = None
-    range: JsonObject | None = (
-        None  # percentiles of the performance per cost, with the reason where one is none
-    )
-    probability_better_than_baseline: float | None = (
-        None  # of all draws: one in which it misses the speed is none
-    )
+    # percentiles of the performance per cost, with the reason where one is none
+    range: JsonObject | None = None
+    # of all draws: one in which it misses the speed is none
+    probability_better_than_baseline: float | None = None
     probability_error: float | None = None
     meets: float | None = None  # the share of draws that reach the speed
     ties: float | None = None  # the share of draws in which neither it nor the baseline does
-    by_software: dict[str, dict[str, float | None]] | None = (
-        None  # the same with the software of all at either end of its reach
-    )
+    # the same with the software of all at either end of its reach
+    by_software: dict[str, dict[str, float | None]] | None = None
     software_share_of_range: float | None = (
         # of the variance of its rank among the draws, what is known once every reach of software is
         None
     )
     note: str | None = None
-    median_usd_per_million_output_tokens: float | None = (
-        None  # P50 of the draws; none where it misses the speed in half of them
-    )
+    # P50 of the draws; none where it misses the speed in half of them
+    median_usd_per_million_output_tokens: float | None = None
     share_cheapest: float | None = None  # of all draws, ties split
-    share_nobody: float | None = (
-        None  # of all draws, in which none of those compared reaches the speed
-    )
+    # of all draws, in which none of those compared reaches the speed
+    share_nobody: float | None = None
     share_of_best: dict[str, float] | None = None  # mean, P10 and P50
 
 
@@ -170,51 +162,43 @@ class Notice(NamedTuple):
     path: str
     kind: str | None
     rows: int  # whose prediction it moves
-    errors: Sequence[
-        float | None
-    ]  # of these at its P5, its value and its P95: the root mean square of log(predicted / measured)
+    # of these at its P5, its value and its P95: the root mean square of log(predicted / measured)
+    errors: Sequence[float | None]
 
 
 class Regime(NamedTuple):
     """Speeds of which the same may be said: the picks, their regret, and how sure that is."""
 
     kind: str  # one of KINDS
-    picks: tuple[
-        str, ...
-    ] = ()  # all within sampling error of the least mean regret, by name; none where nobody serves
+    # all within sampling error of the least mean regret, by name; none where nobody serves
+    picks: tuple[str, ...] = ()
     foremost: str | None = None  # of the picks the one with the least mean regret
     rival: str | None = None  # whom that beats least often
     probability: float | None = (
         # that it beats that one, at the speed where that is least; none where nothing was drawn
         None
     )
-    keeps: float | None = (
-        None  # of the best on average, by the pick and at the speed where that is least
-    )
+    # of the best on average, by the pick and at the speed where that is least
+    keeps: float | None = None
     most: float | None = None  # where it is most
     worst: float | None = None  # in the worst tenth of the draws, where that is least
-    by_software: Mapping[
-        str, tuple[str, ...]
-    ] = {}  # the picks with the software of all at either end of its reach
-    by_software_keeps: Mapping[
-        str, float
-    ] = {}  # what the foremost of those keeps, at the speed where it is least
+    # the picks with the software of all at either end of its reach
+    by_software: Mapping[str, tuple[str, ...]] = {}
+    # what the foremost of those keeps, at the speed where it is least
+    by_software_keeps: Mapping[str, float] = {}
     speeds: tuple[float, ...] = ()  # that were looked at; none: at the one the workload asks for
     start: float | None = (
         # tokens/s a user; half way in ratio to the next speed that was looked at, none: without end
         None
     )
     end: float | None = None
-    drivers: Sequence[
-        Driver
-    ] = ()  # what moves the choice's performance per cost over the rival's; empty where nobody asked
+    # what moves the choice's performance per cost over the rival's; empty where nobody asked
+    drivers: Sequence[Driver] = ()
     measurements: Sequence[Measurement] = ()  # that would narrow its range most
-    late: Mapping[
-        str, str
-    ] = {}  # picks that come later than three months from the order, and the month of their volume
-    available: tuple[
-        str, ...
-    ] = ()  # the picks among the racks that can be had by then; empty where no pick is late
+    # picks that come later than three months from the order, and the month of their volume
+    late: Mapping[str, str] = {}
+    # the picks among the racks that can be had by then; empty where no pick is late
+    available: tuple[str, ...] = ()
 
     @property
     def choose(self) -> str | None:
@@ -253,9 +237,8 @@ class PriceTurn(NamedTuple):
     turns_at: float
     pick: str  # the rack of least mean regret now
     to: str  # and beyond that price
-    break_even: (
-        float | None
-    )  # price at which the base cases of both cost the same; none where they never do
+    # price at which the base cases of both cost the same; none where they never do
+    break_even: float | None
     sigmas: float  # how far it lies from the value, in standard deviations of belief
 
 
@@ -270,9 +253,8 @@ class Confidence(NamedTuple):
     regimes: list[Regime]
     unrated: Mapping[str, str] = {}  # who is in no order with the others, and why
     choices: Sequence[JsonMapping] = ()  # what choices that somebody named keep at each speed
-    later: Later | None = (
-        None  # none where all can be had within three months, or nothing was drawn
-    )
+    # none where all can be had within three months, or nothing was drawn
+    later: Later | None = None
     turns: Sequence[PriceTurn] = ()  # prices most likely to change the pick, the likeliest first
 
 

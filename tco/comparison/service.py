@@ -92,9 +92,8 @@ class Service(NamedTuple):
     errors: dict[str, float]  # standard errors of what was simulated
     range: dict[str, float] | None  # of the cost of tokens of what is bought, by percentile
     power_basis: str = BASIS
-    share_of_best: float = (
-        1.0  # least cost of tokens of all systems over its own, of what is bought
-    )
+    # least cost of tokens of all systems over its own, of what is bought
+    share_of_best: float = 1.0
 
 
 def inputs_for_traffic(

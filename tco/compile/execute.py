@@ -18,18 +18,18 @@ import numpy as np
 from tco.compile.lower import ArithmeticKernel, Schedule
 from tco.core.types import FloatArray
 
-CELLS = (
-    2**14
-)  # numbers of one array: more do not stay in the cache, with fewer the calls cost more than the numbers
+# numbers of one array: more do not stay in the cache, with fewer the calls cost more than the
+# numbers
+CELLS = 2**14
 CORES = min(os.cpu_count() or 1, 4)  # that share work
 SHARING = threading.Lock()  # held while they do, by the copies of this process too
-MOST = (
-    0.7  # share of the draws beyond which all are computed: to pick what they rest on takes as long
-)
+# share of the draws beyond which all are computed: to pick what they rest on takes as long
+MOST = 0.7
+# options of mallopt with bytes: what may lie free, and what is asked of the system by itself
 TRIM, MMAP = (
     (-1, 2**28),
     (-3, 2**25),
-)  # options of mallopt with bytes: what may lie free, and what is asked of the system by itself
+)
 END_WITH_PARENT = 1  # the option of prctl
 NONE: Mapping[int, FloatArray] = {}
 
@@ -74,9 +74,8 @@ def fork_map(make: Callable[[Any], Any], many: Sequence[Any]) -> Iterator[tuple[
     try:
         copies: list[tuple[int, IO[bytes]]] = []
         try:
-            with contextlib.suppress(
-                OSError, AttributeError
-            ):  # where the system refuses processes, or files in memory, this one makes their shares
+            # where the system refuses processes, or files in memory, this one makes their shares
+            with contextlib.suppress(OSError, AttributeError):
                 copies.extend(fork_worker(make, many[at::cores]) for at in range(1, cores))
             for first in (0, *range(len(copies) + 1, cores)):
                 for at, one in enumerate(many[first::cores]):
@@ -103,9 +102,8 @@ def fork_worker(make: Callable[[Any], Any], some: Sequence[Any]) -> tuple[int, I
     """
     file, failed, parent = os.fdopen(os.memfd_create("made"), "w+b"), 1, os.getpid()
     try:
-        with (
-            warnings.catch_warnings()
-        ):  # from Python 3.12 on, of numpy's own threads, which stand still
+        # from Python 3.12 on, of numpy's own threads, which stand still
+        with warnings.catch_warnings():
             warnings.simplefilter("ignore", DeprecationWarning)
             process = os.fork()
     except OSError:

@@ -9,15 +9,13 @@ import numpy as np
 
 from tco.core.types import AnyArray
 
-Times = Callable[
-    [AnyArray, Any], AnyArray
-]  # of a number on each of the curves in some places; none: on all
+# of a number on each of the curves in some places; none: on all
+Times = Callable[[AnyArray, Any], AnyArray]
 
 SOON = 2e-10  # share of the time allowed that is near enough
 OVER = SOON / 4  # share that is aimed at within it, and by which a time may lie beyond the aim
-CLOSE = (
-    1e-5  # share of a number: so near to one that takes longer, across a step, it is large enough
-)
+# share of a number: so near to one that takes longer, across a step, it is large enough
+CLOSE = 1e-5
 STEPS = 5  # along a curve before it is asked whether it has a step of its own
 LEAST = 1e-2  # of the slope expected, that a secant may have
 ROUNDS = 60  # far more than it takes
@@ -108,11 +106,12 @@ def onward(points: tuple[AnyArray, AnyArray, AnyArray], power: AnyArray) -> AnyA
     """
     (near, a), (before, b), (first, c) = points
     with np.errstate(divide="ignore", invalid="ignore"):
+        # numbers a share of the time
         usual, secant, last = (
             near / (power * (1 + a)),
             (near - before) / (a - b),
             (before - first) / (b - c),
-        )  # numbers a share of the time
+        )
         step = a * np.where((secant > 0) & (secant < usual / LEAST), secant, usual)
         bend = a * b * (secant - last) / (a - c)
         smooth = (secant > 0) & (last > 0) & (np.abs(bend - a * secant) < 2 * np.abs(step))

@@ -48,18 +48,20 @@ OPERATIONS: dict[str, Callable[..., Any]] = {
     ">=": np.greater_equal,
     "select": np.where,
 }
+# operations whose terms may share what they take
 SHARING = {
     "+": ("*",),
     "min": ("+", "max"),
     "max": ("+", "min"),
-}  # operations whose terms may share what they take
+}
+# changes nothing on the right, and where sides may change on the left
 NEUTRAL = {
     "+": 0.0,
     "-": 0.0,
     "*": 1.0,
     "/": 1.0,
     "**": 1.0,
-}  # changes nothing on the right, and where sides may change on the left
+}
 EITHER_WAY = frozenset(("+", "*", "max", "min"))
 CONDITIONS = frozenset(("<", "<=", ">", ">="))
 POWERS: dict[float, str] = {2.0: "square", 4.0: "square square", 0.5: "root", 0.25: "root root"}

@@ -55,9 +55,8 @@ class Program:
         self.steps: list[ProgramStep | None] = []  # none of a leaf
         self.values: list[Recorded] = []  # of every step, with the numbers it was met with first
         self.leaves: dict[int, float | PlanNumbers] = {}
-        self.inputs: dict[
-            str, list[int]
-        ] = {}  # by path, several leaves where the catalogue knows it at several dates
+        # by path, several leaves where the catalogue knows it at several dates
+        self.inputs: dict[str, list[int]] = {}
         self.met: dict[Any, int] = {}
 
     def read(self, given: Input) -> Recorded:

@@ -26,10 +26,11 @@ from tco.core.files import data_directory, open_regular_file, replace, scenario_
 LIBRARIES = ("numpy", "scipy", "pint")  # that compute
 LARGEST = 64 * 2**20  # bytes of a file that is kept
 UNREAD = ("__pycache__", "measured")  # folders that no answer rests on
+# by which numpy is told what a processor may do
 SWITCHES = (
     "NPY_DISABLE_CPU_FEATURES",
     "NPY_ENABLE_CPU_FEATURES",
-)  # by which numpy is told what a processor may do
+)
 PROCESSOR = Path("/proc/cpuinfo")  # of Linux
 ABLE = ("flags", "Features")  # its lines of what a processor can do
 

@@ -20,9 +20,8 @@ from tco.core.formula import Formula
 from tco.core.units import dimension_text, unit
 
 NAME = re.compile(r"(?<![\w.])[A-Za-z_]\w*(?:[-.]\w+)*(?:@\w+=[\w-]+)?")
-FACTOR = re.compile(
-    r"(/ )?(\[\w+\])(?: \*\* ([\d.]+))?"
-)  # of a dimension as `dimension_text` writes it
+# of a dimension as `dimension_text` writes it
+FACTOR = re.compile(r"(/ )?(\[\w+\])(?: \*\* ([\d.]+))?")
 LONGEST = 2000  # characters of a formula
 ALIKE = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mod: operator.mod}
 OPERATORS: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
@@ -44,9 +43,9 @@ class DimensionedQuantity(NamedTuple):
 class ExpressionScope(Protocol):
     """Names and functions that a formula may use."""
 
-    functions: dict[
-        str, Callable[..., Any]
-    ]  # give amounts; parameters annotated `str` take names, others numbers of the unit they are annotated with
+    # give amounts; parameters annotated `str` take names, others numbers of the unit they are
+    # annotated with
+    functions: dict[str, Callable[..., Any]]
 
     def named(self, name: str) -> DimensionedQuantity:
         """Return the amount that `name` stands for.
@@ -96,11 +95,12 @@ def dimension_product(
     return {name: power for name, power in found.items() if power}
 
 
+# whatever the unit
 GATHERED: dict[str, Callable[..., float]] = {
     "min": min,
     "max": max,
     "round": round,
-}  # whatever the unit
+}
 
 
 def evaluate_formula(
@@ -155,9 +155,8 @@ class ExpressionEvaluator:
             raise DataError(
                 f"{self.place(0)}: expected a formula of at most {LONGEST:,} ASCII characters"
             )
-        plain = NAME.sub(
-            lambda found: re.sub(r"[-.@=]", "_", found[0]), self.text
-        )  # as long as the text: offsets stay
+        # as long as the text: offsets stay
+        plain = NAME.sub(lambda found: re.sub(r"[-.@=]", "_", found[0]), self.text)
         try:
             return self.of(ast.parse(plain, mode="eval").body)
         except SyntaxError as error:

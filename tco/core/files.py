@@ -20,9 +20,8 @@ if TYPE_CHECKING:
 LARGEST_FILE = 64 * 2**20  # bytes; a larger data file is a mistake
 DEEPEST = 200  # dots of a line of TOML, but those of texts and numbers
 QUOTED = re.compile(r"""\"[^"]*"|'[^']*'|\d\.\d""")
-LARGEST_TOML = (
-    2**20
-)  # bytes; a document that people write is shorter, and a larger one takes long to read
+# bytes; a document that people write is shorter, and a larger one takes long to read
+LARGEST_TOML = 2**20
 
 
 @cache
@@ -99,9 +98,8 @@ def open_regular_file(path: Path | str, flags: int = 0) -> BinaryIO:
     handle = os.open(
         path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0) | flags
     )
-    mode = os.fstat(
-        handle
-    ).st_mode  # of what is open: whatever stands at the path next is another file
+    # of what is open: whatever stands at the path next is another file
+    mode = os.fstat(handle).st_mode
     if not stat.S_ISREG(mode):
         os.close(handle)
         raise (
@@ -195,9 +193,8 @@ def read_toml(path: Path) -> JsonObject:
     text = read_text(path, LARGEST_TOML)
     if not text.strip():
         raise DataError(f"{path}: is empty, expected TOML")
-    for number, line in enumerate(
-        text.split("\n"), 1
-    ):  # what reads TOML takes the square of the steps of a dotted key
+    # what reads TOML takes the square of the steps of a dotted key
+    for number, line in enumerate(text.split("\n"), 1):
         if line.count(".") > DEEPEST and QUOTED.sub("", line).count(".") > DEEPEST:
             raise DataError(
                 f"{path}:{number}: more than {DEEPEST} dots on a line, nested too deeply, expected "
@@ -372,9 +369,8 @@ def write_atomically(path: Path, content: str | bytes) -> None:
     data = content if isinstance(content, bytes) else content.encode("utf-8")
     try:
         place = path.resolve()
-        if (
-            place.is_symlink()
-        ):  # a loop of links is a RuntimeError before Python 3.13, and left as it is from then on
+        # a loop of links is a RuntimeError before Python 3.13, and left as it is from then on
+        if place.is_symlink():
             raise UsageError(f"{path}: cannot be written (a loop of links)")
         before = place.stat() if place.exists() else None
         if before and stat.S_ISDIR(before.st_mode):

@@ -23,9 +23,8 @@ from tco.core.trace import Traced, TraceRecorder, paused, scope
 from tco.core.types import JsonObject
 from tco.core.units import convert, is_pure, number_and_unit, parse_quantity
 
-Decisions = Mapping[
-    tuple[Callable[..., Any], tuple[str, ...], tuple[Any, ...]], Any
-]  # what came of paths and what goes with them
+# what came of paths and what goes with them
+Decisions = Mapping[tuple[Callable[..., Any], tuple[str, ...], tuple[Any, ...]], Any]
 T = TypeVar("T")
 Reader = Callable[[Input], Any]
 Rule = Callable[[Callable[[str], Any]], Any]  # computes a value from those it looks up by path
@@ -168,7 +167,6 @@ class Values(Readable):
         given: Mapping[str, Given] | None = None,
         bounds: Callable[[str], tuple[float, float]] = lambda _: (-math.inf, math.inf),
         unit_of: Callable[[str], str] | None = None,
-        at: Callable[[str], Values] | None = None,
         follows: Mapping[str, Rule] | None = None,
         readings: Readings | None = None,
     ) -> None:
@@ -182,11 +180,8 @@ class Values(Readable):
         self.derived_units: dict[str, str] = {}  # every derived path met
         self.looked: set[str] = set()  # every path that was asked whether it is set
         self.follows = follows or {}  # paths whose values follow from others, unless they are set
-        self.readings = (
-            Readings() if readings is None else readings
-        )  # inputs structure was decided by
-        self.other_date = at
-        self.dates: dict[str, Values] = {}  # the same inputs at other dates
+        # inputs structure was decided by
+        self.readings = Readings() if readings is None else readings
 
     def __missing__(self, path: str) -> Any:
         if path in self.follows and (rule := self.rule(path)) is not None:
@@ -290,16 +285,6 @@ class Values(Readable):
             return self.input(path).value
         with paused():
             return rule(self.number)
-
-    def on_date(self, date: str) -> Values:
-        """Return the same inputs at another date, in the same reading: for what is bought later
-        than the rest.
-        """
-        if date not in self.dates:
-            if self.other_date is None:
-                raise DataError(f"these inputs have no dates to look up {date} at")
-            self.dates[date] = self.other_date(date)
-        return self.dates[date]
 
     def override(self, path: str, unit: str, given: Given) -> Input:
         """Return the input a setting gives for a path, checked for unit, finiteness and the bounds

@@ -156,9 +156,8 @@ class Input(NamedTuple):
     kind: str = "assumed"
     source: str = ""
     note: str = ""
-    shown: tuple[float, str] | None = (
-        None  # value and unit as the catalogue or the user writes them
-    )
+    # value and unit as the catalogue or the user writes them
+    shown: tuple[float, str] | None = None
     where: str = ""  # file:line or file:key
     overlay: bool = False  # a person's own number
     directness: str = "estimate"  # one of DIRECTNESS

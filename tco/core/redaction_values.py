@@ -37,14 +37,13 @@ class Making:
 
     def __init__(self, number: int, met: set[str], span: float = NEAR) -> None:
         self.number = number  # of `WAYS`
-        self.span = (
-            span  # how many times as great as what is shipped, or as small, a stand-in is at least
-        )
+        # how many times as great as what is shipped, or as small, a stand-in is at least
+        self.span = span
         self.met = met  # the paths that have one
         self.shown = False  # its answer met none, and was shown as it is
-        self.said: set[tuple[str, str]] = (
-            set()
-        )  # paths and texts on the command line: what a study sets in turn is no value of a person's own
+        # paths and texts on the command line: what a study sets in turn is no value of a person's
+        # own
+        self.said: set[tuple[str, str]] = set()
 
 
 @contextmanager

@@ -24,9 +24,8 @@ from tco.core.units import same_unit
 
 STRUCTURE = "structure"  # the source of a count that the system, model or plan itself states
 
-PLACE: ContextVar[str] = ContextVar(
-    "place", default=""
-)  # where the nodes of this thread or task are made
+# where the nodes of this thread or task are made
+PLACE: ContextVar[str] = ContextVar("place", default="")
 
 
 class _Nowhere:

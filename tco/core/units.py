@@ -97,17 +97,19 @@ def unit_table() -> dict[str, Unit]:
     return {row["unit"]: Unit(float(row["factor"]), row["dimension"]) for _, row in rows}
 
 
+# unit of a formula -> the one people write
 WRITTEN = {
     "USD/Wh": "USD/kWh",
     "byte": "GB",
     "byte/s": "GB/s",
     "FLOP/s": "TFLOP/s",
-}  # unit of a formula -> the one people write
+}
 
 CENTS = frozenset(("c", "ct", "cent", "cents"))
+# people write prices in
 CURRENCIES = frozenset(
     ("AUD", "CAD", "CHF", "CNY", "EUR", "GBP", "INR", "JPY", "KRW", "RMB", "SGD", "TWD")
-)  # people write prices in
+)
 
 
 @cache
@@ -207,9 +209,8 @@ def convert(value: Number, source: str, target: str) -> Number:
         )
     if have.factor == want.factor:
         return value
-    ratio = (
-        want.factor / have.factor
-    )  # dividing by a whole ratio keeps 0.09 USD/kWh exact where a product would not
+    # dividing by a whole ratio keeps 0.09 USD/kWh exact where a product would not
+    ratio = want.factor / have.factor
     found: Number = value / ratio if ratio >= 1 else value * (have.factor / want.factor)
     return found
 
@@ -231,9 +232,8 @@ NUMBER = r"[-+]?(?:(?:\d{1,3}(?:,\d{3})+(?:\.\d*)?|\d+\.?\d*|\.\d+)(?:[eE][-+]?\
 QUANTITY = re.compile(
     rf"(?P<dollars>\$?)\s*(?P<number>{NUMBER})(?P<unit>\s+[^\s,.].*|[^\s\d,.].*)?", re.DOTALL
 )
-SCALED = re.compile(
-    r"(?P<scale>k|K|M|bn|B(?=\s))(?P<unit>(?:\s+USD.*)?)", re.DOTALL
-)  # what may follow the number of a price or a count
+# what may follow the number of a price or a count
+SCALED = re.compile(r"(?P<scale>k|K|M|bn|B(?=\s))(?P<unit>(?:\s+USD.*)?)", re.DOTALL)
 SCALES = {"k": 1e3, "K": 1e3, "M": 1e6, "bn": 1e9, "B": 1e9}
 
 

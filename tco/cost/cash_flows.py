@@ -125,20 +125,23 @@ def chips_cost(chips: Chip, hour: USDPerChipHour, hours_per_year: HourPerYear = 
 
 
 OPERATION = "terms.life"  # how long a world is run, and what recurs is paid
+# classes of assets with a life of their own
 LIVES = {
     "network": "terms.life_network",
     "building": "terms.life_building",
-}  # classes of assets with a life of their own
+}
 SOLD = ("servers", "storage")  # classes of which a residual is left at the end of their life
+# at the end of a life, and by the year, which the one follows from where it is stated
 RESIDUAL, LOSS = (
     "terms.residual",
     "terms.value_loss",
-)  # at the end of a life, and by the year, which the one follows from where it is stated
+)
 RATE = "terms.rate"
+# classes that may be financed at a rate of their own
 RATES = {
     "network": "terms.rate_network",
     "building": "terms.rate_building",
-}  # classes that may be financed at a rate of their own
+}
 MONTHLY = 1  # months between payments: of what recurs, and of what repays a purchase with interest
 
 
@@ -189,13 +192,11 @@ class Terms:
     def __init__(self, values: Values, own_rates: Container[str] = ()) -> None:
         self.values = values
         self.own_rates = own_rates  # classes whose rate is stated apart
-        self.rates: dict[
-            str, tuple[Any, Any]
-        ] = {}  # of a month, with its length in years, by the path of the yearly rate
+        # of a month, with its length in years, by the path of the yearly rate
+        self.rates: dict[str, tuple[Any, Any]] = {}
         self.recoveries: dict[tuple[str, str], Any] = {}  # by the paths of rate and life
-        self.resold: dict[
-            tuple[str, str], Any
-        ] = {}  # charges on what leaves a residual, by the same
+        # charges on what leaves a residual, by the same
+        self.resold: dict[tuple[str, str], Any] = {}
         self.charges: JsonObject = {}  # by class
         self.known: dict[str, tuple[Any, Any]] = {}  # life and residual of a class
 
@@ -294,9 +295,8 @@ class Terms:
         )
 
 
-FROM_THE_AGE = {
-    RESIDUAL: following(residual_by_age, LOSS, OPERATION)
-}  # the residual, by the loss of value a year and the life
+# the residual, by the loss of value a year and the life
+FROM_THE_AGE = {RESIDUAL: following(residual_by_age, LOSS, OPERATION)}
 
 
 def last_path_name(path: str) -> str:

@@ -122,10 +122,11 @@ def share_of_progress(up: Pure, kept: Pure) -> Quantity:
 
 
 RATE = "failure_rate"  # attribute of parts that fail often enough to count
+# usual, and an attribute of trays that are repaired sooner or later
 REPAIR, SHARE = (
     "failures.repair_time",
     "repair_share",
-)  # usual, and an attribute of trays that are repaired sooner or later
+)
 USUAL_RATE = "failures.chip_rate"  # of a chip whose rate nobody states
 NEVER = 8  # parts to spare, from which on no holder ever lacks one
 SPARE = "_spare"  # ends the name of lanes beyond those that are needed
@@ -312,9 +313,8 @@ def availability(values: Values, system: System, found: list[Failing], trains: b
                         one.failures, system.chips, system.chips, values["failures.swap_time"]
                     )
                 )
-    if (
-        not trains
-    ):  # a job that trains starts again from a checkpoint, which costs more than loading weights
+    # a job that trains starts again from a checkpoint, which costs more than loading weights
+    if not trains:
         lost.append(
             time_lost(interruptions(values, system, found), values["failures.restart_time"])
         )

@@ -179,9 +179,8 @@ def job(values: Values, system: System, found: list[Failing], up: Any) -> Any:
     with scope("silent"):
         errors = events_of_cluster(values["failures.silent_rate"], chips, chips, cluster)
         missed = interrupting_failures(errors, rest_of(values["failures.silent_detected"]))
-        kept.append(
-            share_up(time_lost(missed, values["failures.silent_time"]))
-        )  # an error throws away what follows it for some time
+        # an error throws away what follows it for some time
+        kept.append(share_up(time_lost(missed, values["failures.silent_time"])))
     return progress(up, reduce(share_of_progress, kept), values["failures.straggling"])
 
 

@@ -89,12 +89,13 @@ WAITING = "waiting"  # the line of what waiting for a system costs, and its clas
 REPAIRS = "terms.repairs"  # share of the parts that fail which the owner buys anew
 FLASH, OBJECTS = "parts.flash-storage.price_per_byte", "parts.object-storage.rent_per_byte"
 FLASH_CAPACITY, OBJECT_CAPACITY = "cluster.flash_capacity", "cluster.object_capacity"
+# classes whose price is that of the hardware; the others rest on terms
 HARDWARE = (
     "servers",
     "network",
     "storage",
     "rent",
-)  # classes whose price is that of the hardware; the others rest on terms
+)
 
 
 class Cost(NamedTuple):
@@ -148,9 +149,8 @@ class Ledger:
         """Add something bought, recovered over the life of its class of asset; what is no hardware
         rests on rate and life too.
         """
-        self.terms.charge(
-            asset
-        )  # found here, so that it is not named by the first line of its class
+        # found here, so that it is not named by the first line of its class
+        self.terms.charge(asset)
         if asset not in (*HARDWARE, "rebate"):
             kind = worst(
                 [kind, *(self.terms.values.input(path).kind for path in self.terms.paths(asset))]

@@ -21,11 +21,12 @@ from tco.core.units import USD, Chip, Pure, Share, USDPerShare, Watt, WattPerChi
 from tco.system.bill import BillLine, share_of_price
 
 FOLDER = "perspectives"
+# what is paid for a system
 BUILT_UP, SELLING_PRICE, RENT = BASES = (
     "built-up",
     "selling-price",
     "rent",
-)  # what is paid for a system
+)
 WORDS = {
     BUILT_UP: "is built by {builder} for its own use",
     SELLING_PRICE: "is sold at its vendor's price",
@@ -150,25 +151,23 @@ def design_share(
 class Holding(NamedTuple):
     """Facts about owner, racks and site that select cost lines."""
 
-    design: str | None = (
-        None  # the chip whose design the owner pays for; none where its price holds it
-    )
+    # the chip whose design the owner pays for; none where its price holds it
+    design: str | None = None
     network: frozenset[str] = frozenset()  # parts of the tree that belong to the scale-out network
     hall: str | None = (
         # cooling of the hall, where the site states how its price departs from the market's average
         None
     )
-    backup_in_racks: bool = (
-        False  # batteries stand in the racks, and the site states what its building saves
-    )
-    demand_charge: bool = (
-        False  # the site's utility charges for its highest draw apart from its energy
-    )
+    # batteries stand in the racks, and the site states what its building saves
+    backup_in_racks: bool = False
+    # the site's utility charges for its highest draw apart from its energy
+    demand_charge: bool = False
     quoted_peak: float | None = None  # the peak PUE of the hall whose rent the site states
+    # whether the cluster states its flash, and its objects
     tiers: tuple[bool, bool] = (
         False,
         False,
-    )  # whether the cluster states its flash, and its objects
+    )
     own_rates: frozenset[str] = frozenset()  # classes of assets whose rate is stated apart
     chip: str = ""  # the part that draws less where it waits for work
 
@@ -187,9 +186,8 @@ KINDS = {  # of agreements, and what each rests on
     ),
     "equity": ("invested",),
 }
-NO_DISCOUNT = (
-    "equity",
-)  # kinds that are known and give nothing back: a supplier buys shares of his customer
+# kinds that are known and give nothing back: a supplier buys shares of his customer
+NO_DISCOUNT = ("equity",)
 
 
 @formula(unit="USD", source="formulas-warrants")

@@ -67,11 +67,12 @@ def hours_waited(
     return hour * rate * share * month * (wait / interval)
 
 
+# attributes of the parts of a tree
 GENERAL, VOLUME, BRING_UP = (
     "general_availability",
     "first_volume",
     "bring_up",
-)  # attributes of the parts of a tree
+)
 HALL = ("building", "cooling")  # classes of assets that stand ready at the date, racks or not
 MONTHS = 12
 Dates = tuple[float, float, float]  # a date as a year with its part, its earliest and its latest
@@ -126,9 +127,8 @@ def waiting_cost(
             costs = [hours_waited(hour, values["money.stopgap_premium"], share, wait)]
         with scope("work-left-undone"):
             costs.append(hours_waited(hour, values["money.lost_margin"], rest_of(share), wait))
-        if hall := [
-            line.usd_per_chip_hour for line in cost.lines if line.asset in HALL
-        ]:  # who rents chips has none
+        # who rents chips has none
+        if hall := [line.usd_per_chip_hour for line in cost.lines if line.asset in HALL]:
             with scope("empty-hall"):
                 costs.append(hours_waited(total("hall", hall), 1.0, 1.0, wait))
             costs.append(
@@ -370,9 +370,8 @@ class Ages(NamedTuple):
     later: float = 0.0  # share of the bill priced by rows later than its date
     older: float = 0.0  # share of the bill priced by rows older than their kind may be
     notes: tuple[str, ...] = ()  # on the bill
-    hour_older: float = (
-        0.0  # share of the gross chip-hour that rests on old evidence, the hall and power too
-    )
+    # share of the gross chip-hour that rests on old evidence, the hall and power too
+    hour_older: float = 0.0
     hour_notes: tuple[str, ...] = ()  # on the hall, the terms and the agreements
 
 

@@ -67,9 +67,8 @@ def catalogue_for(scenario: str | None, data: Path | None, checked: bool = True)
         if file is not None:
             from tco.validation.anchors import read_anchors
 
-            catalogue = Catalogue(
-                folders
-            )  # what it is asked rests on the runs: it is shared with no other
+            # what it is asked rests on the runs: it is shared with no other
+            catalogue = Catalogue(folders)
             catalogue.anchors = read_anchors(catalogue, file)
     return catalogue
 

@@ -17,9 +17,8 @@ if TYPE_CHECKING:
     from tco.evaluation.evaluated_scenario import Evaluation
 
 BOUND = "rent_bound"  # no statistic: nothing is held against it
-WORDS = {
-    names[0]: words for words, names in COMMITMENTS.items() if words != COMMITTED
-}  # what a rent is called -> the commitment that asks for it
+# what a rent is called -> the commitment that asks for it
+WORDS = {names[0]: words for words, names in COMMITMENTS.items() if words != COMMITTED}
 
 
 def of_one_statistic(evaluations: Sequence[Evaluation], how: JsonMapping) -> list[Evaluation]:
@@ -87,9 +86,8 @@ class BreakEvenRent(NamedTuple):
     tokens_per_s_per_user: float | None  # speed that the workload asks for
     usd_per_chip_hour: float  # below which its work costs less
     against_usd_per_chip_hour: float  # rent of the cheapest
-    upper_bound_usd_per_chip_hour: (
-        float | None
-    )  # more than its rent can be; none where nobody knows one
+    # more than its rent can be; none where nobody knows one
+    upper_bound_usd_per_chip_hour: float | None
 
 
 def break_even_rents(evaluations: Sequence[Evaluation]) -> list[BreakEvenRent]:

@@ -14,11 +14,11 @@ from tco.core.errors import DataError, UsageError, located
 from tco.core.provenance import period
 from tco.core.trace import walk
 from tco.core.units import convert, parse_quantity
+from tco.evaluation.chip_price import built_up
 from tco.evaluation.evaluated_scenario import Evaluation
 from tco.scenario.choices import DOCUMENTS, TEXTS
 from tco.scenario.resolve import resolve_scenario
 from tco.scenario.resolved import ResolvedScenario, bounds
-from tco.system.chip_price import built_up
 
 DATE = "terms.date"  # the date of the prices: a text, and varied month by month
 # how many times smaller and larger than today's an input is sought, unless the user says where
@@ -186,9 +186,8 @@ def ends_of(path: str, today: VariedInput, ends: Ends) -> tuple[float | None, fl
     found: list[float | None] = []
     for text, option in zip(ends, OPTIONS, strict=True):
         with located(f"{option} {text}: {path}"):
-            end = (
-                None if text is None else parse_quantity(text, today.unit)
-            )  # it names its own, as a size without one may be of two
+            # it names its own, as a size without one may be of two
+            end = None if text is None else parse_quantity(text, today.unit)
         found.append(end)
     for end, option in zip(found, OPTIONS, strict=True):
         if end is not None and not least <= end <= most:

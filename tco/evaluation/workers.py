@@ -237,9 +237,8 @@ def connected(workers: int | None, cluster: str | None) -> Iterator[Any]:
     ):
         logging.getLogger(name).setLevel(logging.CRITICAL)
     with contextlib.ExitStack() as held, warnings.catch_warnings():
-        warnings.simplefilter(
-            "ignore"
-        )  # of other versions of libraries: what counts is told by hash
+        # of other versions of libraries: what counts is told by hash
+        warnings.simplefilter("ignore")
         if cluster is None:
             own = distributed.LocalCluster(
                 n_workers=workers,

@@ -39,9 +39,8 @@ class ConclusionProbability(NamedTuple):
     probability: float
     low: float | None  # P10 of the figure, none where it has no end
     high: float | None
-    by_speed: tuple[
-        tuple[float, float], ...
-    ] = ()  # chance at each speed, where the figure depends on it
+    # chance at each speed, where the figure depends on it
+    by_speed: tuple[tuple[float, float], ...] = ()
     turns_at: float | None = (
         # tokens/s a user where the chance passes a half: half way, in ratio, between two speeds
         None

@@ -142,11 +142,12 @@ MEASURES: dict[str, tuple[str, Callable[[Flow], float], Callable[[Result], float
     "cluster_usd_per_year": ("USD/year", yearly, worlds_share),
     "cluster_usd_paid": ("USD", paid, worlds_share),
 }
+# of parts of the bill of materials, or of the whole
 BILL = {
     "bill_usd": "USD",
     "bill_usd_per_chip": "USD/chip",
     "bill_w_per_chip": "W/chip",
-}  # of parts of the bill of materials, or of the whole
+}
 
 
 def computed_value_and_unit(

@@ -82,13 +82,14 @@ CALLED = (  # formulas of the program that a row may call, in their units
     ),
 )
 FORMULAS = {one.__name__: formula_row_function(REGISTRY[one.__name__]) for one in CALLED}
+# figures of a scope, and their units
 SCOPE = {
     "injection": "byte/s",
     "all_to_all": "byte/s",
     "hops_mean": "",
     "hops_worst": "",
     "chips": "",
-}  # figures of a scope, and their units
+}
 TORUS: dict[str, Callable[[list[float]], float]] = {
     "dimensions": len,
     "longest": max,

@@ -86,9 +86,8 @@ def undominated_algorithms(paces: Paces) -> list[int]:
         flat = field.reshape(count, -1)
         beats &= (flat[:, None] <= flat[None]).all(axis=2)
     equal = beats & beats.T
-    beats &= ~(
-        equal & (np.arange(count)[:, None] >= np.arange(count))
-    )  # of equals the first one stays
+    # of equals the first one stays
+    beats &= ~(equal & (np.arange(count)[:, None] >= np.arange(count)))
     return [int(place) for place in np.flatnonzero(~beats.any(axis=0))]
 
 

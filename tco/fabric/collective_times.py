@@ -28,9 +28,8 @@ class AlgorithmTiming(NamedTuple):
     chunk: Quantity = 0.0  # of a transfer in chunks; zero where it is in one piece
 
 
-Ways = Mapping[
-    str, Callable[[], AlgorithmTiming]
-]  # the algorithms of an operation, each timed when it is asked for
+# the algorithms of an operation, each timed when it is asked for
+Ways = Mapping[str, Callable[[], AlgorithmTiming]]
 
 
 class GroupLinks(NamedTuple):

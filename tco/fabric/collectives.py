@@ -35,12 +35,13 @@ from tco.fabric.libraries import EXCHANGES, NotOfferedError, nothing_offered
 from tco.fabric.links import Links, RankGroup, links_for, rank_group, worlds_of
 
 OPERATIONS = ("all-reduce", "all-gather", "reduce-scatter", "all-to-all", "broadcast", "send-recv")
+# times that ranks double their way through a group
 PHASES = {
     "all-reduce": 2,
     "all-gather": 1,
     "reduce-scatter": 1,
     "broadcast": 1,
-}  # times that ranks double their way through a group
+}
 SOME, VAST = 1e6, 1e15  # bytes
 DECADES = 12.0  # of buffers from one byte on, which a bisection halves
 HALVINGS = 50

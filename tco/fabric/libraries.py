@@ -18,9 +18,8 @@ from tco.fabric.collective_costs import token_bytes
 FOLDER = "libraries"
 EXCHANGES = ("dispatch", "combine")
 COPIED = "normal"  # the way of an expert exchange in which cores copy tokens
-Offers = Mapping[
-    str, Mapping[str, bool]
-]  # by operation and algorithm: whether groups of several domains have it too
+# by operation and algorithm: whether groups of several domains have it too
+Offers = Mapping[str, Mapping[str, bool]]
 
 
 class CollectiveLibrary(NamedTuple):
@@ -37,9 +36,8 @@ class CollectiveLibrary(NamedTuple):
     staged: Any = None  # the caller's, of each byte
     cores: Any = None  # that copy tokens in an expert exchange
     kernels: Mapping[str, Any] = {}  # of an expert exchange that forwards tokens, by operation
-    formats: Mapping[
-        str, tuple[float, float, float]
-    ] = {}  # of tokens on the wire: bytes of an element, of a scale, elements of a block
+    # of tokens on the wire: bytes of an element, of a scale, elements of a block
+    formats: Mapping[str, tuple[float, float, float]] = {}
 
     def offered(self, operation: str, algorithm: str) -> bool:
         """Say whether an algorithm of an operation is offered to groups inside one domain, if not

@@ -48,10 +48,11 @@ def scale_out_rate(
     return bandwidth * efficiency * design / maximum(oversubscription, 1) ** uplinks
 
 
+# of the network: the parameter of practice with its step; InfiniBand and RoCE are alike
 PROTOCOLS = {
     "rdma": "network_step",
     "efa": "efa_step",
-}  # of the network: the parameter of practice with its step; InfiniBand and RoCE are alike
+}
 
 
 class Route(NamedTuple):
@@ -96,17 +97,15 @@ class Latencies(NamedTuple):
     far_step: Quantity  # to its farthest chip
     chunk: Quantity
     network_step: Quantity
-    crossing_step: (
-        Quantity  # to the chip or switch paired with one's own in another domain of the world
-    )
+    # to the chip or switch paired with one's own in another domain of the world
+    crossing_step: Quantity
     in_network: Quantity
     direct_start: Quantity
     expert_kernel: Quantity
     ends: Quantity = 0.0  # trips to memory, as the starts and the kernel hold them
     reduction: Quantity = 0.0  # added to a step that adds up
-    forwarded_step: Quantity | None = (
-        None  # to the farthest chip of the world, forwarded on the way
-    )
+    # to the farthest chip of the world, forwarded on the way
+    forwarded_step: Quantity | None = None
     near_step: Any = None  # a step to a neighbour
     hop: Any = None  # what a device on the way adds
 
@@ -141,22 +140,19 @@ class Links(NamedTuple):
     lane: Any = None  # rate of a lane of the torus in rings
     pairwise_lane: Any = None  # the same when all talk to all, through the library's channels
     exchange_lane: Any = None  # and by direct kernels
-    rings: tuple[
-        tuple[Any, Quantity, Quantity], ...
-    ] = ()  # a slice: size, link rate and whether it is closed, of each dimension
+    # a slice: size, link rate and whether it is closed, of each dimension
+    rings: tuple[tuple[Any, Quantity, Quantity], ...] = ()
     steps: Quantity = 0  # of bucket rings over all dimensions
     hops: Quantity = 0  # mean devices between two chips of a domain
     world_hops: Quantity = 0  # of a world
     pair_hops: Quantity = 0  # between the two chips that the lanes across the border join
     tray: tuple[int, float] = (0, 0.0)  # chips of a tray, and devices between them
-    mesh: Quantity | None = (
-        None  # one where a group that does not fill its domain leaves links idle
-    )
+    # one where a group that does not fill its domain leaves links idle
+    mesh: Quantity | None = None
     board: Quantity = 1  # chips of a board
     copy_rate: Any = None  # of one core that copies tokens
-    doubling: Doubling | None = (
-        None  # where the steps of collectives are transfers that signal each other
-    )
+    # where the steps of collectives are transfers that signal each other
+    doubling: Doubling | None = None
 
 
 def known_of(links: Links, *waits: Any) -> Known:

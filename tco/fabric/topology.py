@@ -61,15 +61,15 @@ class FabricScope(NamedTuple):
     bisection: Any = None
     lanes: Mapping[str, float] = {}
     crossing: Any = None  # bandwidth a chip has to other domains of the same world
-    shared: bool = (
-        False  # what crosses passes the ports that serve the inside, and a switch in either domain
-    )
+    # what crosses passes the ports that serve the inside, and a switch in either domain
+    shared: bool = False
     torus: Torus | None = None
     lane: Any = None  # bandwidth of a lane of the torus
+    # chips of a tray and hops between them, where trays have links of their own
     tray: tuple[int, float] = (
         0,
         0.0,
-    )  # chips of a tray and hops between them, where trays have links of their own
+    )
     # one where every chip is wired to every other; an array of ones and zeros for several fabrics
     mesh: Any = None
 

@@ -159,9 +159,8 @@ class Slices(NamedTuple):
     farthest: Quantity
     steps: Quantity
     rings: tuple[tuple[Quantity, Quantity], ...]  # size of each dimension, and whether it is closed
-    narrow: tuple[
-        Quantity, Quantity, Quantity
-    ]  # size, links a chip and lanes a link of the narrowest dimension
+    # size, links a chip and lanes a link of the narrowest dimension
+    narrow: tuple[Quantity, Quantity, Quantity]
 
 
 def slices_of(torus: Torus, chips: Any) -> Slices:

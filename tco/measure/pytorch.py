@@ -311,9 +311,8 @@ class TorchCollectives:
             torch.zeros(collective.numbers, dtype=dtype, device=self.device) for _ in range(2)
         )
         share = other[: collective.numbers // collective.ranks]
-        gather = (
-            getattr(group, "all_gather_single", None) or group.all_gather_into_tensor
-        )  # the name of older releases
+        # the name of older releases
+        gather = getattr(group, "all_gather_single", None) or group.all_gather_into_tensor
         scatter = getattr(group, "reduce_scatter_single", None) or group.reduce_scatter_tensor
         return {
             "all_reduce": lambda: group.all_reduce(whole),
@@ -359,9 +358,8 @@ def rank_of_group(
     else:
         torch.set_num_threads(max(1, (os.cpu_count() or 1) // ranks))
         if sys.platform == "linux":
-            os.environ.setdefault(
-                "GLOO_SOCKET_IFNAME", "lo"
-            )  # the ranks share a machine, whatever its host name resolves to
+            # the ranks share a machine, whatever its host name resolves to
+            os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
     group, first = torch.distributed, rank == 0  # the first rank speaks, reads the meter and writes
     group.init_process_group(
         "nccl" if device == "cuda" else "gloo",

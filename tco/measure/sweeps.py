@@ -12,16 +12,18 @@ from typing import NamedTuple
 
 from tco.core.files import data_directory, read_toml
 
+# bytes of a number, by the name the measured files give its format
 NUMBER_SIZES = {
     "bfloat16": 2,
     "fp32": 4,
-}  # bytes of a number, by the name the measured files give its format
+}
 FORMATS = {"cuda": ("bfloat16",), "cpu": ("fp32", "bfloat16")}
 OPERATIONS = ("all_reduce", "all_gather", "reduce_scatter", "alltoall")
+# passes through memory: every operand read, the result written
 STREAMS = {
     "elementwise:copy": 2,
     "elementwise:add": 3,
-}  # passes through memory: every operand read, the result written
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,9 +155,8 @@ def rank_counts(device: str, available: int, quick: bool) -> list[int]:
     """Return the numbers of ranks a machine can hold: powers of two and all of it; none where there
     are fewer than two.
     """
-    if (
-        quick or device == "cpu"
-    ):  # processes on one CPU share its memory: more of them measure nothing new
+    # processes on one CPU share its memory: more of them measure nothing new
+    if quick or device == "cpu":
         return [2] if available >= 2 or device == "cpu" else []
     return sorted({count for count in (2, 4, 8, 16, available) if 2 <= count <= available})
 

@@ -35,9 +35,8 @@ ANSWERS = {"yes": True, "no": False}
 UNLIMITED = 10**9  # tokens: no context is stated
 PLAIN, GATED = 2, 3  # matrices of a feed-forward part
 PLAIN_WIDTH = 4  # a feed-forward part without a gate is this many times as wide as the model
-FARTHEST = (
-    0.15  # share of the stated parameters that the model of the stated figures may miss or exceed
-)
+# share of the stated parameters that the model of the stated figures may miss or exceed
+FARTHEST = 0.15
 
 
 def missing_figures(figures: JsonMapping) -> list[str]:

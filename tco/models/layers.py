@@ -293,9 +293,8 @@ class Architecture(NamedTuple):
     note: str = ""
     positions: int = 0  # learned positions
     others: int = 0  # weights outside the layers: the last norm
-    prediction_layers: int = (
-        0  # layers that predict further tokens, each like the last kind of layer
-    )
+    # layers that predict further tokens, each like the last kind of layer
+    prediction_layers: int = 0
 
     @property
     def layers(self) -> int:

@@ -17,11 +17,12 @@ if TYPE_CHECKING:
     from tco.performance.layer.operators import Operator
 
 BOUNDS_OF_A_PASS = ("compute", "memory", "link", "latency")
+# the last two: launches of the host, and idle pipeline stages
 BOUNDS = (
     *BOUNDS_OF_A_PASS,
     "host",
     "bubble",
-)  # the last two: launches of the host, and idle pipeline stages
+)
 COUNTS = ("ideal", "flops", "bytes", "launches")
 
 

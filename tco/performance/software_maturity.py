@@ -40,10 +40,11 @@ from tco.core.units import Pure, Second, parse_quantity
 from tco.fabric.libraries import CollectiveLibrary, combined_library
 from tco.performance.chip.formats import FORMATS, family_of, plain_weight_format
 
+# the second is the name it has as an option of `compare`
 SOFTWARE, ALIAS = (
     "workload.software",
     "workload.practice",
-)  # the second is the name it has as an option of `compare`
+)
 DRAWN, PUBLIC, THE_BEST = LEVELS = ("drawn", "public", "best")
 ALSO = {"own": DRAWN, "mature": THE_BEST}  # other words for them
 BY_DATE = "native"  # as the software has it by its date
@@ -258,12 +259,10 @@ def reached_share(public: Pure, best: Pure, gap: Pure, least: Pure = 1e-15) -> Q
 class SoftwareMaturity(NamedTuple):
     """Age of a software port and its gap to the best software."""
 
-    months: Quantity | None = (
-        None  # from the release of the chip to its software; none: the port has grown up
-    )
-    gap: Any = (
-        None  # share of the way to the best that is left; none: all of it, which is public software
-    )
+    # from the release of the chip to its software; none: the port has grown up
+    months: Quantity | None = None
+    # share of the way to the best that is left; none: all of it, which is public software
+    gap: Any = None
     best: frozenset[str] = frozenset()  # parameters of practice of which the best is known
     untuned: tuple[Untuned, ...] = ()  # releases with kernels that nobody had tuned for the chip
 
@@ -482,6 +481,7 @@ def resolve_software_maturity(
 
 
 # ---------------------------------------------------------------- what nothing explains
+# from what many runs share to what one has alone
 OWNERS = (
     "family",
     "chip",
@@ -489,7 +489,7 @@ OWNERS = (
     "model",
     CONFIGURATION,
     RUN,
-)  # from what many runs share to what one has alone
+)
 SERVING, TRAINING = "unexplained_serving", "unexplained_training"
 
 

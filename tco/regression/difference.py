@@ -287,9 +287,8 @@ def input_causes(old: JsonObject, new: JsonObject, tolerance: float = 1e-9) -> l
     found = []
     for path in sorted(old.keys() | new.keys()):
         before, after = old.get(path), new.get(path)
-        unit = (after or before or [0, ""])[1] or (before or after or [0, ""])[
-            1
-        ]  # a pure number may be set without its unit
+        # a pure number may be set without its unit
+        unit = (after or before or [0, ""])[1] or (before or after or [0, ""])[1]
         earlier, later = (
             before and value_in_unit_or_text(before, unit),
             after and value_in_unit_or_text(after, unit),

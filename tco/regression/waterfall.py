@@ -23,11 +23,13 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
+from tco.catalog.labels import count_with_noun
 from tco.catalog.rows import attribute
 from tco.core.errors import DataError, TcoError, located
 from tco.core.files import read_json
 from tco.core.notebook_display import Shown
 from tco.core.types import JsonObject
+from tco.evaluation.chip_price import chip_of
 from tco.evaluation.evaluated_scenario import Evaluation
 from tco.evaluation.evaluation import SAVED, catalogue_for, evaluate_each
 from tco.performance.chip.formats import family_of
@@ -49,7 +51,6 @@ from tco.regression.difference import (
 )
 from tco.scenario.choices import DOCUMENTS
 from tco.scenario.metrics import PRICED, perf_per_tco
-from tco.system.chip_price import chip_of
 
 if TYPE_CHECKING:
     from tco.catalog import Catalogue
@@ -97,9 +98,8 @@ SHOWN = {
     "memory": ("hbm_byte_per_s", 1e12, "TB/s"),
     "links": ("scale_up_byte_per_s", 1e9, "GB/s"),
 }
-LATENCY = re.compile(
-    r"_(time|latency|step|start|wait|unit)$"
-)  # names of what takes its time however little there is to do
+# names of what takes its time however little there is to do
+LATENCY = re.compile(r"_(time|latency|step|start|wait|unit)$")
 
 
 class Stride(NamedTuple):
@@ -186,12 +186,10 @@ def counterfactual_steps(own: Evaluation, other: Evaluation, metric: str) -> Ite
     yield Stride(LOST, "cost", hours_paid(base), used, at, at := at * used / hours_paid(base))
     if metric == USED:
         return
-    rate = float(base.metrics[metric]) / float(
-        base.metrics[USED]
-    )  # utilised chip-hours that the work takes
-    waiting: dict[
-        str, dict[str, str]
-    ] = {}  # causes that give no plan on their own, and what they put in place
+    # utilised chip-hours that the work takes
+    rate = float(base.metrics[metric]) / float(base.metrics[USED])
+    # causes that give no plan on their own, and what they put in place
+    waiting: dict[str, dict[str, str]] = {}
     for swap in speeds(own, other):
         settings |= swap.settings
         waiting[swap.cause] = swap.settings
@@ -547,8 +545,8 @@ class Difference(Shown, Differing):
             else f"{self.way.metric} {self.way.ends[0]:.3g} -> {self.way.ends[1]:.3g}, "
         )
         return (
-            f"{way}{difference_count_text(len(self.moves), 'metric')} and "
-            f"{difference_count_text(len(self.causes), 'input')} differ"
+            f"{way}{count_with_noun(len(self.moves), 'metric')} and "
+            f"{count_with_noun(len(self.causes), 'input')} differ"
         )
 
     def to_frame(self) -> Any:
@@ -580,11 +578,6 @@ class Difference(Shown, Differing):
             ],
             columns=names,
         )
-
-
-def difference_count_text(number: int, what: str) -> str:
-    """Return `number` and the noun `what`, plural unless `number` is 1."""
-    return f"{number} {what}{'' if number == 1 else 's'}"
 
 
 class DiffState(NamedTuple):
@@ -652,9 +645,8 @@ def load_diff_state(
                 refuse_broken(document["state"], "state")
         if isinstance(document, dict) and "state" in document:
             return DiffState(dict(document["state"]))
-        if (
-            isinstance(document, dict) and document.get("schema", SCHEMA) != SCHEMA
-        ):  # that of another command, such as `compare`
+        # that of another command, such as `compare`
+        if isinstance(document, dict) and document.get("schema", SCHEMA) != SCHEMA:
             raise DataError(f"{wrong}: its schema is {document['schema']!r}")
     (asked,) = evaluate_each([name], data, settings or {})
     return DiffState(state_of(asked.result), None if asked.saved else asked)

@@ -320,11 +320,12 @@ def workload_words(
         )
     tokens = f"{values['input_tokens']:,.0f} tokens in, {values['output_tokens']:,.0f} out"
     words = formats_words(displayed_formats(result) if formats is None else formats)
+    # of a held plan there is none
     asked = (
         [f"at least {values['interactivity']:g} tokens/s a user"]
         if target and "interactivity" in values
         else []
-    )  # of a held plan there is none
+    )
     return ", ".join([texts["workload.model"], tokens, *filter(None, [words]), *asked])
 
 

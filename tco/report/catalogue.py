@@ -55,10 +55,11 @@ KINDS = {  # by the name of their folder, and of their commands
 
 # ---------------------------------------------------------------- lists and checks
 EVER = "2099"  # the date after all rows: each price is the latest
+# a whole part, or what an assembly adds to parts that are priced for themselves
 PRICED = (
     "price",
     "own_price",
-)  # a whole part, or what an assembly adds to parts that are priced for themselves
+)
 
 
 def parts_listed(catalogue: Catalogue) -> Iterator[JsonObject]:
@@ -71,11 +72,12 @@ def parts_listed(catalogue: Catalogue) -> Iterator[JsonObject]:
     called = [
         row for path in tables if path.is_file() for _, row in read_csv(path, ("name", "part"))
     ]
+    # the first name of each chip
     names, files, own = (
         {row["part"]: row["name"] for row in reversed(called)},
         dict[str, str](),
         set[str](),
-    )  # the first name of each chip
+    )
     for (part, _), rows in catalogue.part_rows.items():
         files.setdefault(part, source_table_name(rows[0].where))
         if any(row.overlay for row in rows):
@@ -596,11 +598,12 @@ def source_answer(catalogue: Catalogue, source: str) -> Answer:
 
 
 # ---------------------------------------------------------------- agreements
+# what begins so is a share: people read it in per cent
 PER_SHARE = (
     "vested share of the warrant",
     "whole warrant over",
     "marginal rebate",
-)  # what begins so is a share: people read it in per cent
+)
 WORTH = (
     *(
         "vested share of the warrant",
@@ -783,9 +786,8 @@ def given_cells(given: Input) -> JsonObject:
 
 
 Texts = dict[str, tuple[str, str]]  # key -> text and where it is stated
-StatedRows = dict[
-    tuple[str, str], JsonObject
-]  # path and hall -> row; the hall is empty of what all halls share
+# path and hall -> row; the hall is empty of what all halls share
+StatedRows = dict[tuple[str, str], JsonObject]
 
 
 def document_contents(

@@ -18,10 +18,11 @@ from tco.scenario.metrics import AGAINST_BASELINE, PRICED
 FIRST = ("site", "terms", "workload", "cluster")  # what is changed most stands on top
 TOKENS, GROSS = "usd_per_million_output_tokens", "usd_per_million_output_tokens_gross"
 HOUR, GROSS_HOUR = "tco_usd_per_chip_hour", "tco_gross_usd_per_chip_hour"
+# what is held against the baseline -> by which cost
 RATIOS = {
     "perf_per_tco_vs_baseline": TOKENS,
     "perf_per_tco_gross_vs_baseline": GROSS,
-}  # what is held against the baseline -> by which cost
+}
 
 
 def ordered(roots: Iterable[Node]) -> list[Node]:

@@ -158,12 +158,13 @@ RENT = Record(
 CHOICE = Record(
     "choice", Member("tokens_per_s_per_user", float | None), Member("share_of_best", KEPT)
 )
+# of an input whose value is not its median
 CAUSE = Record(
     Member("path"),
     Member("value", float),
     Member("median", float),
     Member("factor", float, unit=PURE),
-)  # of an input whose value is not its median
+)
 BASE_CASE = Record(
     "scenario",
     Member("usd_per_million_output_tokens", float, unit="USD/Mtoken"),
@@ -263,9 +264,8 @@ class ComparisonOptions(NamedTuple):
     elsewhere: Sequence[Elsewhere] = ()  # shipped systems that cost less than all that are compared
     racks: int | None = None  # that whole engines stand on; none: a fleet's
     base_cases: Sequence[BaseCase] = ()  # beside the middle of the draws
-    rents: Sequence[
-        BreakEvenRent
-    ] = ()  # below which renters' racks without a rent beat the cheapest
+    # below which renters' racks without a rent beat the cheapest
+    rents: Sequence[BreakEvenRent] = ()
 
 
 def comparison_answer(

@@ -159,11 +159,12 @@ def cost_table(result: Result) -> Table:
     rows.append(("COST A CHIP-HOUR", "", hourly, share, "", ""))
     mark = "~" if hourly.startswith("~") else ""
     shares = result.shares.get("directness", {})
+    # first-hand is always named
     direct = [
         f"{name} {share * 100:.0f} %"
         for name, share in shares.items()
         if share >= 0.005 or name == "first-hand"
-    ]  # first-hand is always named
+    ]
     gross, used = (
         result.metrics["tco_gross_usd_per_chip_hour"],
         result.metrics["tco_usd_per_used_chip_hour"],

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from tco.catalog import Catalogue
+from tco.catalog.labels import count_with_noun
 from tco.core.equation import equation
 from tco.core.trace import STRUCTURE, Node
 from tco.core.types import JsonObject
@@ -162,6 +163,7 @@ def expanded_terms(node: Node, view: View) -> tuple[list[tuple[str, Node, str]],
     return [(name, inner, f"  {share * 100:.3g} %") for share, name, inner in parts[:most]], words
 
 
+# a row of a CSV
 NODE = Record(
     "id",
     "name",
@@ -172,7 +174,7 @@ NODE = Record(
     "kind",
     "source",
     Member("inputs", [str]),
-)  # a row of a CSV
+)
 
 
 def explanation_rows(root: Node, view: View) -> list[JsonObject]:
@@ -274,8 +276,3 @@ def structure_text(structure: Structure | None) -> list[str]:
         f"Fixed: the plan, {', '.join(parts)}; decided by "
         f"{count_with_noun(len(structure.readings), 'input')}, listed with --format json."
     ]
-
-
-def count_with_noun(number: int, noun: str) -> str:
-    """Return a number of things in words."""
-    return f"{number} {noun}{'' if number == 1 else 's'}"

@@ -56,9 +56,8 @@ def band_of(one: Place) -> Band | None:
     return one[0].bands[one[1]] if one[0].bands else None
 
 
-MET = Member(
-    MEETS, float, lambda band: float(band.meets.mean()), optional=True
-)  # the share of the draws that reach the point's interactivity
+# the share of the draws that reach the point's interactivity
+MET = Member(MEETS, float, lambda band: float(band.meets.mean()), optional=True)
 POINT = Record(
     OF_POINT, Record(Member("range", {str: RANGE}, "ranges", optional=True), MET).read_via(band_of)
 )
@@ -101,10 +100,11 @@ FRONTIER = Record(
 )
 PLAN = ("chips", "tp", "cp", "pp", "batch")
 CHANCE = "share_of_draws_in_which_it_is_beaten"
+# rows shown of the designs that none beats, and of those of a system that are beaten
 BEST, WORST = (
     20,
     6,
-)  # rows shown of the designs that none beats, and of those of a system that are beaten
+)
 CONTEST = Record(
     POOLS.read_via("frontier"),
     *(Member(name, int, f"point.{name}") for name in PLAN),

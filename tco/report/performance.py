@@ -256,9 +256,8 @@ def performance_tables(result: Result) -> list[Table]:
     above.append(sentence(result.standing.text))
     above += available_words(result)
     search = result.report.search
-    took = (
-        "" if making.get() else f", in {search['seconds']:.2f} s"
-    )  # no two makings of an answer take the same
+    # no two makings of an answer take the same
+    took = "" if making.get() else f", in {search['seconds']:.2f} s"
     below = [f"Chosen among {search['plans']:,} plans, {search['feasible']:,} of which fit{took}."]
     if result.report.runner_up:
         differs = {

@@ -27,9 +27,8 @@ class Bar:
 
     def __init__(self, quiet: bool) -> None:
         self.quiet, self.told = quiet, time.monotonic()
-        self.first: tuple[float, int] | None = (
-            None  # when the first cases were done, and how many: before that workers were starting
-        )
+        # when the first cases were done, and how many: before that workers were starting
+        self.first: tuple[float, int] | None = None
         self.moves = (
             not quiet
             and sys.stderr is not None

@@ -23,9 +23,8 @@ from tco.report.table import Table, significant
 if TYPE_CHECKING:
     from tco.catalog import Catalogue
 
-ESCAPES = {
-    one: f"\\u{one:04x}" for one in CONTROLS if one >= 127
-}  # json itself writes those before as such
+# json itself writes those before as such
+ESCAPES = {one: f"\\u{one:04x}" for one in CONTROLS if one >= 127}
 LEFT_OUT = object()  # the value of a member that an object is without
 NAMES: dict[Any, str] = {
     str: "string",
@@ -58,9 +57,8 @@ class Member(NamedTuple):
         None
     )
     label: str | None = None  # the heading in tables, which show what has one
-    show: Callable[[Any], str] | int | str = (
-        4  # the text in tables, from what the record is of; or how many digits, or a format
-    )
+    # the text in tables, from what the record is of; or how many digits, or a format
+    show: Callable[[Any], str] | int | str = 4
     unit: str | None = None  # where rows of it are exported
     csv: bool = True
     # a key that is left out where its value is LEFT_OUT, or none though its shape is never null
@@ -176,9 +174,8 @@ class Record:
         }
 
 
-DOCUMENTS: dict[
-    str, list[Document]
-] = {}  # by schema; one that several answers share has any of their forms
+# by schema; one that several answers share has any of their forms
+DOCUMENTS: dict[str, list[Document]] = {}
 
 
 class Document(Record):

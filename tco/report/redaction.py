@@ -13,6 +13,7 @@ from tco.core.redaction_values import WITHHELD
 
 SENTENCE = "What was said here rests on your own values, and is withheld."
 NOTE = "what rests on your own values is withheld"
+# what tells the entries of a list apart
 NAMES = (
     "id",
     "path",
@@ -22,10 +23,9 @@ NAMES = (
     "name",
     "ref",
     "month",
-)  # what tells the entries of a list apart
-FIGURE = re.compile(
-    rf"([(~<>+\-$]*)(?:\d[^\s]*?|{WITHHELD})([),.;:%]*)"
-)  # a word that is a number, with what stands around it
+)
+# a word that is a number, with what stands around it
+FIGURE = re.compile(rf"([(~<>+\-$]*)(?:\d[^\s]*?|{WITHHELD})([),.;:%]*)")
 
 
 def redact_differences(one: Any, other: Any) -> Any:

@@ -20,12 +20,13 @@ from tco.report.table import Table, significant
 from tco.scenario.metrics import METRICS
 
 NAMED = 3  # causes of one step that a line names
+# whose steps are shown
 FIRST = (
     "usd_per_million_output_tokens",
     "train_usd_per_trillion_tokens",
     "tco_usd_per_chip_hour",
     "capex_usd_per_chip",
-)  # whose steps are shown
+)
 EITHER = float | str | None  # a number or a text; none of what is new or gone
 CAUSE = Record(
     Member(

@@ -21,9 +21,8 @@ NAMED = 3  # flips below it
 HALF = 5  # marks of a bar on either side of the middle
 MISSED = "!"  # at an end where the target is not met
 LEAST = 0.01  # share of a group that is named
-OWNED = re.compile(
-    rf"^(parts|performance)\.(({CONFIGURATION}|{RUN})-)?"
-)  # before what an input belongs to
+# before what an input belongs to
+OWNED = re.compile(rf"^(parts|performance)\.(({CONFIGURATION}|{RUN})-)?")
 # by what an input belongs to (a part, a family's practice, the terms), by its kind and by its
 # source
 GROUPS = {
@@ -109,9 +108,10 @@ INDICES = Record(
     Member("total_error", float, optional=True),
 ).read_via(lambda one: one[0].drivers.get(one[1].given.path))
 PATH = Member("path", read="1.given.path")
+# of a study, and a swing of it
 INPUT = Record(
     PATH, GIVEN.read_via(lambda one: in_shown_unit(one[1].given)), SWING.read_via("1"), NARROWS
-)  # of a study, and a swing of it
+)
 ROW = Record(INPUT, Member("flips_with", read=partners), INDICES)
 WORTH = Record(
     PATH,

@@ -27,12 +27,13 @@ from tco.sampling.uncertainty import (
 from tco.scenario.metrics import METRICS, RATIOS
 
 FIGURES = (*PERCENTILES, "mean", "sd")
+# the first there is
 PICTURED = (
     "perf_per_tco_vs_baseline",
     COST,
     "train_usd_per_trillion_tokens",
     "tco_usd_per_chip_hour",
-)  # the first there is
+)
 BINS, WIDTH, DIGITS = 16, 40, 3
 
 

@@ -67,17 +67,17 @@ def validation_answer(
     asked: JsonObject = {"file": str(path), "kind": found.kind, "card": found.card}
     rows: tuple[Record, Sequence[Any]] = (ROW, score_rows(found.card))
     if with_rows:
-        plain = found.rows.astype(object).where(
-            found.rows.notna(), None
-        )  # nothing where nothing was predicted
+        # nothing where nothing was predicted
+        plain = found.rows.astype(object).where(found.rows.notna(), None)
         rows = (
             Record(*(Member(str(name), float | str | None) for name in found.rows.columns)),
             plain.to_dict("records"),
         )
+        # by names
         asked["rows"] = [
             row | {"unstated": row["unstated"].split()} if "unstated" in row else row
             for row in rows[1]
-        ]  # by names
+        ]
     return VALIDATION.answer(
         catalogue, asked, lambda: validation_tables(path.name, found.kind, found.card), rows
     )

@@ -144,9 +144,8 @@ FINE = 17  # places from the value to an end, once the order is known to turn be
 NEAR = 0.5  # of what is needed, that both of a pair do alone: together they may do twice as much
 STILL = 1e-9  # relative change that is none
 MOST = 1536  # pairs that are evaluated
-Together = Callable[
-    [Mapping[str, FloatArray]], FloatArray
-]  # places of some inputs, moved together -> the ratio there
+# places of some inputs, moved together -> the ratio there
+Together = Callable[[Mapping[str, FloatArray]], FloatArray]
 
 
 def leading_drivers(

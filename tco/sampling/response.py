@@ -40,9 +40,8 @@ class Sampled(NamedTuple):
     drawn: Draws
     # all inputs at their values first, then each at its low and its high, all others at theirs
     alone: Draws
-    fixed: Sequence[
-        Draws
-    ] = ()  # of each way to fix some inputs: all others at their values first, then the first few draws
+    # of each way to fix some inputs: all others at their values first, then the first few draws
+    fixed: Sequence[Draws] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,12 +256,10 @@ class ScenarioQuantity:
     own: Response
     baseline: Response | None
     dice: Dice
-    samples: dict[int, Sampled] = field(
-        default_factory=dict
-    )  # of responses, which several quantities may share
-    speed: float | None = (
-        None  # one of those that the responses are sampled at; none: the workload's own
-    )
+    # of responses, which several quantities may share
+    samples: dict[int, Sampled] = field(default_factory=dict)
+    # one of those that the responses are sampled at; none: the workload's own
+    speed: float | None = None
 
     @cached_property
     def ranges(self) -> dict[str, Range]:

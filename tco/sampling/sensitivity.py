@@ -55,9 +55,8 @@ class Swing(NamedTuple):
     at_high: float | None
     meets_low: bool  # the target
     meets_high: bool
-    swing: (
-        float | None
-    )  # from the low end to the high one; none where there is a value at one of them only
+    # from the low end to the high one; none where there is a value at one of them only
+    swing: float | None
     flips_at: float | None = None  # where a ratio passes one, nearest to the input's value
 
 
@@ -71,12 +70,11 @@ class Sensitivity(Shown):
     centre: float | None  # none where it misses the target
     swings: list[Swing]
     drivers: dict[str, Indices]  # by path; empty where indices were not asked for
-    known: dict[
-        str, float
-    ]  # by path, the share of the variance over draws that knowing an input takes away; empty where nothing is drawn
-    pairs: (
-        list[Pair] | None
-    )  # that flip the order though neither does alone; none where there is no order
+    # by path, the share of the variance over draws that knowing an input takes away; empty where
+    # nothing is drawn
+    known: dict[str, float]
+    # that flip the order though neither does alone; none where there is no order
+    pairs: list[Pair] | None
 
     @property
     def line(self) -> str:

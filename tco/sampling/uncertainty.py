@@ -47,13 +47,11 @@ BLOCK = CELLS  # draws that are evaluated together, however many there are and w
 class Sample(NamedTuple):
     """The draws of a scenario, and of the baseline it is held against."""
 
-    metrics: dict[
-        str, AnyArray
-    ]  # those it has; nan where a draw does not meet the target, of a ratio where neither does
+    # those it has; nan where a draw does not meet the target, of a ratio where neither does
+    metrics: dict[str, AnyArray]
     meets: AnyArray
-    both: AnyArray | None = (
-        None  # whether the baseline does too; none where there is none, or nothing to compare
-    )
+    # whether the baseline does too; none where there is none, or nothing to compare
+    both: AnyArray | None = None
     ties: AnyArray | None = None  # whether neither does
 
     @property
@@ -75,9 +73,8 @@ class Uncertainty(Shown):
     sample: Sample
     made_with: frozenset[str]  # every arithmetic that has made draws
     hold: bool
-    held: list[
-        str
-    ]  # inputs with a range that stay as they are, since the structure they decide is held
+    # inputs with a range that stay as they are, since the structure they decide is held
+    held: list[str]
 
     @property
     def line(self) -> str:

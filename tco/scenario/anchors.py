@@ -38,9 +38,8 @@ if TYPE_CHECKING:
     from tco.scenario.resolved import ResolvedScenario
 
 Effect = tuple[Any, ...]  # what names an effect that runs share
-OWN_SHARE = (
-    0.5  # share of the variance of single deployments that runs of one configuration have in common
-)
+# share of the variance of single deployments that runs of one configuration have in common
+OWN_SHARE = 0.5
 MOVED = "moved by anchors"  # of a catalogue: how far the rates of each system are
 
 
@@ -198,9 +197,8 @@ def anchored(
     rows = [levels_of(catalogue, run, "")[0] for run in runs]
     moved = posterior(levels, rows, np.array([run.beyond for run in runs]), scatter)
     spread = sum(moved.variances)
-    joint = (
-        math.sqrt(moved.variance_of_sum / spread) if spread else 0.0
-    )  # effects that runs tell of together are known better
+    # effects that runs tell of together are known better
+    joint = math.sqrt(moved.variance_of_sum / spread) if spread else 0.0
     file = runs[0].where.rpartition(":")[0]
     inputs_moved = {}
     for level, mean, variance in zip(levels, moved.means, moved.variances, strict=True):

@@ -73,10 +73,11 @@ FOLLOWS = {  # texts that follow another where they are not given
     "workload.expert_format": "workload.precision",
     "workload.cache_format": "workload.precision",
 }
+# texts that the model's checkpoint may say
 IMPLIED = (
     "workload.attention_format",
     "workload.expert_format",
-)  # texts that the model's checkpoint may say
+)
 USUAL = {  # texts that are taken so where nothing says otherwise
     "terms.yield": USUAL_YIELD,
     "terms.commitment": COMMITTED,

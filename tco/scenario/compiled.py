@@ -38,9 +38,8 @@ from tco.scenario.structure import Structure
 from tco.scenario.workload import job_on, server_of, workload_kind
 
 ALL = "all"  # plans of serving to choose among
-PAIRS = (
-    2**17
-)  # of a plan and a draw that are looked at together: what is known of them fills the memory
+# of a plan and a draw that are looked at together: what is known of them fills the memory
+PAIRS = 2**17
 MOST = 2**10  # structures under settings of their own that are kept
 METRIC = "metric "  # before the names of metrics among the results of a program
 RATE = "output_tokens_per_s_per_chip"  # that is asked for at other speeds than the workload's own
@@ -195,9 +194,8 @@ class Lot:
         self.plans = plans  # of serving
         self.program = Program()
         self.kernels: dict[Any, ArithmeticKernel] = {}
-        self.rows: dict[
-            Any, tuple[dict[int, FloatArray], Any]
-        ] = {}  # of the plans that are chosen among, and what is known of them, by what is drawn
+        # of the plans that are chosen among, and what is known of them, by what is drawn
+        self.rows: dict[Any, tuple[dict[int, FloatArray], Any]] = {}
         self.begin: dict[Any, Any] = {}
 
     def kernel(self, drawn: frozenset[str], rows: Mapping[int, FloatArray]) -> ArithmeticKernel:
@@ -410,9 +408,8 @@ class Lot:
                 & values.keys() - batch.keys()
             )
             values = taken(kernel, values, rests, chosen.rows) | batch
-        with np.errstate(
-            divide="ignore"
-        ):  # where failures leave no hour in which anything makes progress, nothing has a price
+        # where failures leave no hour in which anything makes progress, nothing has a price
+        with np.errstate(divide="ignore"):
             made = evaluate_partitions(
                 kernel,
                 [([*own.values()], draws) for own, (_, draws) in zip(wanted, asked, strict=True)],

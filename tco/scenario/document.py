@@ -94,10 +94,11 @@ def load_scenario(catalogue: Catalogue, name: str | Path) -> Scenario:
     elif path.suffix != ".toml" and not exists(path):
         system, _, variants = str(name).partition("@")
         if system not in known_systems(catalogue):
+            # are meant before a publication or a chip alone where a part of their name is given
             racks = [
                 *known,
                 *catalogue.ids("systems"),
-            ]  # are meant before a publication or a chip alone where a part of their name is given
+            ]
             more = [*(f"published/{one}" for one in catalogue.published), *known_systems(catalogue)]
             raise unknown(
                 "scenario",

@@ -373,9 +373,8 @@ def nodes_of(inputs: ResolvedScenario, chain: Chain) -> dict[str, Node]:
     """Return the node of every metric, with the plan fixed; where no plan was found, of those that
     need none.
     """
-    searched = (
-        chain.serving.plan is not None or not workload_kind(inputs).axis
-    )  # else there is nothing to trace: a trace never searches
+    # else there is nothing to trace: a trace never searches
+    searched = chain.serving.plan is not None or not workload_kind(inputs).axis
     with recording() as recorder:
         traced = run(
             inputs,
@@ -559,9 +558,8 @@ def add_waiting(inputs: ResolvedScenario, values: Values, cost: Cost, found: Jso
     states a date has no such cost.
     """
     with scope("metrics", WAITING):
-        waits = (
-            cost.waiting_per_chip
-        )  # of a cost that holds it, which no other waiting follows from
+        # of a cost that holds it, which no other waiting follows from
+        waits = cost.waiting_per_chip
         if waits is None:
             waits = waiting_cost(
                 values, inputs.system, cost, inputs.date, inputs.catalogue.has_part_value

@@ -63,9 +63,8 @@ class Draws(NamedTuple):
     sequences: AnyArray | None  # of an attention group; none in training
     structures: list[Structure]  # that draws got
     structure_of: AnyArray  # place of each draw's in that list
-    at: Mapping[
-        float, Draws
-    ] = {}  # what they come to at other speeds, by tokens/s a user: few of the metrics
+    # what they come to at other speeds, by tokens/s a user: few of the metrics
+    at: Mapping[float, Draws] = {}
 
     def part(self, which: slice) -> Draws:
         """Return some of the draws."""
@@ -84,9 +83,8 @@ class StructureGroup(NamedTuple):
 
     draws: AnyArray  # their places
     structure: Structure
-    plans: Any = (
-        None  # to choose among: of training a list, of serving ALL; none: that of the structure
-    )
+    # to choose among: of training a list, of serving ALL; none: that of the structure
+    plans: Any = None
 
 
 @finite

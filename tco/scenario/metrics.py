@@ -166,13 +166,13 @@ SERVED = (
 )
 PERFORMANCE = SERVED | TRAINING | RATIOS  # rest on the workload
 TOKENS = "output_tokens_per_s_per_chip"
+# what the work of a scenario costs: the one it has
 PRICED = (
     "usd_per_million_output_tokens",
     "train_usd_per_trillion_tokens",
-)  # what the work of a scenario costs: the one it has
-AGAINST_BASELINE = (
-    "perf_per_tco_vs_baseline",
-)  # ratios to another scenario, of what the work of each costs
+)
+# ratios to another scenario, of what the work of each costs
+AGAINST_BASELINE = ("perf_per_tco_vs_baseline",)
 
 
 def priced_by(metrics: JsonMapping) -> str | None:
@@ -188,9 +188,8 @@ def priced_by(metrics: JsonMapping) -> str | None:
     return next((name for name in PRICED if metrics.get(name) is not None), None)
 
 
-SHARES = frozenset(
-    ("mfu", "exposed_communication", "pipeline_bubble", "host_floor", "goodput")
-)  # none is below zero or above one
+# none is below zero or above one
+SHARES = frozenset(("mfu", "exposed_communication", "pipeline_bubble", "host_floor", "goodput"))
 MAY_BE_NONE = SHARES | frozenset(
     (
         *(
@@ -392,9 +391,8 @@ def cost_metrics(values: Values, system: System, cost: Cost, name: Name) -> None
     name("energy_usd_per_chip_hour", lambda: cost.energy)
     name("tco_gross_usd_per_chip_hour", lambda: cost.gross_per_chip_hour)
     hour = name("tco_usd_per_chip_hour", lambda: cost.per_chip_hour)
-    if somewhere(
-        untraced_value(cost.goodput) > 0
-    ):  # else no hour is one in which anything makes progress
+    # else no hour is one in which anything makes progress
+    if somewhere(untraced_value(cost.goodput) > 0):
         name("tco_usd_per_used_chip_hour", lambda: cost.used(hour))
 
 

@@ -111,10 +111,11 @@ def cheapest_clos_parts(inputs: ResolvedScenario) -> ClosParts:
     """
     if inputs.system.bare:
         return ClosParts(parts_for_sale(inputs, SWITCH)[-1], parts_for_sale(inputs, OPTIC)[-1])
+    # of those that are not bought nothing is decided
     readings, inputs.readings = (
         inputs.readings,
         Readings(),
-    )  # of those that are not bought nothing is decided
+    )
     values = inputs.values()
     longest = float(np.max(values.number(CABLE_LENGTH)))  # of many values asked together
 

@@ -5,7 +5,6 @@ catalogue.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from copy import copy
 from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -17,7 +16,7 @@ from tco.catalog.system_tree import (
 )
 from tco.core.errors import DataError, unknown
 from tco.core.inputs import Reader, Readings, Values, as_number
-from tco.core.provenance import Given, Input, period
+from tco.core.provenance import Given, Input
 from tco.cost.cash_flows import FROM_THE_AGE, LOSS
 from tco.cost.ownership import Perspective
 from tco.fabric.topology import from_the_lanes
@@ -63,14 +62,12 @@ class ResolvedScenario:
 
     catalogue: Catalogue
     scenario: Scenario
-    settings: dict[
-        str, Any
-    ]  # texts, once they are read: an array is a word on how many values it has
+    # texts, once they are read: an array is a word on how many values it has
+    settings: dict[str, Any]
     variant: dict[str, str]
     structure: Structure | None = None  # that is given; else it is decided here and on the way
-    kept: Mapping[str, str] = field(
-        default_factory=dict
-    )  # texts and quantities of an earlier answer, in place of all others
+    # texts and quantities of an earlier answer, in place of all others
+    kept: Mapping[str, str] = field(default_factory=dict)
     system: System = field(init=False)
     texts: dict[str, str] = field(init=False, default_factory=dict)  # that are stated
     texts_used: dict[str, str] = field(init=False, default_factory=dict)  # that were asked for
@@ -78,28 +75,21 @@ class ResolvedScenario:
     found: dict[str, Input] = field(init=False, default_factory=dict)
     given: dict[str, Given] = field(init=False, default_factory=dict)
     shape: tuple[int, ...] = field(init=False, default=())  # of what is asked together
-    readings: Readings = field(
-        init=False, default_factory=Readings
-    )  # inputs that decide structure, as they decide it
-    alternatives: dict[str, str] = field(
-        init=False, default_factory=dict
-    )  # place of the tree -> the part that stands there
-    compared: list[str] = field(
-        init=False, default_factory=list
-    )  # inputs by which it was the cheapest
+    # inputs that decide structure, as they decide it
+    readings: Readings = field(init=False, default_factory=Readings)
+    # place of the tree -> the part that stands there
+    alternatives: dict[str, str] = field(init=False, default_factory=dict)
+    # inputs by which it was the cheapest
+    compared: list[str] = field(init=False, default_factory=list)
     notes: list[str] = field(init=False, default_factory=list)
-    choosable: dict[str, str] = field(
-        init=False, default_factory=dict
-    )  # texts that listed parts to choose the cheapest of
-    shared: dict[str, Input] = field(
-        init=False, default_factory=dict
-    )  # of the date, with every scenario of the catalogue
-    judged: set[str] = field(
-        init=False, default_factory=set
-    )  # inputs the shape of the tree rests on
-    taken: float | None = field(
-        init=False, default=None
-    )  # chips by which a job keeps the days that are asked for
+    # texts that listed parts to choose the cheapest of
+    choosable: dict[str, str] = field(init=False, default_factory=dict)
+    # of the date, with every scenario of the catalogue
+    shared: dict[str, Input] = field(init=False, default_factory=dict)
+    # inputs the shape of the tree rests on
+    judged: set[str] = field(init=False, default_factory=set)
+    # chips by which a job keeps the days that are asked for
+    taken: float | None = field(init=False, default=None)
 
     def text(self, path: str) -> str:
         """Return an input that is a text: as it is stated, or what it follows from; one that may
@@ -160,21 +150,9 @@ class ResolvedScenario:
             self.given,
             bounds,
             self.unit_of,
-            lambda date: self.on_date(date).values(read),
             follows,
             self.readings,
         )
-
-    def on_date(self, date: str) -> ResolvedScenario:
-        """Return the same inputs at another date: prices move, the system, its choices and whatever
-        is set stay as they are.
-        """
-        period(date)
-        other = copy(self)
-        other.texts = self.texts | {"terms.date": date}
-        other.texts_used, other.notes, other.readings = {}, [], Readings()
-        other.shared = self.catalogue.once(("dated", date), dict)
-        return other
 
     def resolve(self, path: str) -> Input:
         """Return the catalogue's input for a path; an unknown path or a missing value raises

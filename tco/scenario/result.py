@@ -43,19 +43,21 @@ if TYPE_CHECKING:
     pass
 
 
+# on what basis a result is priced
 OWN_COST, VENDOR_PRICE, RENTED = (
     "own-cost",
     "vendor-price",
     "rent",
-)  # on what basis a result is priced
+)
 SCHEMA = "tco.result/2"
 FOUND = ("scenario", "title", "system", "perspective")  # texts of a result, as the file names them
+# of the structure, what the file does not hold anyway
 DECIDED = (
     "alternatives",
     "readings",
     "compared",
     "choices",
-)  # of the structure, what the file does not hold anyway
+)
 KEPT = ("notes", "shares", "bounds", "texts", "order")  # plain lists and tables
 
 
@@ -71,9 +73,8 @@ class Origin(NamedTuple):
     data_hash: Callable[[], str]
     formulas: Callable[[], dict[str, str]]  # fingerprint of every formula the metrics rest on
     version: str = __version__
-    used_by: Callable[[str], frozenset[str]] = lambda _: (
-        frozenset()
-    )  # names of the formulas that a metric rests on
+    # names of the formulas that a metric rests on
+    used_by: Callable[[str], frozenset[str]] = lambda _: frozenset()
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle what is known without the catalogue: the formulas are not."""
@@ -107,17 +108,15 @@ class Result:
     title: str
     system: str
     perspective: str
-    metrics: dict[
-        str, Any
-    ]  # numbers, none where one cannot be computed; arrays where many values were asked together
+    # numbers, none where one cannot be computed; arrays where many values were asked together
+    metrics: dict[str, Any]
     notes: list[str]
     lines: list[Flow]
     bill: Bill | None  # none of a chip alone
     rebates: list[Rebate]
     serving: ServingResult | TrainingResult | None
-    shares: dict[
-        str, dict[str, float]
-    ]  # of the hardware's price, and of terms and site: sourced, estimated, assumed
+    # of the hardware's price, and of terms and site: sourced, estimated, assumed
+    shares: dict[str, dict[str, float]]
     bounds: dict[str, dict[str, float]]  # phase -> share of its time by bound
     inputs: dict[str, Input]
     texts: dict[str, str]
@@ -127,12 +126,10 @@ class Result:
     ages: Ages  # of the prices of the bill
     plan: Any = None
     structure: Structure | None = None  # all that was decided, which `evaluate` accepts back
-    chosen: list[str] = field(
-        default_factory=list
-    )  # of the notes those of what was chosen or left out, which a short answer goes without
-    nodes: dict[str, Node] = field(
-        default_factory=dict
-    )  # traced metrics, when a trace was asked for
+    # of the notes those of what was chosen or left out, which a short answer goes without
+    chosen: list[str] = field(default_factory=list)
+    # traced metrics, when a trace was asked for
+    nodes: dict[str, Node] = field(default_factory=dict)
     origin: Origin | None = field(default=None, compare=False, repr=False)  # what was asked
 
     def __repr__(self) -> str:
@@ -433,9 +430,10 @@ def why_absent(result: Result, metric: str) -> str:
             "a chip alone has no cost",
         )
     about = "performance per cost" if metric in RATIOS else metric
+    # such as no finite number
     said = next(
         (note.partition(": ")[2] for note in result.notes if about in note.partition(": ")[0]), ""
-    )  # such as no finite number
+    )
     usual = (
         "it is held against the cost of a baseline, and there is none here: `tco compare` names one"
     )

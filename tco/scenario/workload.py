@@ -376,9 +376,8 @@ def training_of(inputs: ResolvedScenario, values: Values, plan: Any) -> Training
     return result
 
 
-STATED = {
-    "workload.output_rate": TOKENS
-}  # rates somebody else measured or promised, by the metric each is
+# rates somebody else measured or promised, by the metric each is
+STATED = {"workload.output_rate": TOKENS}
 
 
 def stated_serving_rates(inputs: ResolvedScenario, values: Values, plan: Any) -> ServingResult:
@@ -412,16 +411,14 @@ class WorkloadKind(NamedTuple):
     """
 
     walk: Callable[[ResolvedScenario, Values, Any], Any]  # on a plan, or on the best of a search
-    judge: Callable[
-        [ResolvedScenario, Values], Any
-    ]  # raises `DataError` for values that none of the kind can be asked with
+    # raises `DataError` for values that none of the kind can be asked with
+    judge: Callable[[ResolvedScenario, Values], Any]
     without_plan: Callable[[str], Any]  # by the reason
     does: str  # in words
     metrics: frozenset[str]  # that only it, or one like it, has
     rate: str  # the metric that it has none of without a plan
-    measured: str = (
-        ""  # the measured rows that its answers are held against; none where no model is run
-    )
+    # the measured rows that its answers are held against; none where no model is run
+    measured: str = ""
     axis: str = ""  # by which its plans are told from others
     formats: tuple[str, ...] = ()  # texts of the formats that its products run in
     defaults: str = ""  # the document of what it asks for unless its own says otherwise

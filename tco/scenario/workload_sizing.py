@@ -16,13 +16,11 @@ from tco.core.units import Pure, Token, TokenPerSecond
 DAYS, TOKENS, CHIPS = "workload.days", "workload.train_tokens", "cluster.chips"
 DAY = 86400.0  # seconds
 MOST = 2**20  # chips of a cluster
-SMOOTH = sorted(
-    2**twos * 3**threes for twos in range(21) for threes in range(13)
-)  # domains that are tried first: most jobs divide over them
+# domains that are tried first: most jobs divide over them
+SMOOTH = sorted(2**twos * 3**threes for twos in range(21) for threes in range(13))
 FARTHEST = 16  # times as many domains that are tried next
-NEAR = (
-    2e-3  # share by which a cluster may be larger than it need be, where that is more than a domain
-)
+# share by which a cluster may be larger than it need be, where that is more than a domain
+NEAR = 2e-3
 
 
 @formula(unit="s", source="tco-model")

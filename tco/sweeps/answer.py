@@ -27,9 +27,8 @@ class ExpectedFigure(NamedTuple):
     says: str
     metric: str
     at: JsonMapping  # its scenario, and its value of every path of the grid
-    over: (
-        JsonMapping | None
-    )  # what differs in the case that it is divided by; none: it stands alone
+    # what differs in the case that it is divided by; none: it stands alone
+    over: JsonMapping | None
     quantile: float  # of the draws of the case that have a value
 
     def reads(self, today: float | None) -> bool:
@@ -41,9 +40,8 @@ class ExpectedFigure(NamedTuple):
             (today - 1) * 100 if words == " %" else today / 1e6 if words == " million" else today
         )
         whole, _, decimals = digits.partition(".")
-        last = (
-            -len(decimals) if decimals else len(whole) - len(whole.rstrip("0") or "0")
-        )  # the place of the last digit that tells
+        # the place of the last digit that tells
+        last = -len(decimals) if decimals else len(whole) - len(whole.rstrip("0") or "0")
         return abs(today - float(digits)) <= 10.0**last / 2
 
     @property

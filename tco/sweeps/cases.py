@@ -117,9 +117,8 @@ def deviates(shares: AnyArray) -> AnyArray:
     return found
 
 
-_engines = (
-    threading.local()
-)  # the generator of a sequence goes on from where it stands: those of threads would meet
+# the generator of a sequence goes on from where it stands: those of threads would meet
+_engines = threading.local()
 
 
 def sobol_points(seed: int, dimensions: int, start: int, stop: int) -> AnyArray:
@@ -138,9 +137,8 @@ def sobol_points(seed: int, dimensions: int, start: int, stop: int) -> AnyArray:
     if engine.num_generated < start:
         engine.fast_forward(start - engine.num_generated)
     with warnings.catch_warnings():
-        warnings.simplefilter(
-            "ignore", UserWarning
-        )  # that the first points are no power of two: of a piece of them that says nothing
+        # that the first points are no power of two: of a piece of them that says nothing
+        warnings.simplefilter("ignore", UserWarning)
         points: AnyArray = engine.random(stop - start)
     return points
 
@@ -321,10 +319,11 @@ def on_structure(
     settings: JsonObject = parted(fixed)[0] | {
         path: (many[group], unit) for path, (many, unit) in axes.items()
     }
+    # then no plan is searched
     inputs, stated = (
         dict[str, AnyArray](),
         result.texts["workload.kind"] == "stated",
-    )  # then no plan is searched
+    )
     if drawn is not None:
         ranges = {
             path: one
@@ -338,9 +337,8 @@ def on_structure(
                 for path, one in ranges.items()
             },
         )
-        if (
-            asked.plan == "held"
-        ):  # what decides structure stays as it is where that is held: a plan is one of so many chips
+        # what decides structure stays as it is where that is held: a plan is one of so many chips
+        if asked.plan == "held":
             thrown = {
                 path: (
                     np.full(len(group), ranges[path].value) if ranges[path].steps else many,

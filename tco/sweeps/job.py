@@ -387,9 +387,8 @@ def evaluate_slice(job: SweepJob, some: CaseSlice) -> tuple[int, JsonObject]:
     return int(kept.sum()), columns
 
 
-dice_kept = lru_cache(maxsize=2)(
-    dice_of
-)  # pieces of a small number of draws share them, and so do a scenario and its baseline
+# pieces of a small number of draws share them, and so do a scenario and its baseline
+dice_kept = lru_cache(maxsize=2)(dice_of)
 
 
 def evaluate_cases(

@@ -56,9 +56,10 @@ class Folder:
         except Exception as error:
             if self.remote is None and "://" not in self.place:
                 raise
+            # each store has errors of its own
             raise UsageError(
                 f"{self.place}: cannot be written ({type(error).__name__}: {error})"
-            ) from None  # each store has errors of its own
+            ) from None
 
     def make(self) -> None:
         """Make the folder, if it is not there."""
@@ -121,9 +122,8 @@ class Folder:
                     os.fsync(stream.fileno())
                 os.replace(path, final)
             except FileNotFoundError:
-                if not os.path.exists(
-                    final
-                ):  # else another run of the same study has written it, and cleared up
+                # else another run of the same study has written it, and cleared up
+                if not os.path.exists(final):
                     raise
             except BaseException:
                 with contextlib.suppress(OSError):
@@ -376,9 +376,8 @@ def write_partition(job: SweepJob, place: str, number: int) -> None:
     folder_at(place).write(partition_file_name(number), stream.getvalue())
 
 
-folder_at = lru_cache(maxsize=4)(
-    Folder
-)  # one connection to a store serves all of a worker's partitions
+# one connection to a store serves all of a worker's partitions
+folder_at = lru_cache(maxsize=4)(Folder)
 
 
 # ---------------------------------------------------------------- what it comes to

@@ -139,12 +139,13 @@ def quantity(found: Any, own: str) -> tuple[float, str]:
     return (float(number), name.strip()) if name.strip() else (value, own)
 
 
+# for people and tests: the cases do not rest on them
 WORDS = (
     "title",
     "question",
     "answer",
     "expect",
-)  # for people and tests: the cases do not rest on them
+)
 TABLES = ("set", "grid", "draw", "constraints")
 KEYS = (*WORDS, "scenarios", "report", "baseline", "plan", *TABLES)
 PLANS = ("best", "near", "held")

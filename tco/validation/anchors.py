@@ -84,9 +84,10 @@ def faults_of(
         numeric_column(table, "output_tput_tok_s_per_gpu"),
         numeric_column(table, "system_tput_tok_s") / numeric_column(table, "n_gpus"),
     )
+    # of a chip, prompts and answers
     rates = np.fmax(
         numeric_column(table, "total_tput_tok_s_per_gpu"), output * (prompt + answer) / answer
-    )  # of a chip, prompts and answers
+    )
     times = np.fmin(numeric_column(table, "tpot_ms_mean"), numeric_column(table, "tpot_ms_median"))
     speeds = np.fmax(numeric_column(table, "interactivity_tok_s_per_user"), 1e3 / times)
     for row in range(len(table)):

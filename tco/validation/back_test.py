@@ -195,9 +195,8 @@ def back_test(path: Path, catalogue: Catalogue, settings: dict[str, str]) -> Bac
     found = left_out_draws(kind, table, catalogue, settings, np.ones(len(table), dtype=bool), path)
     every = []
     for drawn in found.values():
-        fits = np.isfinite(drawn.draws).any(axis=1) & np.isfinite(drawn.alone).any(
-            axis=1
-        )  # a row whose plan fits in no draw has no range
+        # a row whose plan fits in no draw has no range
+        fits = np.isfinite(drawn.draws).any(axis=1) & np.isfinite(drawn.alone).any(axis=1)
         every.append(range_coverage(drawn.target[fits], drawn.draws[fits], drawn.alone[fits]))
     return BackTest(
         kind,

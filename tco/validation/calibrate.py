@@ -28,12 +28,13 @@ from tco.validation.score import Prediction, scores
 from tco.validation.specifications import Specifications
 from tco.validation.unexplained import PARAMETERS, residuals, unexplained_rows
 
+# in the order in which one holds what the others rest on
 KINDS = (
     "kernels",
     "collectives",
     "inference",
     "training",
-)  # in the order in which one holds what the others rest on
+)
 LEAST_SPREAD = 0.02  # of a fitted value, in logarithm, either way
 COLUMNS = (
     "family",
@@ -111,9 +112,8 @@ def fit_shared_parameters(
         "times without one accelerator, model or source"
     )
     everything = np.ones(len(table), dtype=bool)
-    apart = {
-        rows.tobytes(): rows for rows in (~everything, *(rows for _, _, rows in groups))
-    }  # one source often is all there is of a chip
+    # one source often is all there is of a chip
+    apart = {rows.tobytes(): rows for rows in (~everything, *(rows for _, _, rows in groups))}
     fits = dict(zip(apart, task.without(list(apart.values())), strict=True))
     found, *others = (
         fits[rows.tobytes()] for rows in (~everything, *(rows for _, _, rows in groups))
@@ -141,9 +141,8 @@ def fit_shared_parameters(
             date,
         )
     )
-    if (
-        kind in PARAMETERS and not fit_name
-    ):  # of a fit of some chips alone there are too few rows to say how far single ones lie off
+    # of a fit of some chips alone there are too few rows to say how far single ones lie off
+    if kind in PARAMETERS and not fit_name:
         rows += unexplained_rows(kind, residuals(kind, table, task.chips, made), catalogue, date)
     blind = unseen(made, refits)
     chips = held_back(task, whole, catalogue) | errors_by_chip(task.chips, made, blind)

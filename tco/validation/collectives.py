@@ -179,9 +179,8 @@ class Rows:
             np.minimum(ranks, known),
             np.minimum(ranks, numeric_column(table, "gpus_per_node", SERVER)),
         )
-        self.domain = np.maximum(
-            known, self.per_domain
-        )  # a server may join more chips than their kind usually has
+        # a server may join more chips than their kind usually has
+        self.domain = np.maximum(known, self.per_domain)
         self.set_domain = self.domain > known
         self.group: RankGroup = group_across_domains(ranks, self.per_domain)
         own = chips.part("scale_out_bandwidth")

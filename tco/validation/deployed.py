@@ -51,17 +51,19 @@ from tco.validation.unexplained import residuals
 
 NAME = "deployed"  # as a fit is asked for
 CLASS, ENGINE, ENVELOPE = LEVELS = ("class", "engine", "envelope")
+# variance of classes, which are free, and of all else before the first round
 WIDE, FIRST = (
     10.0,
     0.02,
-)  # variance of classes, which are free, and of all else before the first round
+)
 FREEDOM = 3.0  # degrees of freedom of Student's t
 STILL, ROUNDS = 1e-6, 2000
 NO_PLAN = -2.0  # logarithm that stands for a run whose class has no plan at its speed
+# standard deviations between families, and between publishers of one
 FAMILY_SPREAD, PUBLISHER_SPREAD = (
     0.35,
     0.25,
-)  # standard deviations between families, and between publishers of one
+)
 
 
 class Effects(NamedTuple):

@@ -27,9 +27,8 @@ from tco.validation.score import OfEngine
 from tco.validation.specifications import Specifications
 
 NAME = "engine-kernels"  # as a fit is asked for
-KERNEL = np.array(
-    [1.0, *[0.5] * len(BENDS)]
-)  # standard deviations of the level and of the slopes of a kernel
+# standard deviations of the level and of the slopes of a kernel
+KERNEL = np.array([1.0, *[0.5] * len(BENDS)])
 CHIP = np.array([0.5, *[0.2] * len(BENDS)])  # and of how a chip differs from the others
 SCATTER = 0.3  # of single shapes, against which both weigh
 ROUNDS = 10

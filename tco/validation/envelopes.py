@@ -140,11 +140,12 @@ def predicted_envelope(asked: ServingRows, kind: JsonObject, runs: pd.DataFrame)
 LEAST = 5  # distinct configurations of an envelope
 TRIALS, ERRORS = 20, (0.05, 0.1, 0.15)  # of runs that are off at random, in logarithms
 KEYS = ("chip", "model", "attention", "experts", "dense", "prompt", "answer")
+# of a published run: how far off a prediction is close, and shares that a best plan should reach
 CLOSE, NEAR, FAR = (
     0.15,
     0.9,
     0.75,
-)  # of a published run: how far off a prediction is close, and shares that a best plan should reach
+)
 
 
 class EnvelopeRun(NamedTuple):
@@ -341,9 +342,8 @@ def best_at(
     rate = result.metrics["output_tokens_per_s_per_chip"]
     if rate is None:
         return None
-    over_a_run = (
-        result.plan is not None and result.plan.engines is not None
-    )  # a closed loop begins and ends
+    # a closed loop begins and ends
+    over_a_run = result.plan is not None and result.plan.engines is not None
     return (
         float(rate)
         if over_a_run

@@ -34,9 +34,8 @@ from tco.validation.run import PREDICTORS
 from tco.validation.score import Prediction, scores
 from tco.validation.specifications import Specifications
 
-Ask = Callable[
-    [AnyArray], AnyArray
-]  # sets of parameters, a row each -> what the engine says, a row each
+# sets of parameters, a row each -> what the engine says, a row each
+Ask = Callable[[AnyArray], AnyArray]
 Found = TypeVar("Found")
 
 
@@ -163,11 +162,12 @@ def fitted_paths(free: Free) -> list[str]:
     return [*(p.path for p in free.parameters), *(f.path for f in free.followers)]
 
 
+# what is left out, and the column that names it
 LEFT_OUT = {
     "accelerator": "accelerator",
     "model": "model",
     "source": "source_id",
-}  # what is left out, and the column that names it
+}
 # Fewer rows than these say nothing when they are left out; of a small file a twentieth of its rows
 LEAST_GROUP = 20
 HELD_BACK = ("B", "C")  # tiers of rows that software holds back: scored, and never fitted
@@ -248,11 +248,12 @@ class Task:
         least = min(LEAST_GROUP, max(count // LEAST_GROUP, 2))
         for name, column in LEFT_OUT.items():
             if column in self.table:
+                # a part has several names
                 labels = (
                     self.chips.parts
                     if name == "accelerator"
                     else self.table[column].to_numpy(object)
-                ).astype(str)  # a part has several names
+                ).astype(str)
                 members = [
                     (name, member, labels == member) for member in sorted(set(labels)) if member
                 ]

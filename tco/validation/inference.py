@@ -55,12 +55,13 @@ from tco.validation.wording import interpret_note
 
 MILLI = 1e3
 ANY = "0.001 token/s"  # a row asks for no interactivity
+# input -> what stands in for it
 DRAFTS = {
     "draft_tokens": "draft_tokens",
     "spec_acceptance": "draft_acceptance",
     "spec_decline": "draft_decline",
     "draft_cost": "draft_share",
-}  # input -> what stands in for it
+}
 KEYS = {
     "total_tput_tok_s_per_gpu": "metrics/output_tokens_per_s_per_chip",
     "output_tput_tok_s_per_gpu": "metrics/output_tokens_per_s_per_chip",
@@ -99,9 +100,8 @@ def breaks_littles_law(table: pd.DataFrame) -> AnyArray:
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         stated = numeric_column(table, "concurrency")
-        concurrency = np.where(
-            np.isinf(stated), np.nan, stated
-        )  # offline there is nothing to hold the other side against
+        # offline there is nothing to hold the other side against
+        concurrency = np.where(np.isinf(stated), np.nan, stated)
         answered, waiting = (requests / concurrency for requests in requests_in_flight(table))
         return np.asarray(
             (answered + np.nan_to_num(waiting) > TOLERANCE) | (answered + waiting < 1 / TOLERANCE)
@@ -161,9 +161,8 @@ class ServingRows:
         prompt, answer = numeric_column(table, "isl_tokens"), numeric_column(table, "osl_tokens")
         drawn = self.drawn(prompt, answer)
         self.searched = numeric_column(table, "searched", 0.0) > 0
-        self.slowest = np.full(
-            len(table), np.nan
-        )  # rate of the slowest engine that a row without a plan may have had
+        # rate of the slowest engine that a row without a plan may have had
+        self.slowest = np.full(len(table), np.nan)
         self.prompt, self.answer = prompt * drawn, answer * drawn
         self.nominal = same_lengths(catalogue, table, np.stack([self.prompt, self.answer], axis=-1))
         # offline all requests wait at once, so that the batch is what memory holds

@@ -39,17 +39,17 @@ from tco.validation.specifications import (
 )
 from tco.validation.wording import interpret_note
 
-WIDTHS = re.compile(
-    r"hidden (\d+), ffn (\d+), (\d+)/(\d+) heads"
-)  # of the model an elementwise row comes from
+# of the model an elementwise row comes from
+WIDTHS = re.compile(r"hidden (\d+), ffn (\d+), (\d+)/(\d+) heads")
 HEAD = 128  # width of the heads of those models
+# times an element is read or written
 PASSES = {
     "copy": 2,
     "add": 3,
     "input_layernorm": 3,
     "mlp_act": 3,
     "attn_rope": 2,
-}  # times an element is read or written
+}
 # shapes that share a time to its printed digits: the table repeats it, and nobody measured it on
 # all of them
 COPIED = 4
@@ -57,10 +57,11 @@ MOST = 0.5  # of the rows of a table
 DIGITS = 6  # of a time that two shapes share by chance at most
 POWER_LAW = re.compile(r"power_law_([\d.]+)")
 FLAT = ("copy", "add")  # elementwise kernels that know no rows
+# where a column has another name than the side of the kernel
 COLUMNS = {
     "heads": "heads_q",
     "kv_heads": "heads_kv",
-}  # where a column has another name than the side of the kernel
+}
 STATED = ("causal", "passes", "by_row", "skew", "even")  # sides that are words of a row
 
 
@@ -310,11 +311,12 @@ def in_window(keys: AnyArray, window: AnyArray, causal: Any) -> AnyArray:
     return np.where((window > 0) & (window < keys), seen, keys)
 
 
+# what a row states -> key of `tco kernel`'s answer
 ANSWERS = {
     "time_us": "time_us",
     "tflops": "tflops",
     "gb_s": "gb_per_s",
-}  # what a row states -> key of `tco kernel`'s answer
+}
 
 
 def stated_kernel_figures(made: KernelTime) -> JsonObject:
@@ -375,9 +377,8 @@ def parse_kernel_rows(table: pd.DataFrame, chips: Specifications) -> KernelRows:
     Callers keep the result, because a fit asks for it many times.
     """
     whole = table.assign(width=widths(table))
-    target, names = first_stated(
-        whole, *ANSWERS
-    )  # its time, else its rate of computing, else of moving
+    # its time, else its rate of computing, else of moving
+    target, names = first_stated(whole, *ANSWERS)
     kinds = kernel_kinds(whole, chips)
     skip = kernel_skip_reasons(whole, chips, kinds, target, names)
     members: dict[KernelKind, list[int]] = {}

@@ -97,19 +97,20 @@ def of_text(name: str) -> bool:
 
 
 CHUNK = 2**20  # bytes that are unpacked at a time
+# of these: of which less is better
 TIMES = (
     "time_us",
     "step_time_s",
     "tpot_ms_mean",
     "tpot_ms_median",
-)  # of these: of which less is better
+)
+# where the name of a file that travels with the program may be written
 PLACES = (
     Path(),
     Path("data/measured"),
-)  # where the name of a file that travels with the program may be written
-WORDS = {
-    "concurrency": {"offline": np.inf, "unlimited": np.inf}
-}  # words that a column of numbers may hold
+)
+# words that a column of numbers may hold
+WORDS = {"concurrency": {"offline": np.inf, "unlimited": np.inf}}
 SUFFIXES = {
     "_us": "microseconds",
     "_ms": "milliseconds",
@@ -217,9 +218,8 @@ def check_file(path: Path) -> None:
         try:
             start = stream.read(4096)
             read = len(start)
-            while (
-                packed and read <= LARGEST_FILE and (chunk := stream.read(CHUNK))
-            ):  # a small file may unpack to any size
+            # a small file may unpack to any size
+            while packed and read <= LARGEST_FILE and (chunk := stream.read(CHUNK)):
                 read += len(chunk)
         except (gzip.BadGzipFile, EOFError, zlib.error):
             raise DataError(f"{path}: no whole gzip file, though its name says so") from None

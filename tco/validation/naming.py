@@ -100,9 +100,8 @@ class Accelerators:
     def __init__(self, catalogue: Catalogue) -> None:
         self.catalogue = catalogue
         rows = read_pattern_table(catalogue, "words/accelerator_aliases.csv", ("word", "parts"))
-        self.words = {
-            row["word"]: frozenset(row["parts"].split()) or None for row in rows
-        }  # that tell no part from another, and of which
+        # that tell no part from another, and of which
+        self.words = {row["word"]: frozenset(row["parts"].split()) or None for row in rows}
         self.exact = {
             part: part for part, known in catalogue.parts.items() if "hbm_bandwidth" in known
         }
@@ -192,12 +191,13 @@ def unread_accelerators(catalogue: Catalogue, names: Iterable[Any]) -> AnyArray:
 OWNER = re.compile(r"[\w.-]+/(?=[^\s/]+$)")  # of a model on a hub
 BRACKETS = re.compile(r"[()\[\],]")
 MAKERS = re.compile(r"^(meta|nvidia|openai|mistralai|moonshotai|google|amd)-(?=.)")
+# tokens, as published models of one's own have them
 VOCABULARIES = (
     32_000.0,
     50_304.0,
     128_256.0,
     256_000.0,
-)  # tokens, as published models of one's own have them
+)
 USUAL = VOCABULARIES[1]  # where a row states all of its model but this
 SHAPE = tuple(key for key in KEYS if key not in ("tied", "context"))  # columns of numbers
 
@@ -212,9 +212,8 @@ def named_model(catalogue: Catalogue, name: str) -> str:
     level = MAKERS.sub("", hyphenated_name(BRACKETS.sub(" ", OWNER.sub("", name))))
     if level in catalogue.models:
         return level
-    rows = read_pattern_table(
-        catalogue, "model_names.csv", ("pattern", "model"), re.IGNORECASE
-    )  # an empty model: the name is of none here
+    # an empty model: the name is of none here
+    rows = read_pattern_table(catalogue, "model_names.csv", ("pattern", "model"), re.IGNORECASE)
     return next(
         (
             row["model"]

@@ -86,10 +86,11 @@ def blanks(table: pd.DataFrame, name: str) -> AnyArray:
 
 
 TARGET = "acceptance_length_tokens_per_step"
+# any system's time of a token rests on the tokens of a step, beside the step
 ASKED = (
     "b200-hgx8",
     "tpot_s",
-)  # any system's time of a token rests on the tokens of a step, beside the step
+)
 KEY = "tree/inputs/1/value"
 
 

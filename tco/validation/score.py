@@ -42,9 +42,8 @@ class Prediction:
     command: AnyArray | None = None  # the command line that gives the same number again
     key: AnyArray | None = None  # path into its JSON, steps joined by "/"
     scale: AnyArray | None = None  # its value x scale is the prediction
-    low: AnyArray | None = (
-        None  # least and most of the predictions over what the row leaves unstated
-    )
+    # least and most of the predictions over what the row leaves unstated
+    low: AnyArray | None = None
     high: AnyArray | None = None
     unstated: AnyArray | None = None  # what that is: names with a space between them
 

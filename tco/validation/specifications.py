@@ -103,10 +103,11 @@ class Specifications:
         made = Specifications(
             self.catalogue, self.values, self.names[chosen], settings=self.settings
         )
+        # found once for all
         made.__dict__ |= {
             "parts": self.parts[chosen],
             "families": self.families[chosen],
-        }  # found once for all
+        }
         return made
 
 
@@ -126,10 +127,11 @@ class RowValues(Readable):
     ) -> None:
         super().__init__(given or {})
         self.chips = chips
+        # of practice: name -> the id of every row
         self.owners = {
             FAMILY: chips.families,
             **(owners or {}),
-        }  # of practice: name -> the id of every row
+        }
 
     def __missing__(self, path: str) -> Any:
         group, owner, name = [*path.split("."), "", ""][:3]

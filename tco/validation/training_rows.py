@@ -25,18 +25,20 @@ from tco.validation.wording import interpret_note, precisions
 
 SEQUENCE = 4096  # tokens, where unstated
 STEP_TOKENS = 4.0e6  # of a step, where the batch is unstated
+# sequences a rank takes at once, tried where neither batch nor micro-batch are stated
 SIZES = (
     1,
     2,
     4,
     8,
     16,
-)  # sequences a rank takes at once, tried where neither batch nor micro-batch are stated
+)
+# axis of a plan -> the column that states it
 OPEN = {
     "zero": "sharding",
     "micro_batch": "micro_batch_seqs",
     "recompute": "activation_recompute",
-}  # axis of a plan -> the column that states it
+}
 # tensor groups tried where a row says nothing of its groups and its batch is too small for as many
 # ranks as chips
 WIDEST = 16
@@ -107,9 +109,8 @@ class Reader:
         )
         self.numbers = {name: numeric_column(table, name) for name in counts}
         printed = ~np.isnan(self.numbers["vp"])
-        self.prints = set(
-            self.cells["source_id"][printed]
-        )  # publications that print the interleave of their plans
+        # publications that print the interleave of their plans
+        self.prints = set(self.cells["source_id"][printed])
         self.engines = engine_words(catalogue)
         self.dates = row_dates(catalogue, table)
         columns = ("benchmark", "model", "evaluated", "every", "source", "note")
@@ -182,9 +183,8 @@ class Reader:
         whole = re.search(r"^(\d+)x\s", self.cells["system"][row])
         level, _, hybrid = self.means("sharding", "sharding", row).partition(" ")
         batch = self.count("global_batch_seqs", row)
-        if (
-            silent and batch and batch < devices
-        ):  # fewer sequences than ranks: something else divides the model
+        # fewer sequences than ranks: something else divides the model
+        if silent and batch and batch < devices:
             found["tp"] = "|".join(str(2**n) for n in range(WIDEST.bit_length()))
         if level:
             found["zero"] = level

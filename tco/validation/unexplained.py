@@ -111,9 +111,8 @@ def fit_variance_components(found: pd.DataFrame) -> Split:
     scatter = float((alike.residual.var(ddof=0) * count).sum() / max((count - 1).sum(), 1))
     labels = alike[list(SHARED)].first()
     owners = [(level, owner) for level in SHARED for owner in sorted(set(labels[level]))]
-    has = np.array(
-        [labels[level] == owner for level, owner in owners], dtype=float
-    ).T  # Z: configurations by owners
+    # Z: configurations by owners
+    has = np.array([labels[level] == owner for level, owner in owners], dtype=float).T
     of = np.array([SHARED.index(level) for level, _ in owners])
     variances = np.full(len(SHARED) + 1, FIRST)
     for _ in range(ROUNDS):
@@ -122,9 +121,8 @@ def fit_variance_components(found: pd.DataFrame) -> Split:
         covariance = np.linalg.inv(np.diag(1 / variances[of]) + has.T @ weighed)
         effects = covariance @ (weighed.T @ mean)
         squares = effects**2 + np.diag(covariance)
-        own = (
-            variances[-1] / noise
-        )  # share of what is left of a configuration that is its own, and not the scatter of its runs
+        # share of what is left of a configuration that is its own, and not the scatter of its runs
+        own = variances[-1] / noise
         left = (
             (own * (mean - has @ effects)) ** 2
             + variances[-1] * (1 - own)

@@ -37,11 +37,12 @@ from tco.validation.wording import interpret_note
 Cells = JsonObject  # column -> what stands in it
 SEQUENCES = (2048.0, 4096.0, 8192.0)  # tokens of a training sequence, as publications have them
 STEPS = (1e6, 16e6)  # tokens of a training step, as publications have them
+# and the peak a chip needs for it
 FORMATS = {
     "bf16": "peak_bf16",
     "fp8": "peak_fp8",
     "fp4": "peak_fp4",
-}  # and the peak a chip needs for it
+}
 PREDICTED = ("", OFFLINE)  # why rows that are predicted are not scored
 READ_ONLY = "SUSPECT: stands beside variants, and is not asked again"
 
@@ -173,10 +174,11 @@ def ranged(
     if kind not in OPEN:
         return made
     scored = np.isin(made.skip, PREDICTED)
+    # with their blanks filled in, and the place of the row each came from
     rows, origins = (
         list[Cells](),
         list[int](),
-    )  # with their blanks filled in, and the place of the row each came from
+    )
     unstated: list[list[str]] = [[] for _ in range(len(table))]
     models, cells = model_ids(chips.catalogue, table), table.to_dict("records")
     for place in np.flatnonzero(scored).tolist():

@@ -32,9 +32,8 @@ def headline() -> str:
 
 
 def test_four_racks_on_a_page(benchmark):
-    text = benchmark.pedantic(
-        headline, rounds=3, warmup_rounds=1
-    )  # the ranges of shipped scenarios are kept
+    # the ranges of shipped scenarios are kept
+    text = benchmark.pedantic(headline, rounds=3, warmup_rounds=1)
     assert "what-if" in text
     assert benchmark.stats.stats.min <= 5
 

@@ -80,11 +80,12 @@ def test_bounds_of_attributes_are_in_order():
         key for key, found in input_attributes().items() if not found.minimum < found.maximum
     ] == []
     below = {name for (_, name), found in input_attributes().items() if found.minimum < 0}
+    # what may be off, or go, either way
     assert below == {
         "unexplained_serving",
         "unexplained_training",
         "correlation",
-    }  # what may be off, or go, either way
+    }
 
 
 def test_units_of_rows_need_no_pint(catalogue):

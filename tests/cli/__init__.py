@@ -14,9 +14,8 @@ from tco.cli import app, output
 
 __all__ = ["output"]  # what tests of several files ask for
 
-testing._get_command = cache(
-    testing._get_command
-)  # building the tree of commands takes longer than most commands do
+# building the tree of commands takes longer than most commands do
+testing._get_command = cache(testing._get_command)
 
 HEADLINE = ("trn3-nl32x2", "trn3-nl72x2", "gb200-nvl72", "mi450x-ualoe72")
 SCHEMAS = Path(__file__).parents[2] / "reports" / "schema"

@@ -379,9 +379,8 @@ def test_a_plan_may_come_from_a_saved_result(tmp_path):
     fixed, best = (
         document("perf", "gb200-nvl72", *words) for words in (("--plan", tmp_path / "a.json"), ())
     )
-    for name, value in best[
-        "metrics"
-    ].items():  # of arrays and of numbers, which may round by a bit
+    # of arrays and of numbers, which may round by a bit
+    for name, value in best["metrics"].items():
         assert fixed["metrics"][name] == (
             value if value is None else pytest.approx(value, rel=1e-12)
         ), name

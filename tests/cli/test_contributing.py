@@ -281,9 +281,8 @@ def test_a_shared_option_is_the_same_in_every_command():
         annotation.__metadata__[0].default.partition("/")[0]: annotation.__metadata__[0].help
         for annotation, _ in options.SHARED.values()
     }
-    own = {(command, "--output") for command in (*making(), "sweep")} | {
-        ("calibrate", "--date")
-    }  # of what is made, not of an answer
+    # of what is made, not of an answer
+    own = {(command, "--output") for command in (*making(), "sweep")} | {("calibrate", "--date")}
     seen = set()
     for command, one in every_option():
         for spelling in set(one.opts) & shared.keys():
@@ -296,12 +295,13 @@ def test_a_shared_option_is_the_same_in_every_command():
 @pytest.mark.parametrize("name", ["--data", "--format", "--output", "--quiet"])
 def test_every_command_that_answers_takes_the_usual_options(name):
     having = {command for command, one in every_option() if name in one.opts}
+    # these write files
     every = {command for command, _ in every_option()} - {
         "parts new",
         "systems new",
         "scenarios new",
         "traffic new",
         "models add",
-    }  # these write files
+    }
     groups = {command.partition(" ")[0] for command in every if " " in command} | {""}
     assert every - groups - having == (making() if name == "--format" else set())

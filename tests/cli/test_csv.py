@@ -123,11 +123,12 @@ def test_a_list_of_parts_prices_them():
     assert {part: cell(line["price_usd"]) for part, line in lines.items()} == {
         part: item["price_usd"] for part, item in items.items()
     }
+    # built up
     assert (lines["trn3"]["name"], lines["trn3"]["shelf"], lines["trn3"]["price_usd"]) == (
         "Trainium3",
         "accelerators",
         "",
-    )  # built up
+    )
     assert (lines["hgx-rack"]["priced_as"], lines["ddr5-dimm"]["priced_as"]) == (
         "own_price",
         "price",
@@ -145,9 +146,8 @@ def test_a_list_of_parts_prices_them():
 @pytest.mark.parametrize("name", ["trn3-nl72x2", "gb200-nvl72"])
 def test_bom_is_its_json(name):
     lines, rows = table("bom", name), document("bom", name)["lines"]
-    assert [*(name for name in lines[0] if name not in NAMES), "own"] == list(
-        rows[0]
-    )  # whose a value is says its kind in words
+    # whose a value is says its kind in words
+    assert [*(name for name in lines[0] if name not in NAMES), "own"] == list(rows[0])
     for line, row in zip(lines, rows, strict=True):
         assert line["path"] == row["path"]
         for key in ("quantity", "unit_price_usd", "extended_usd", "power_w"):

@@ -31,12 +31,13 @@ LONG = (
     "tco solve",
     "tco uncertainty gb200-nvl72 --samples 1000000",
 )
+# some seconds of draws each
 DRAWN = (
     "tco uncertainty",
     "tco compare h200-hgx8",
     "tco plot range",
     "tco report gb200",
-)  # some seconds of draws each
+)
 QUICK = [
     pytest.param(line, marks=pytest.mark.thorough) if line.startswith(DRAWN) else line
     for line in LINES

@@ -114,9 +114,8 @@ def test_ranges():
     for row in found["frontiers"]:
         for point in row["points"]:
             range_ = point["range"]["usd_per_million_output_tokens"]
-            ends = [
-                end for end in (range_["p10"], range_["p50"], range_["p90"]) if end is not None
-            ]  # a miss lies beyond the worse end
+            # a miss lies beyond the worse end
+            ends = [end for end in (range_["p10"], range_["p50"], range_["p90"]) if end is not None]
             assert ends
             assert ends == sorted(ends)
             assert (len(ends) == 3) or point["share_of_draws_that_meet_the_target"] < 0.9
@@ -127,9 +126,8 @@ def test_ranges():
         if (by := design["beaten_by"])
     ]
     assert 0 < min(shares) < max(shares) <= 1
-    assert sum(one > 0.5 for one in shares) > 0.9 * len(
-        shares
-    )  # what is beaten at the point mostly is so in most draws
+    # what is beaten at the point mostly is so in most draws
+    assert sum(one > 0.5 for one in shares) > 0.9 * len(shares)
     points = [point for row in found["frontiers"] for point in row["points"]]
     lines = list(csv.DictReader(io.StringIO(tco(*TWO, "--range", "--format", "csv").stdout)))
     for line, point in zip(lines, points, strict=True):

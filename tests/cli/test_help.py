@@ -18,9 +18,8 @@ def commands(group, above=()):
 
 
 ROOT = typer.main.get_command(app)
-ROOT.list_commands(
-    None
-)  # commands are read when they are asked for: here all of them, whichever tests run beside these
+# commands are read when they are asked for: here all of them, whichever tests run beside these
+ROOT.list_commands(None)
 ALL = sorted(commands(ROOT))
 
 

@@ -152,10 +152,11 @@ def folder(own):
     return own.folder
 
 
+# from many draws, each made several times
 DRAWN = [
     pytest.param(kind, marks=pytest.mark.thorough)
     for kind in ("frontier", "map", "range", "tornado")
-]  # from many draws, each made several times
+]
 
 
 @pytest.mark.parametrize(

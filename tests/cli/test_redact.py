@@ -308,11 +308,9 @@ def test_what_drives_a_metric_is_told_alike_whatever_the_own_value_is(own):
     one, other = found
     for path, row in one.items():
         for name, value in row.items():
-            its = other[
-                path
-            ][
-                name
-            ]  # a swing of what only adds to the price is the same but for its last digit, which may hold it back
+            # a swing of what only adds to the price is the same but for its last digit, which may
+            # hold it back
+            its = other[path][name]
             assert None in (value, its) or value == (
                 pytest.approx(its, rel=1e-9) if isinstance(value, float) else its
             ), (path, name)

@@ -116,10 +116,11 @@ def told(command, own, kind, one, monkeypatch, folder):
 
 def same(command, own, kind, monkeypatch, tmp_path):
     found = [told(command, own, kind, one, monkeypatch, tmp_path / "out") for one in (0, 1)]
+    # whether a check holds is what its exit code is for: that much is told
     if command[:2] == (
         "scenarios",
         "check",
-    ):  # whether a check holds is what its exit code is for: that much is told
+    ):
         assert {one.pop("code") for one in found} <= {0, 1}
     assert found[0] == found[1]
     words = b"".join(

@@ -44,9 +44,10 @@ def test_the_band_where_the_workload_stands_is_the_range_of_a_comparison():
             ours, theirs = band.ranges[metric], row["range"][metric]
             assert ours.get("reason") == theirs.get("reason")
             for end in ("p10", "p50", "p90"):
+                # as test_sureness
                 assert ours[end] == (
                     None if theirs[end] is None else pytest.approx(theirs[end], rel=0.05)
-                ), metric  # as test_sureness
+                ), metric
         assert band.meets.mean() == row["share_of_draws_that_meet_the_target"]
 
 

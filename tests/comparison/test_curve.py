@@ -392,9 +392,8 @@ def test_whole_engines_on_few_racks_cost_more_and_what_perf_says_of_one_domain()
     }
     assert min(dearer.values()) >= 1 - 1e-9
     assert max(dearer.values()) > 1.5
-    own = document(
-        "perf", "trn3-nl32x2", "--set", "workload.interactivity=100 token/s"
-    )  # a domain of two racks
+    # a domain of two racks
+    own = document("perf", "trn3-nl32x2", "--set", "workload.interactivity=100 token/s")
     share = (
         own["alone"]["output_tokens_per_s_per_chip"]
         / own["metrics"]["output_tokens_per_s_per_chip"]
@@ -415,9 +414,8 @@ def test_the_share_of_inputs_in_the_variance_of_ranks():
     places = np.random.default_rng(1).standard_normal((2, 20_000))
     both = places.sum(axis=0)
     assert rank_share(both, list(places)) == pytest.approx(1, abs=0.05)
-    assert rank_share(np.exp(both), [places[0]]) == pytest.approx(
-        0.48, abs=0.02
-    )  # of ranks: Spearman's rho of 0.69, squared
+    # of ranks: Spearman's rho of 0.69, squared
+    assert rank_share(np.exp(both), [places[0]]) == pytest.approx(0.48, abs=0.02)
     assert rank_share(places[0], [places[1]]) == pytest.approx(0, abs=0.01)
     ended = np.where(both > 1, np.inf, np.where(both < 0, 0.0, both))
     assert 0.3 < rank_share(ended, [places[0]]) < 0.5
@@ -438,9 +436,8 @@ def test_why_says_what_moves_each_regime_and_what_to_measure():
     text = command("compare", *tuned).stdout
     assert "performance." not in text
     assert "tco measure" in text or "a serving run" in text
-    for one, table in zip(
-        said["verdict"], text.split("\n\n"), strict=True
-    ):  # of a system and of one run of it: one line, with the variance of both
+    # of a system and of one run of it: one line, with the variance of both
+    for one, table in zip(said["verdict"], text.split("\n\n"), strict=True):
         lines = re.findall(r"^model error on (\S+) +([+-]\d+\.\d\d) ", table, re.MULTILINE)
         swings = {
             name: rf"performance\.((configuration|run)-)?{name}\.unexplained_.*"

@@ -88,9 +88,8 @@ def test_interactivity_moves_only_the_mark_and_the_batch_solved_for_it():
         }
 
     ours, theirs = of_the_grid(slow), of_the_grid(alone(TRN3))
-    assert len(ours & theirs) >= 0.85 * len(
-        ours | theirs
-    )  # a solved batch beats a neighbour here and there
+    # a solved batch beats a neighbour here and there
+    assert len(ours & theirs) >= 0.85 * len(ours | theirs)
     assert slow.chosen.tokens_per_s_per_user < alone(TRN3).chosen.tokens_per_s_per_user
 
 
@@ -99,19 +98,19 @@ def test_a_pair_is_made_of_each_pool_alone(decode, prefill):
     """Chips x that decode and 1 - x that read make ((x D)^-p + ((1 - x) P)^-p)^(-1/p): no split of
     them all costs less than the answer's.
     """
+    # as deployed prompts take as long as the speed of what decodes makes them
     tuned = (
         "workload.as_deployed",
         "0",
-    )  # as deployed prompts take as long as the speed of what decodes makes them
+    )
     mixed, own, other = (
         pair(*both, tuned).chosen
         for both in ((decode, prefill), (decode, decode), (prefill, prefill))
     )
     hours = {name: result(name).metrics["tco_usd_per_used_chip_hour"] for name in (decode, prefill)}
     sharpness = result(decode).inputs["performance.serving.pool_sharpness"].value
-    q = (
-        1 / (1 + 1 / sharpness)
-    )  # of one system the best split is known in closed form, and with it what each pool makes alone
+    # of one system the best split is known in closed form, and with it what each pool makes alone
+    q = 1 / (1 + 1 / sharpness)
     made = own.output_tokens_per_s_per_chip / (1 - own.prefill_share) ** (1 / q)
     read = other.output_tokens_per_s_per_chip / other.prefill_share ** (1 / q)
     share = np.linspace(0.01, 0.99, 100_001)
@@ -129,9 +128,8 @@ def test_a_hand_over_takes_the_cache_through_the_slower_network():
     point, inside = pair(TRN3, TRN3).chosen, alone(TRN3).chosen
     assert point.hand_over_bytes == 576 * 61 * 8192
     assert inside.hand_over_s is None
-    assert point.ttft_s == pytest.approx(
-        inside.ttft_s + 0.1 * point.hand_over_s, rel=1e-12
-    )  # a tenth is left when the prompt ends
+    # a tenth is left when the prompt ends
+    assert point.ttft_s == pytest.approx(inside.ttft_s + 0.1 * point.hand_over_s, rel=1e-12)
     assert point.usd_per_million_output_tokens == pytest.approx(
         inside.usd_per_million_output_tokens, rel=1e-12
     )

@@ -22,9 +22,10 @@ def test_a_gigawatt_is_one_for_all_who_ask(rows, name):
     row = rows[name]
     fleet = document("fleet", f"{name}:1 GW", "--set", "workload=stated")["fleet"]
     assert (row["racks"], row["chips"]) == (fleet["racks"], fleet["chips"])
+    # but for a last rack that is not whole
     assert row["usd_per_grid_w"] == pytest.approx(
         result(name).metrics["usd_per_facility_w"], rel=1e-3
-    )  # but for a last rack that is not whole
+    )
     assert row["range"]["p10"] < row["usd_per_grid_w"] < row["range"]["p90"]
 
 

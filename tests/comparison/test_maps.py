@@ -37,13 +37,11 @@ def test_a_point_is_what_an_evaluation_finds_there():
             tco.evaluate(name, settings, catalogue=CATALOGUE).metrics[TOKEN]
             for name in (TRN3, GB200)
         ]
-        assert found.values[:, row, column] == pytest.approx(
-            costs, rel=0.02
-        )  # a batch is solved here, and searched on a grid there
+        # a batch is solved here, and searched on a grid there
+        assert found.values[:, row, column] == pytest.approx(costs, rel=0.02)
         assert found.best[row, column] == int(np.argmin(costs))
-    assert np.ptp(found.values[0], axis=0) == pytest.approx(
-        0
-    )  # the price of the other's chip moves nothing
+    # the price of the other's chip moves nothing
+    assert np.ptp(found.values[0], axis=0) == pytest.approx(0)
     assert sum(found.leaders.values()) == pytest.approx(1)
 
 

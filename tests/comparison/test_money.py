@@ -157,9 +157,8 @@ def test_a_loan_is_repaid_as_a_spreadsheet_says(catalogue):
     _, without = money(catalogue, {**DEAL, "money.debt_share": "0"})
     assert (found.npv, found.irr) == (without.npv, without.irr)  # of the project, whoever lends
     assert without.equity_irr is None
-    assert (found.equity_irr > found.irr) == (
-        found.irr > (1 + 0.11 / 12) ** 12 - 1
-    )  # dear debt helps nobody
+    # dear debt helps nobody
+    assert (found.equity_irr > found.irr) == (found.irr > (1 + 0.11 / 12) ** 12 - 1)
 
 
 def test_the_calendar_of_a_deal(catalogue):
@@ -173,9 +172,8 @@ def test_the_calendar_of_a_deal(catalogue):
     assert max(income) == 64
     full = 3.3 * 72 * 730 * result.metrics["goodput"] * 0.8
     assert income[5] == pytest.approx(full / 6 * 0.75)
-    assert income[40] == pytest.approx(
-        full * 0.75
-    )  # the contract's last month, a quarter of it paid ahead
+    # the contract's last month, a quarter of it paid ahead
+    assert income[40] == pytest.approx(full * 0.75)
     assert income[41] == pytest.approx(full * 0.8 ** (41 / 12))
     ahead = next(-one.usd for one in found.payments if one.line == INCOME and one.month == 4)
     assert ahead == pytest.approx(sum(income[month] for month in range(5, 41)) / 3)

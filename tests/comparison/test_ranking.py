@@ -28,9 +28,8 @@ def test_every_system_has_a_place_or_a_reason():
     assert sorted(row["rank"] for row in ranked) == [*range(1, len(ranked) + 1)]
     costs = [row["metrics"][COST] for row in ranked]
     assert costs == sorted(costs)
-    assert all(
-        row["reason"] for row in rows[len(ranked) :]
-    )  # no cost, or none in half of the draws
+    # no cost, or none in half of the draws
+    assert all(row["reason"] for row in rows[len(ranked) :])
     for row in ranked[::8]:
         assert row["metrics"][COST] == pytest.approx(
             tco.evaluate(row["system"]).metrics[COST], rel=1e-12

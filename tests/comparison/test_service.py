@@ -202,12 +202,13 @@ def test_racks_of_mlperf_are_as_large_as_their_load_asks_for():
         names = (f"{side}_p{at}" for side in ("input", "output") for at in (50, 90, 99))
         own = {"requests_per_s": rate, "arrival_cv": 1, **dict(zip(names, tokens, strict=True))}
         settings = [f"traffic.{key}={value}" for key, value in own.items()]
+        # tuned
         settings += [
             f"workload.model={model}",
             "workload.precision=fp4",
             "workload.draft_tokens=0",
             "workload.as_deployed=0",
-        ]  # tuned
+        ]
         promised = ("--promise", f"ttft p99 <= {first} ms", "--promise", f"tpot p99 <= {each} ms")
         found = answer(
             "service", system, *promised, *(word for text in settings for word in ("--set", text))

@@ -84,9 +84,8 @@ def test_gatherings_and_what_is_computed_once():
     assert found["total"].tolist() == [4.5, 9.0]
     assert found["least"].tolist() == [0.5, 1.0]
     assert found["greatest"].tolist() == [3.0, 5.0]
-    assert (
-        len(kernel.schedule([places["total"]], values).lines) == 1
-    )  # the sum of the others is known
+    # the sum of the others is known
+    assert len(kernel.schedule([places["total"]], values).lines) == 1
 
 
 def draws_of(name, count, seed=3):

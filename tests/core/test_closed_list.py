@@ -13,6 +13,7 @@ from tests.registry import each_formula
 OPERATORS = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.Pow)
 COMPARISONS = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
 NUMPY = {"maximum", "minimum", "sqrt", "exp", "expm1", "log", "log1p", "log2", "ceil", "floor"}
+# name -> arguments
 HELPERS = {
     "select": 3,
     "maximum": 2,
@@ -29,7 +30,7 @@ HELPERS = {
     "elementwise_maximum": 2,
     "elementwise_minimum": 2,
     "normal_cdf": 1,
-}  # name -> arguments
+}
 
 
 class NotAllowedError(AssertionError):

@@ -88,9 +88,8 @@ def test_an_unknown_unit_name_is_refused_at_definition():
 
 @given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=20))
 def test_gatherings_are_the_builtins(terms):
-    assert total("t", terms) == reduce(
-        add, terms
-    )  # one after the other: `sum` adds more closely from Python 3.12 on
+    # one after the other: `sum` adds more closely from Python 3.12 on
+    assert total("t", terms) == reduce(add, terms)
     assert least("l", terms) == min(terms)
     assert greatest("g", terms) == max(terms)
 

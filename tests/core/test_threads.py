@@ -17,11 +17,12 @@ from tests.registry import FORMULA
 from tests.scenario_helpers import nodes_below, recording
 
 THREADS = 8
+# thousands of plans, not a million
 FEW_CHIPS = {
     "workload.model": "megatron-gpt-7.5b",
     "cluster.chips": "8",
     "workload.global_batch": "8",
-}  # thousands of plans, not a million
+}
 NAMES: dict[str, dict[str, str]] = {
     "trn3-nl72x2": {},
     "gb200-nvl72": {},
@@ -65,10 +66,11 @@ def test_eight_threads_give_what_one_gives(hurried):
     names = tuple(NAMES)
     jobs = [(names[i % len(names)], i % 2 == 0) for i in range(4 * THREADS)]
     alone = {job: answer(*job, load_catalogue()) for job in set(jobs)}
+    # all begin to fill an empty catalogue at the same moment
     shared, start = (
         load_catalogue(),
         Barrier(THREADS),
-    )  # all begin to fill an empty catalogue at the same moment
+    )
 
     def of_thread(number):
         start.wait()

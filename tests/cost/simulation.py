@@ -19,12 +19,13 @@ ANSWERS = Path(__file__).with_name("simulated_goodput.csv")
 EVENTS = 100_000
 SYSTEM, YEAR = "h100-hgx8", 8760 * 3600
 CHIPS = (1024, 16384, 65536, 262144, 1048576)
+# after which others go on, after which a near copy is left
 SHARES = (
     (0.0, 0.0),
     (0.0, 0.9),
     (0.9, 0.0),
     (0.9, 0.9),
-)  # after which others go on, after which a near copy is left
+)
 
 
 class Job(NamedTuple):
@@ -54,9 +55,8 @@ def simulated(job: Job, seed: int, events: int = EVENTS) -> float:
         "failure": dice.expovariate(job.failures),
         "flap": dice.expovariate(job.flaps) if job.flaps else float("inf"),
     }
-    wrong = (
-        dice.expovariate(job.errors) if job.errors else float("inf")
-    )  # work at which the next unseen error strikes
+    # work at which the next unseen error strikes
+    wrong = dice.expovariate(job.errors) if job.errors else float("inf")
     for _ in range(events):
         name = min(faults, key=faults.__getitem__)
         until = faults[name]

@@ -37,9 +37,8 @@ def test_racks_with_their_own_switches_reach_as_many_racks_as_a_spine_has_ports(
     assert tiers(catalogue, name, reach) == 2
     assert tiers(catalogue, name, reach + 1) == 3
     assert tiers(catalogue, name, reach / 256) == 1
-    assert (
-        tiers(catalogue, "gb200-nvl72", 32_768) == 2
-    )  # leaves of their own are filled whatever a rack holds
+    # leaves of their own are filled whatever a rack holds
+    assert tiers(catalogue, "gb200-nvl72", 32_768) == 2
 
 
 def test_the_third_tier_of_small_racks_is_paid(catalogue):
@@ -60,11 +59,12 @@ def test_every_network_has_cards_switches_optics_and_a_front_end(name):
     lines = [line for line in found.lines if line.asset == "network"]
     parts = {line.path.rpartition("/")[2] for line in lines}
     assert parts & {"nitro-v6-400g", "connectx-7", "vulcano-800g"}
+    # what joins hosts to the front end
     assert parts & {
         "nitro-v6-400g",
         "bluefield-3",
         "pensando-salina",
-    }  # what joins hosts to the front end
+    }
     assert parts & {"tor-12t8", "tor-25t6", "switches-tier-1"}
     module = found.texts["cluster.optic"].removeprefix("optic-")
     assert {
@@ -113,9 +113,8 @@ def test_a_network_is_an_option_that_serving_inside_a_world_does_not_need(
     )
 
 
-SOLD = [
-    name for name in CATALOGUE.ids("systems") if not name.startswith(("trn", "tpu"))
-]  # built for oneself, or without cards in its tree
+# built for oneself, or without cards in its tree
+SOLD = [name for name in CATALOGUE.ids("systems") if not name.startswith(("trn", "tpu"))]
 
 
 @pytest.mark.parametrize("name", SOLD)

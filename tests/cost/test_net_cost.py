@@ -20,9 +20,8 @@ VIEWS = [
 ]
 IDS = ["-".join([name, *view.values()]) for name, view in VIEWS]
 HOUR = "tco_usd_per_chip_hour"
-HELD = {
-    "trn3-nl72x2": {"tray_switch": "8x32"}
-}  # what stands in a place is chosen by price alone, whatever it draws: held here
+# what stands in a place is chosen by price alone, whatever it draws: held here
+HELD = {"trn3-nl72x2": {"tray_switch": "8x32"}}
 DEARER = [  # path, the range it is drawn from; a larger value never makes a chip-hour cheaper
     ("terms.rate", 0.0, 0.4, ""),
     ("terms.maintenance", 0.0, 0.2, ""),

@@ -208,9 +208,10 @@ def test_a_rebate_of_somebody_else_is_not_counted(catalogue):
     assert "amd-openai, held by OpenAI: not counted, as the owner is Amazon" in amd.notes
     theirs = evaluate("mi450x-ualoe72", {"terms.owner": "OpenAI"}, catalogue=catalogue)
     assert theirs.metrics["rebate_usd_per_chip"] > 1000
+    # on the same network
     assert theirs.metrics["tco_gross_usd_per_chip_hour"] == pytest.approx(
         amd.metrics[HOUR], rel=1e-12
-    )  # on the same network
+    )
 
 
 def test_a_rebate_its_owner_does_not_hold_is_refused_with_the_gross_cost(catalogue):

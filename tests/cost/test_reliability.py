@@ -171,9 +171,8 @@ def test_by_hand():
     waits += rates["aec-pcie6-x16"] * 72 * 4 / 144 * 9 / 8760
     tor = rates["tor-25t6"] * 12 / 8760
     waits += 2 * 72 / 144 * (tor / (1 + tor)) ** 2
-    alone = [
-        part for part in rates if part not in ("tor-25t6", "scorpio-x-160", "backplane-cable")
-    ]  # nothing stands in for these
+    # nothing stands in for these
+    alone = [part for part in rates if part not in ("tor-25t6", "scorpio-x-160", "backplane-cable")]
     anew = (
         (
             sum(rates[part] * count[part] for part in alone)
@@ -272,9 +271,8 @@ def test_goodput_is_charged_once(name):
     stated = again(name, terms__availability="0.9").metrics
     assert stated["goodput"] == 0.9
     assert stated["tco_usd_per_chip_hour"] == metrics["tco_usd_per_chip_hour"]
-    assert (
-        again(name, terms__perspective="renter").metrics["goodput"] == 0.99
-    )  # what the contract promises
+    # what the contract promises
+    assert again(name, terms__perspective="renter").metrics["goodput"] == 0.99
 
 
 # ---------------------------------------------------------------- what fails is bought anew
@@ -354,9 +352,8 @@ def test_a_job_starts_again(catalogue):
     stated = evaluate(
         JOB, SMALL | {"terms.availability": "1"}, job.plan, catalogue=catalogue
     ).metrics["goodput"]
-    assert stated == pytest.approx(
-        job.metrics["goodput"] / (PLANNED * 0.9993), rel=1e-3
-    )  # a contract mends no job
+    # a contract mends no job
+    assert stated == pytest.approx(job.metrics["goodput"] / (PLANNED * 0.9993), rel=1e-3)
 
 
 def test_a_training_cluster_of_others(catalogue):

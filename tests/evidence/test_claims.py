@@ -28,13 +28,15 @@ from tests.registry import read_rows
 from tests.scenario_helpers import links_of_system, plain_inputs, system_inputs
 
 GOLDEN = {row["id"]: float(row["computed"]) for row in read_rows("claims.csv")}
+# rest on hundreds of parts: held against published rack powers instead
 BY_BILL = {
     "C035",
     "C130",
     "C150",
-}  # rest on hundreds of parts: held against published rack powers instead
+}
 # Rest on the best plan of a whole evaluation, or on priors of collectives: figures that move with
 # the engine. Their verdicts are held.
+# costs of scenarios, whatever their chips do
 BOUGHT = {
     "P010",
     "P011",
@@ -45,7 +47,7 @@ BOUGHT = {
     "P021",
     "P023",
     "P030",
-}  # costs of scenarios, whatever their chips do
+}
 SERVED = {
     "C032",
     "C036",
@@ -362,11 +364,12 @@ STRUCTURE = {
     ),
 }
 CANCELS = {"C092", "C111", "C163", "C164"}  # ... ratios in which the one value there is cancels ...
+# ... and claims held against other claims, or against their own terms
 BY_CLAIM = {
     "C037",
     "C194",
     "C195",
-}  # ... and claims held against other claims, or against their own terms
+}
 
 
 @pytest.mark.thorough
@@ -377,6 +380,7 @@ def test_every_value_a_claim_rests_on_moves_it(catalogue, found):
     shares that must sum to less than one.
     """
     others = [one for claim, one in found.items() if claim not in BY_PLAN]
+    # which 1 bounds
     paths = sorted(
         {
             path
@@ -384,7 +388,7 @@ def test_every_value_a_claim_rests_on_moves_it(catalogue, found):
             for path in one.rests_on
             if not path.endswith((".efficiency", ".takes_mx"))
         }
-    )  # which 1 bounds
+    )
     values = plain_inputs(catalogue, {}).values()
     factor = {path: 1.05 + zlib.crc32(path.encode()) % 1000 / 2000 for path in paths}
     settings = {

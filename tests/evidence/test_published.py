@@ -187,9 +187,8 @@ def test_who_shares_a_publisher_with_a_price_is_not_independent(own):
         for one in FOUND["neocloud-2026-08"].figures
         if one.source == "inferencex-costs-2026-08"
     }
-    assert (
-        dashboard["gb200-nvl72"] == dashboard["gb300-nvl72"] == "independent"
-    )  # at the prices of a bank
+    # at the prices of a bank
+    assert dashboard["gb200-nvl72"] == dashboard["gb300-nvl72"] == "independent"
     assert {dashboard[name] for name in ("h100-hgx8", "b200-hgx8", "mi355x-8")} == {
         "same-publisher"
     }
@@ -266,9 +265,8 @@ def test_a_guard_is_no_older_than_the_evidence_of_its_price():
     """
     figures = {guard.given.path: " ".join(guard.figures) for guard in GUARDS}
     assert "semianalysis-2026-07" in figures["parts.gb200-gpu.price"]
-    assert (
-        "2025" not in figures["parts.gb200-gpu.price"]
-    )  # a bank's price of 2025 holds too, and is no guard of today
+    # a bank's price of 2025 holds too, and is no guard of today
+    assert "2025" not in figures["parts.gb200-gpu.price"]
     assert "semianalysis" not in figures["parts.gb200-memory.price"]
 
 

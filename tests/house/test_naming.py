@@ -30,7 +30,7 @@ def test_no_file_breaks_a_rule_more_often_than_it_may(name):
         for file, count in counts_by_file().items()
         if count[name] > allowances.get(file, {}).get(name, 0)
     }
-    assert above == {}, f"{name}: see STYLE in CONTRIBUTING.md"
+    assert above == {}, f"{name}: see Style in CONTRIBUTING.md"
 
 
 def test_allowances_fall_with_the_counts():

@@ -148,9 +148,8 @@ def test_a_machine_of_ones_own_is_predicted_and_fitted_once_it_is_described(toy,
     assert tco("calibrate", path, "--data", own.folder, "-o", fitted).exit_code == 0
     after = document("validate", path, "--data", own.folder)
     assert after["median_ape"] < before["median_ape"] / 2
-    assert (
-        tco("collective", "gb200-nvl72", "--data", own.folder).exit_code == 0
-    )  # the shipped chips keep their families
+    # the shipped chips keep their families
+    assert tco("collective", "gb200-nvl72", "--data", own.folder).exit_code == 0
 
 
 def test_one_gpu_has_no_collectives(toy, tmp_path):

@@ -65,9 +65,8 @@ def test_calls_of_a_captured_graph_count(timed):
 def test_a_long_kernel_is_run_few_times(timed):
     one = Toy(0.9, first=0.9)
     assert timed(one.run)[3:] == (3, 1)
-    assert (
-        len(one.rounds) == 2 + 1 + 3
-    )  # the first, the look at the clock, one to warm up, the runs
+    # the first, the look at the clock, one to warm up, the runs
+    assert len(one.rounds) == 2 + 1 + 3
 
 
 def test_the_median_stands_against_a_disturbance(timed):

@@ -30,6 +30,7 @@ from tco.scenario.resolve import resolve_scenario
 from tests.catalogue import CATALOGUE, Architecture
 from tests.scenario_helpers import ResolvedScenario, by_path, server_of
 
+# what tests of several files ask for
 __all__ = [
     "FORMATS",
     "attention_chips",
@@ -43,7 +44,7 @@ __all__ = [
     "operands",
     "plan_axes",
     "product",
-]  # what tests of several files ask for
+]
 
 
 class Server(NamedTuple):

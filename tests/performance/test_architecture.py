@@ -45,9 +45,8 @@ def test_weights_are_counted_exactly(row):
 @each_row
 def test_total_as_published(row):
     model, adds = load_model(CATALOGUE, row["model"]), row["total_adds"]
-    if not row[
-        "published_total"
-    ]:  # named after a target, such as 1,024 billion, and no count is published
+    # named after a target, such as 1,024 billion, and no count is published
+    if not row["published_total"]:
         return
     total = model.parameters + (model.prediction_parameters if adds.startswith("prediction") else 0)
     if adds.startswith("vision"):
@@ -155,10 +154,11 @@ def test_parametric_width_follows_the_target(tmp_path):
         "total_parameters": 3 * 10**8,
     }
     path.write_text(json.dumps({**config, **few}), encoding="utf-8")
+    # half a step of the width of every expert
     assert (
         abs(load_model(CATALOGUE, str(path)).parameters - 3 * 10**8)
         <= 2 * (3 + 1) * 3 * 256 * 16 / 2
-    )  # half a step of the width of every expert
+    )
 
 
 def test_a_model_of_a_given_size_takes_another_one():
@@ -174,9 +174,10 @@ def test_a_model_of_a_given_size_takes_another_one():
         own.blocks[0].feed_forward.experts,
     )
     assert load_model(CATALOGUE, "sparse-3t", lambda: 0.0) is own  # zero: as its config says
+    # others are not asked for one
     assert load_model(CATALOGUE, "deepseek-v3", lambda: 1 / 0) is load_model(
         CATALOGUE, "deepseek-v3"
-    )  # others are not asked for one
+    )
     with pytest.raises(DataError, match=r"more than the .* weights beside the experts"):
         load_model(CATALOGUE, "sparse-3t", lambda: 1e9)
 

@@ -13,12 +13,13 @@ from tests.catalogue import load_model
 from tests.performance.servers import CATALOGUE, cached_numbers
 
 MODEL = load_model(CATALOGUE, "deepseek-v4-pro")
+# of an entry, of an indexer's key, tokens and entries reached
 WIDTH, INDEX, WINDOW, TOP = (
     512,
     128,
     128,
     1024,
-)  # of an entry, of an indexer's key, tokens and entries reached
+)
 POOLED = {4: 30, 128: 31}  # layers by how many tokens an entry stands for
 
 
@@ -79,9 +80,8 @@ def test_longer_prompts_cost_a_compressed_cache_little():
             "workload.interactivity": "20 token/s",
         }
         found = evaluate("gb200-nvl72", settings, catalogue=CATALOGUE)
-        never_waiting = (
-            1 + 1 / found.inputs["performance.serving.pool_sharpness"].value
-        )  # for the pool that feeds it
+        # for the pool that feeds it
+        never_waiting = 1 + 1 / found.inputs["performance.serving.pool_sharpness"].value
         return (
             float(found.metrics["output_tokens_per_s_per_chip"])
             / (1 - float(found.serving.prefill_share)) ** never_waiting

@@ -26,9 +26,10 @@ def test_a_prompt_on_one_chip_takes_the_work_of_its_tokens():
     model = made.model
     head = 2 * model.hidden * model.vocabulary
     expected = LENGTH * float(flops_per_token(model, LENGTH, training=False)) - (LENGTH - 1) * head
+    # norms are no products
     assert counted(made.prefill(PrefillPlan(1.0, 1.0)), "flops") == pytest.approx(
         expected, rel=1e-3
-    )  # norms are no products
+    )
 
 
 def test_a_step_reads_every_weight_and_every_cache_once():
@@ -61,12 +62,13 @@ def test_a_dense_layer_starts_the_kernels_of_its_parts():
     )
 
 
+# latent, windowed and recurrent attention; experts
 MODELS = [
     "deepseek-v3",
     "gpt-oss-120b",
     "nemotron-3-nano-30b-a3b",
     "qwen3.5-397b-a17b",
-]  # latent, windowed and recurrent attention; experts
+]
 SPLIT = (
     "attention core",
     "recurrent projections",

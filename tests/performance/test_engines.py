@@ -91,9 +91,8 @@ def test_every_row_is_a_plan_of_its_own_that_divides_its_chips_and_heads(fabric,
         if plan.cut:
             assert domain < stage <= world
             assert plan.pipeline_parallel == 1
-            assert (
-                attention_chips(plan) < stage
-            )  # otherwise there is nothing beside the group that could stay in its rack
+            # otherwise there is nothing beside the group that could stay in its rack
+            assert attention_chips(plan) < stage
 
 
 @pytest.mark.parametrize("fabric", FABRICS)
@@ -113,6 +112,7 @@ def test_stages_are_parts_of_a_world_powers_of_two_in_it_or_worlds_up_to_the_wid
         if plan.pipeline_parallel > 1
     }
     assert pipelines == {(2, 2), (4, 2), (4, 4), (8, 2), (8, 4), (8, 8), (16, 2), (32, 4), (64, 8)}
+    # 2, 4 or 8 stages of 1, 2, 3, 4, 6, 8, 9, 12, 16, 18, 24, 32 or 36 chips
     in_a_rack = {
         2,
         4,
@@ -127,7 +127,7 @@ def test_stages_are_parts_of_a_world_powers_of_two_in_it_or_worlds_up_to_the_wid
         48,
         64,
         72,
-    }  # 2, 4 or 8 stages of 1, 2, 3, 4, 6, 8, 9, 12, 16, 18, 24, 32 or 36 chips
+    }
     assert {plan.chips for plan in rows("one rack", True, WHOLE) if plan.pipeline_parallel > 1} == {
         *in_a_rack,
         144,
@@ -259,9 +259,8 @@ def test_a_plan_is_described_by_factors_of_its_chips(system):
         assert found["tp"] * found["dp"] * found["cp"] * found["pp"] == plan.chips
         assert found["batch"] == 8 * found["dp"] * found["pp"]
         lies = layout_of(plan, made.machine.links)
-        parts = (
-            lies.stage if plan.expert_parallel else 1
-        )  # of every expert, where each chip holds one
+        # of every expert, where each chip holds one
+        parts = lies.stage if plan.expert_parallel else 1
         assert found["ep"] * parts * found["pp"] * lies.replicas * lies.copies == plan.chips
 
 
@@ -284,9 +283,10 @@ def test_experts_of_each_cut_by_hand():
     model = server(TWO_RACKS).model
     expert = 3 * 7168 * 2048
     flat, halves, sets = (kept(DecodePlan(144.0, 4.0, 1.0, 1.0, cut, 1.0)) for cut in range(3))
+    # one byte a number
     assert flat == pytest.approx(
         58 * 2 * expert + (model.parameters - 58 * 256 * expert) / 4, rel=1e-3
-    )  # one byte a number
+    )
     assert halves == pytest.approx(flat, rel=1e-12)
     assert sets - flat == pytest.approx(58 * 2 * expert, rel=1e-9)
 
@@ -363,9 +363,8 @@ def test_a_second_stage_adds_one_transfer_and_waits_for_the_longer(phase, plan):
         for depth in (1, 2)
     )
     links, tokens = made.machine.links, 16 if phase == "decode" else 8192
-    transfer = float(links.latencies.network_step) + tokens / 8 * 7168 * 2 / float(
-        links.network
-    )  # each of eight ranks sends its part
+    # each of eight ranks sends its part
+    transfer = float(links.latencies.network_step) + tokens / 8 * 7168 * 2 / float(links.network)
     work = sum(float(operator.time) for operator in one.operators)
     assert [operator.name for operator in bare(two) if operator not in bare(one)] == [
         "stage transfer",
@@ -435,9 +434,10 @@ def test_experts_in_halves_exchange_in_their_rack_and_sum_across():
 def test_experts_in_each_rack_exchange_there():
     made = server(TWO_RACKS)
     sets = made.decode(DecodePlan(144.0, 4.0, 2.0, 1.0, CONTEXT, 32.0))
+    # 32 sequences of a group of eight chips
     expected = dispatched(made.machine.links, 72, 4, 8, 7168.0) + made.machine.waits[
         "exchange_wait"
-    ] * np.sqrt(np.log2(72))  # 32 sequences of a group of eight chips
+    ] * np.sqrt(np.log2(72))
     assert named(sets, "dispatch").time == pytest.approx(58 * expected, rel=1e-12)
 
 
@@ -526,12 +526,10 @@ def test_an_axis_moves_what_its_collectives_move():
         axis.name: axis
         for axis in pass_communication_axes("decode", plan, made.machine.links, found)
     }
-    assert axes["tensor"].bytes == pytest.approx(
-        61 * 32 * 7168 * 2, rel=1e-12
-    )  # one all-reduce a layer
-    assert axes["experts"].bytes == pytest.approx(
-        58 * 16 * 8 * 7168 * 3, rel=1e-12
-    )  # a byte out, two back, to eight experts
+    # one all-reduce a layer
+    assert axes["tensor"].bytes == pytest.approx(61 * 32 * 7168 * 2, rel=1e-12)
+    # a byte out, two back, to eight experts
+    assert axes["experts"].bytes == pytest.approx(58 * 16 * 8 * 7168 * 3, rel=1e-12)
     assert axes["experts"].time_s == pytest.approx(
         named(found, "dispatch").time + named(found, "combine").time, rel=1e-12
     )
@@ -564,11 +562,12 @@ def test_stages_of_a_server_meet_over_its_switches():
 
 # ---------------------------------------------------------------- an exchange by itself and in a
 # step
+# as they are measured, one token a sequence
 WAITS = (
     "workload.software=10000 months",
     "workload.draft_tokens=0",
     "workload.as_deployed=0",
-)  # as they are measured, one token a sequence
+)
 GROWN_UP = [word for one in WAITS for word in ("--set", one)]
 
 

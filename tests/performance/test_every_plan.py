@@ -17,16 +17,18 @@ from tests.performance.servers import (
 )
 from tests.scenario_helpers import inputs_of, server_of
 
+# a switch, tiles in waves, and large arrays on two racks
 SCENARIOS = (
     "gb200-nvl72",
     "mi450x-ualoe72",
     "trn3-nl72x2",
-)  # a switch, tiles in waves, and large arrays on two racks
+)
+# an indexer; sequences split over ranks
 SETTINGS = (
     {},
     {"workload.model": "deepseek-v3.2"},
     {"workload.input_tokens": "60000"},
-)  # an indexer; sequences split over ranks
+)
 SIZES = np.array([[1.0, 6.0, 48.0]])  # sequences of a group
 
 
@@ -54,9 +56,8 @@ def same(many, alone, place):
     assert quantity_at_plan(many.time, place) == pytest.approx(alone.time, rel=1e-12)
     assert quantity_at_plan(many.memory, place) == pytest.approx(alone.memory, rel=1e-12)
     names = [operator.name for operator in alone.operators]
-    wider = [
-        operator for operator in many.operators if operator.name in names
-    ]  # exchanges that no part of this plan makes
+    # exchanges that no part of this plan makes
+    wider = [operator for operator in many.operators if operator.name in names]
     assert [operator.name for operator in wider] == names
     for one, other in zip(wider, alone.operators, strict=True):
         assert quantity_at_plan(one.time, place) == pytest.approx(other.time, rel=1e-12)

@@ -41,9 +41,8 @@ def layer(chip, tokens, *more):
 def test_no_layer_beats_its_weights_or_its_peak(chip):
     found = layer(chip, 4096, "--ranks", "8", "--even")
     weights = 32 * 3 * 7168 * 2048
-    assert found["flop"] == pytest.approx(
-        2 * 4096 * weights / 32
-    )  # 4,096 of the 32,768 choices are this rank's
+    # 4,096 of the 32,768 choices are this rank's
+    assert found["flop"] == pytest.approx(2 * 4096 * weights / 32)
     assert found["bytes"] > weights
     assert found["share_of_peak"] < 1
 

@@ -13,6 +13,7 @@ from tco.models.architecture import architecture
 from tests.catalogue import CATALOGUE, READERS
 from tests.performance.published_models import ACTIVE, PUBLISHED
 
+# a second name of a family held under its first
 ALIASES = {
     "gemma4_text",
     "hunyuan",
@@ -23,14 +24,15 @@ ALIASES = {
     "qwen2_5_vl",
     "qwen3_5",
     "qwen3_5_moe_text",
-}  # a second name of a family held under its first
+}
 WITHIN = 0.005
 
+# norms and biases that their makers count otherwise
 APART = {
     "gpt-j-6b": -2_498_560,
     "stablelm-2-1_6b": 98_304,
     "stablelm-2-12b": -419_840,
-}  # norms and biases that their makers count otherwise
+}
 
 
 def read(name, change=()):

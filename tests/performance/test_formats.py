@@ -165,9 +165,8 @@ def test_weights_in_four_bits_beside_activations_in_eight():
             ]
             assert over_layers(one, name, "time") <= over_layers(other, name, "time")
     assert narrow[0].memory < wide[0].memory
-    assert (
-        named(narrow[0], "experts").time < 0.8 * named(wide[0], "experts").time
-    )  # few tokens an expert: reading binds
+    # few tokens an expert: reading binds
+    assert named(narrow[0], "experts").time < 0.8 * named(wide[0], "experts").time
     narrow, wide = (passes(precision=name, input_tokens="65536")[1] for name in ("w4a8", "mxfp8"))
     for name in PRODUCTS:  # many tokens: computing binds, and that is the same
         assert over_layers(narrow, name, "time") == pytest.approx(
@@ -302,9 +301,8 @@ def test_a_format_changes_what_it_names_alone(operand, phase):
         name: over_layers(other, name, "bytes") / over_layers(base, name, "bytes")
         for name in changed - CASTS
     }
-    assert all(
-        0.5 * (1 - 1e-12) <= size < 0.85 for size in sizes.values()
-    )  # half of weights, activations and caches; results stay wide
+    # half of weights, activations and caches; results stay wide
+    assert all(0.5 * (1 - 1e-12) <= size < 0.85 for size in sizes.values())
     assert sizes.get("attention core", 0.5) == pytest.approx(0.5, rel=1e-12)
     assert other.memory < base.memory
 
@@ -317,9 +315,8 @@ def test_operands_without_a_format_follow_the_precision(phase):
         for before, after in zip(bare(base), bare(other), strict=True)
         if before != after
     }
-    assert (
-        changed - {"combine"} == FOLLOWERS["precision"]
-    )  # tokens of other bytes may be sent where they were gathered, and so are their sums
+    # tokens of other bytes may be sent where they were gathered, and so are their sums
+    assert changed - {"combine"} == FOLLOWERS["precision"]
     said = passes(precision="fp8", expert_format="fp8", attention_format="fp8", cache_format="fp8")[
         phase
     ]

@@ -84,12 +84,13 @@ def test_only_what_adds_up_takes_longer():
                 count * 0.1e-6, rel=1e-6
             ), (operation, name)
     before, after = timings(plain, "all-reduce", 16, SMALL), timings(slow, "all-reduce", 16, SMALL)
+    # of two servers
     for name, count in {
         "ring": 15,
         "halving-doubling": 3 + 1,
         "one-shot": 1,
         "two-shot": 1 + 1,
-    }.items():  # of two servers
+    }.items():
         assert float(after[name].time - before[name].time) == pytest.approx(
             count * 0.1e-6, rel=1e-6
         ), name
@@ -123,9 +124,8 @@ def test_steps_of_a_torus_that_add_up():
         64,
         SMALL,
     )["bucket"]
-    assert float(after.time - before.time) == pytest.approx(
-        9 * 0.1e-6, rel=1e-6
-    )  # 3 + 3 + 3 steps of one of the two passes
+    # 3 + 3 + 3 steps of one of the two passes
+    assert float(after.time - before.time) == pytest.approx(9 * 0.1e-6, rel=1e-6)
 
 
 def test_every_device_on_the_way_to_the_other_rack_counts():
@@ -140,9 +140,8 @@ def test_every_device_on_the_way_to_the_other_rack_counts():
     rack = timings(met, "all-gather", 72, SMALL)["direct, forwarded"]
     assert float(rack.stepping - rack.start) == pytest.approx(near + 2 * hop)
     pairs = timings(met, "all-gather", 144, SMALL)["direct"]
-    assert float(pairs.stepping - pairs.start) == pytest.approx(
-        near + 2 * hop + near
-    )  # a phase inside, and one cable to the pair
+    # a phase inside, and one cable to the pair
+    assert float(pairs.stepping - pairs.start) == pytest.approx(near + 2 * hop + near)
 
 
 def test_chips_of_a_tray_are_neighbours():
@@ -188,9 +187,8 @@ def test_groups_beyond_a_torus_cross_the_network():
     assert float(beyond.latency - inside.latency) > 2 * float(met.latencies.network_step) * (
         1 - 1e-9
     )
-    assert float(beyond.wire) >= 2**30 / 64 / float(met.network) * (
-        1 - 1e-9
-    )  # half of each shard, twice
+    # half of each shard, twice
+    assert float(beyond.wire) >= 2**30 / 64 / float(met.network) * (1 - 1e-9)
 
 
 def route(name: str, **settings: str):
@@ -217,9 +215,8 @@ def test_the_design_of_the_network_slows_serving_and_training_alike():
     one, two = (links_of("trn3-nl72x2", cluster__oversubscription=ratio) for ratio in ("1", "2"))
     tiers = route("trn3-nl72x2", cluster__oversubscription="2").tiers
     assert float(one.network / two.network) == pytest.approx(2.0 ** (tiers - 1))
-    alone = links_of(
-        "h100-hgx8", cluster__chips="64", cluster__oversubscription="2"
-    )  # eight servers meet at their leaf
+    # eight servers meet at their leaf
+    alone = links_of("h100-hgx8", cluster__chips="64", cluster__oversubscription="2")
     assert float(alone.network) == pytest.approx(
         float(links_of("h100-hgx8", cluster__chips="64").network)
     )

@@ -24,16 +24,18 @@ CASES = (  # system, its chip, chips of a domain, model, format, tensor parallel
     ("trn3-nl72x2", "trn3", 144, "mixtral-8x7b", "mxfp8", 4),
     ("h100-hgx8", "h100-sxm", 8, "nemotron-3-super-120b-a12b", "bf16", 2),
 )
+# between an engine's chips, and its own time
 APART = {
     "all-reduce",
     "dispatch",
     "combine",
     "host and scheduling",
-}  # between an engine's chips, and its own time
+}
+# an engine makes logits of a prompt's last token, a job of every one
 LOGITS = {
     "output head",
     "launches",
-}  # an engine makes logits of a prompt's last token, a job of every one
+}
 
 
 def operators(system: str, plan: str, settings: dict[str, str]) -> list[dict[str, Any]]:
@@ -53,9 +55,8 @@ def test_serving_and_training_agree_on_every_operator_both_have(
         "workload.precision": form,
         "workload.software": "public",
     }
-    asked |= {
-        f"performance.{owner}.elementwise_traffic": "2" for owner in ("layer", "training")
-    }  # engines fuse less than training frameworks
+    # engines fuse less than training frameworks
+    asked |= {f"performance.{owner}.elementwise_traffic": "2" for owner in ("layer", "training")}
     job = asked | {
         "workload": "training",
         "workload.global_batch": str(PROMPTS * domain // tensor),

@@ -51,13 +51,14 @@ RATES = (
     "exchange_lane",
     "copy_rate",
 )
+# all ports at work, without chunks: a step reaches all
 AT_ONCE = (
     "one-shot",
     "two-shot",
     "two-shot, forwarded",
     "direct",
     "direct, forwarded",
-)  # all ports at work, without chunks: a step reaches all
+)
 SLACK = 1 - 1e-9
 
 
@@ -286,9 +287,8 @@ def least_wire(wires: Wires, operation: str, group: RankGroup, size: float, adds
         }.get(operation, elsewhere / each)
         bound = max(bound, part * size / leaving(wires, ranks))
     if operation == "all-to-all" and ranks in wires.bisections and ranks % 2 == 0:
-        bound = max(
-            bound, size * ranks / 4 / wires.bisections[int(ranks)]
-        )  # half of the chips send half of what they have across the middle
+        # half of the chips send half of what they have across the middle
+        bound = max(bound, size * ranks / 4 / wires.bisections[int(ranks)])
     return bound
 
 
@@ -430,12 +430,13 @@ SERVED = {
 on_every_server = pytest.mark.parametrize("system", SERVED)
 COMPUTE = ("peak_bf16", "peak_fp8", "peak_fp4", "peak_int8", "peak_vector", "clock", "tdp")
 MEMORY = ("hbm_bandwidth", "dma_bandwidth")
+# what a plan waits for, by whose practice it is
 FAMILY = (
     "launch_time",
     "collective_wait",
     "exchange_wait",
     "network_wait",
-)  # what a plan waits for, by whose practice it is
+)
 ENGINE = ("host_time",)
 SHARED = (
     "elementwise_traffic",
@@ -445,12 +446,13 @@ SHARED = (
     "kernels_latent",
     "kernels_experts",
 )
+# times inside a kernel that follow no rate
 FIXED = (
     "kernel_stage",
     "decode_block_time",
     "fp4_inner_latency",
     "expert_reads",
-)  # times inside a kernel that follow no rate
+)
 WAITS = (*FAMILY, *ENGINE, *SHARED, *FIXED)
 
 

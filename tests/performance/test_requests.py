@@ -39,10 +39,11 @@ def fixed(**settings):
 def test_zero_changes_nothing(key):
     without, usual = fixed(**{key: "0"}).metrics, result(NAME).metrics
     assert without.keys() == usual.keys()
+    # a bit of rounding
     assert all(
         without[name] == (value if value is None else pytest.approx(value, rel=1e-12))
         for name, value in usual.items()
-    )  # a bit of rounding
+    )
 
 
 @pytest.mark.parametrize(
@@ -117,9 +118,8 @@ def test_offloading_frees_memory_and_takes_the_host_link():
     )
     plan = result(NAME).plan.decode
     whole = 2 * (plain.memory - half.memory)
-    assert whole == pytest.approx(
-        plan.sequences * (8192 + 1024) * 576 * 61 / 0.9, rel=1e-9
-    )  # TensorRT-LLM gives caches so much of what is free
+    # TensorRT-LLM gives caches so much of what is free
+    assert whole == pytest.approx(plan.sequences * (8192 + 1024) * 576 * 61 / 0.9, rel=1e-9)
     host = next(operator for operator in half.operators if operator.name == "cache from host")
     assert host.bytes == pytest.approx(0.5 * plan.sequences * (8192 + 512) * 576 * 61, rel=1e-9)
     assert half.time == pytest.approx(max(host.bytes / 25e9, plain.time), rel=1e-9)

@@ -60,9 +60,8 @@ def test_costs_are_the_lines_of_the_other_and_speed_is_what_settings_give():
             rel=1e-9,
         )
     hour = tco.evaluate(a).metrics[USED]
-    start = (
-        speeds[0]["from"] / tco.evaluate(a).metrics[COST] * hour
-    )  # the utilised hour of the other
+    # the utilised hour of the other
+    start = speeds[0]["from"] / tco.evaluate(a).metrics[COST] * hour
     settings = {}
     for step in speeds:
         settings |= step["set"]

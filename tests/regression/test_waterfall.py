@@ -149,10 +149,11 @@ def test_another_plan_counts_with_the_change_that_brought_it():
 
 def test_another_model_is_a_text():
     found = whole(result(NAME), asked(workload__model="gpt-oss-120b", site__pue="1.3"))[COST]
+    # those the model is published in
     formats = [
         "workload.attention_format: absent -> bf16",
         "workload.expert_format: absent -> w4a8",
-    ]  # those the model is published in
+    ]
     model = "workload.model: deepseek-v3 -> gpt-oss-120b"
     assert found == [[f"assumption {one}"] for one in ("site.pue: 1.15 -> 1.3", *formats, model)]
 

@@ -193,13 +193,15 @@ def test_what_is_printed_of_a_sheet_is_all_of_it_but_long_notes():
     pane = ElementTree.fromstring(archive.read(sheet_files(archive)[SUMMARY])).find(
         f".//{MAIN}pane"
     )
+    # the heads stay where figures are rolled
     assert [
         by_rows(book(), SUMMARY)[int(pane.get("ySplit"))].get(column) for column in "CDE"
-    ] == NAMES  # the heads stay where figures are rolled
+    ] == NAMES
+    # without the notes of inputs; as far as the chart reaches
     beyond = {
         "Inputs": "M",
         "Summary": "F",
-    }  # without the notes of inputs; as far as the chart reaches
+    }
     for sheet, area in areas.items():
         rows = by_rows(book(), sheet)
         assert area == (

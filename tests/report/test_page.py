@@ -81,9 +81,8 @@ def test_it_says_all_that_a_report_says(text):
         "validation",
     } <= set(sections)
     figures = re.findall(r"<svg [^>]*>\s*<title>(.*?)</title>", text)
-    assert (
-        len(figures) == 2 * (2 * 3 + 5)
-    )  # rooflines, tornados and bills of two, and one each of cost, frontier, map, fabric and errors
+    # rooflines, tornados and bills of two, and one each of cost, frontier, map, fabric and errors
+    assert len(figures) == 2 * (2 * 3 + 5)
     verdict = re.search(r"<h1>(.*?)</h1>", text).group(1)
     assert unescape(verdict) in [one["words"] for one in document("compare", *PAIR)["verdict"]]
 
@@ -237,10 +236,11 @@ def test_it_carries_every_plan_of_each_rack_whoever_pays(text):
         assert set(ways) == everybody
         assert len(set(made["program"]["plans"][ways["hyperscaler"][0]["plans"]])) > 20, name
     built_up, bought = (ways["hyperscaler"] for ways in made["program"]["ways"])
+    # a chip that is built up has a price of its own only if one is given
     assert (len(built_up), len(bought)) == (
         2,
         1,
-    )  # a chip that is built up has a price of its own only if one is given
+    )
 
 
 def test_a_slider_spans_what_is_believed_and_more(text):
@@ -301,9 +301,8 @@ def test_a_setting_is_an_own_value(tmp_path):
     done = tco("report", PAIR[1], "--set", f"terms.rate={RATE}", "--redact", "-o", path)
     assert done.exit_code == 0, done.stderr
     text = path.read_text(encoding="utf-8")
-    assert not re.search(
-        r"8\.71|0\.0871", re.sub("<[^>]*>", " ", text) + done.stderr
-    )  # in tags are places of marks
+    # in tags are places of marks
+    assert not re.search(r"8\.71|0\.0871", re.sub("<[^>]*>", " ", text) + done.stderr)
     assert "terms.rate=..." in text
     assert "whatif-data" not in text
 

@@ -216,12 +216,11 @@ def test_wherever_the_sliders_lie_it_decides_as_the_command_line_does(running, f
             possible.append((mine is None) == (cost is None))
             off += [mine / cost - 1] if mine is not None and cost is not None else []
     assert len(off) > 2 * MOVES
-    assert (
-        min(off) > -0.03
-    )  # a batch is chosen by what decodes, and as deployed prompts are read the slower or quicker for its speed
-    assert sum(share > -NEAR for share in off) >= 0.95 * len(
-        off
-    )  # a batch is found to no more digits where another tile begins
+    # a batch is chosen by what decodes, and as deployed prompts are read the slower or quicker for
+    # its speed
+    assert min(off) > -0.03
+    # a batch is found to no more digits where another tile begins
+    assert sum(share > -NEAR for share in off) >= 0.95 * len(off)
     assert sum(share <= FAR for share in off) >= 0.95 * len(off)
     assert all(possible)
     assert one.complaints == []
@@ -291,9 +290,8 @@ def test_who_pays_is_chosen_too(fresh):
     words = shlex.split(fresh.command)[1:]
     assert words[-2:] == ["--set", "terms.perspective=renter"]
     rows = {row["scenario"]: row["metrics"] for row in document(*words)["rows"]}
-    assert (
-        rows[PAIR[0]]["usd_per_million_output_tokens"] is None
-    )  # its rents are of another statistic
+    # its rents are of another statistic
+    assert rows[PAIR[0]]["usd_per_million_output_tokens"] is None
     assert set(fresh.metrics()) == {PAIR[1]}
     assert refuse_difference(fresh.metrics(), rows) == 7
     fresh.page.select_option("#who", "hyperscaler")
@@ -345,9 +343,8 @@ def test_the_address_holds_what_was_moved(fresh, running, report):
     assert other.evaluate("() => (settle(), JSON.stringify(NOW))") == fresh.page.evaluate(
         "() => JSON.stringify(NOW)"
     )
-    assert (
-        other.locator('input[aria-label^="parts.trn3.tdp,"]').input_value() == "900"
-    )  # opened, though it is none of the dozen
+    # opened, though it is none of the dozen
+    assert other.locator('input[aria-label^="parts.trn3.tdp,"]').input_value() == "900"
     other.close()
 
 
@@ -473,9 +470,10 @@ def test_it_is_accessible(running, report, size, scheme):
     one.page.evaluate(
         "() => document.querySelectorAll('svg > :not(title, desc)').forEach(mark => mark.remove())"
     )
+    # tables are alike
     one.page.evaluate(
         "() => document.querySelectorAll('details').forEach((one, at) => { one.open = at < 1; })"
-    )  # tables are alike
+    )
     one.type("site.pue", 1.3)
     one.settle()
     found = Axe().run(one.page, options={"resultTypes": ["violations"]})

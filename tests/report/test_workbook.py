@@ -146,9 +146,8 @@ def test_it_calculates_what_the_engine_gives(names):
     )
     results = engine(*names)
     refuse_difference(after, results)
-    for one, before in zip(
-        results, map(of, names), strict=True
-    ):  # a book that stands still would show no difference
+    # a book that stands still would show no difference
+    for one, before in zip(results, map(of, names), strict=True):
         assert one.metrics["tco_usd_per_chip_hour"] != pytest.approx(
             before.metrics["tco_usd_per_chip_hour"], rel=1e-3
         )

@@ -50,10 +50,11 @@ TOKEN, HOUR, RATIO = (
     "perf_per_tco_vs_baseline",
 )
 PLACES = np.array([-P95, 0, P95])  # of an input about a median
+# where MI450X costs less a token than GB200
 AHEAD = {
     "workload.interactivity": "20 token/s",
     "workload.as_deployed": "0",
-}  # where MI450X costs less a token than GB200
+}
 
 
 def tco_lines(*arguments):
@@ -174,16 +175,16 @@ def test_a_ratio_moves_both_sides_together():
     own, other = (tco.evaluate(name, catalogue=CATALOGUE) for name in (TRN3, GB200))
     assert found.centre == pytest.approx(other.metrics[TOKEN] / own.metrics[TOKEN], rel=1e-12)
     by_path = {one.given.path: one for one in found.swings}
-    used = by_path[
-        "terms.utilisation"
-    ]  # common to both, it cancels but for energy, which follows use and is a larger share of one
+    # common to both, it cancels but for energy, which follows use and is a larger share of one
+    used = by_path["terms.utilisation"]
     one, two = (
         solved(name, used.given.path, [used.given.low, used.given.high], TOKEN)
         for name in (GB200, TRN3)
     )
+    # on a step a batch is found to 1e-5
     assert (used.at_low, used.at_high) == pytest.approx(
         tuple(theirs / mine for theirs, mine in zip(one, two, strict=True)), rel=1e-6
-    )  # on a step a batch is found to 1e-5
+    )
     assert abs(used.swing) < 0.05
     chip = by_path["parts.gb200-gpu.price"]
     theirs = solved(GB200, chip.given.path, [chip.given.high], TOKEN)[0]
@@ -204,9 +205,8 @@ def test_an_end_at_which_the_plan_misses_the_target_is_marked():
         assert not tco.evaluate_draws(
             TRN3, high, structure=base.structure, catalogue=CATALOGUE
         ).meets[0]
-    assert all(
-        one.meets_low and one.meets_high for one in asked(TRN3, HOUR).swings
-    )  # a price per hour has no target to miss
+    # a price per hour has no target to miss
+    assert all(one.meets_low and one.meets_high for one in asked(TRN3, HOUR).swings)
     lines = tco_lines("sensitivity", TRN3, "--hold", "--set", "workload.interactivity=100 token/s")
     assert any("!" in line for line in lines if line.startswith(short_name(next(iter(missed)))))
     assert lines[-1].startswith("! ")
@@ -262,9 +262,8 @@ def test_what_knowing_an_input_narrows_is_what_nested_draws_say(name, metric, co
     found = asked(name, metric)
     for one in sorted(found.swings, key=lambda one: -found.narrows(one))[:count]:
         share = found.share(one)
-        error = np.sqrt(
-            share * (1 - share) / DRAWS
-        )  # of 1 - sqrt(1 - R^2), whose share R^2 is fitted to so many draws
+        # of 1 - sqrt(1 - R^2), whose share R^2 is fitted to so many draws
+        error = np.sqrt(share * (1 - share) / DRAWS)
         assert found.narrows(one) == pytest.approx(
             nested(name, metric, one.given.path), abs=3 * error
         ), one.given.path

@@ -455,9 +455,8 @@ def test_draws_that_miss_the_target_are_counted_and_have_no_price():
     assert np.isfinite(found.sample.metrics["tco_usd_per_chip_hour"]).all()
     assert found.sample.better is None
     every = drawable(CASES[TRN3]).evaluate_at({"terms.rate": (np.full(2, 0.09), "")}).metrics[COST]
-    assert every[0] == pytest.approx(
-        CASES[TRN3].result.metrics[COST], rel=0.05
-    )  # the plan's batch is solved, not taken from a grid
+    # the plan's batch is solved, not taken from a grid
+    assert every[0] == pytest.approx(CASES[TRN3].result.metrics[COST], rel=0.05)
 
 
 def test_a_plan_that_each_draw_chooses_meets_the_target_where_the_one_held_does_and_costs_no_more():
@@ -473,9 +472,8 @@ def test_a_plan_that_each_draw_chooses_meets_the_target_where_the_one_held_does_
         dearer[flag] = free.metrics[COST][held.meets] / held.metrics[COST][held.meets] - 1
     assert dearer["0"].max() <= 2e-3
     assert np.mean(dearer["1"] > 2e-3) < 0.01
-    assert (
-        dearer["1"].max() < 0.01
-    )  # a batch is chosen by what decodes, and a quicker user has prompts read by other software too
+    # a batch is chosen by what decodes, and a quicker user has prompts read by other software too
+    assert dearer["1"].max() < 0.01
 
 
 def test_the_size_of_the_cluster_is_chosen_and_never_drawn():

@@ -30,6 +30,7 @@ STEPS = "steps"
 PLACES = np.linspace(-4.5, 4.5, 1001)
 ENDS = np.array([-P95, P95])
 SCIPY = {PERT: lambda mode: stats.beta(1 + 4 * mode, 5 - 4 * mode), TRIANGULAR: stats.triang}
+# of the way from low to high at which the value lies
 SHARES = (
     0,
     0.003,
@@ -43,7 +44,7 @@ SHARES = (
     0.9,
     0.97,
     1,
-)  # of the way from low to high at which the value lies
+)
 
 
 def range_like(kind, low, value, high):
@@ -138,9 +139,8 @@ def test_ranges_of_the_headline_have_their_percentiles_and_their_value(asked):
     its row has them.
     """
     ranges = beliefs_of(asked.result)
-    assert {one.shape for one in ranges.values()} >= {*BELIEFS} - {
-        NORMAL
-    }  # what nothing explains of a tuned run, and of training
+    # what nothing explains of a tuned run, and of training
+    assert {one.shape for one in ranges.values()} >= {*BELIEFS} - {NORMAL}
     for path, one in ranges.items():
         assert one.quantile(np.array([-P95, one.home, P95])) == pytest.approx(
             [one.low, one.value, one.high], rel=1e-9

@@ -19,11 +19,12 @@ TOKEN, USER, RATE = (
     "output_tokens_per_s_per_chip",
 )
 TRN3, GB200, A100 = "trn3-nl72x2", "gb200-nvl72", "train-gpt3-175b-a100x64"
+# a job whose plans are few
 SMALL = {
     "workload.model": "llama-3.1-8b",
     "cluster.chips": "16",
     "workload.global_batch": "16",
-}  # a job whose plans are few
+}
 SWITCH = "parts.scorpio-p-32.price"
 
 
@@ -72,9 +73,8 @@ def test_the_target_or_the_memory_binds_in_every_draw(name, software, quick):
     per_user, target = found.metrics[USER], base.inputs["workload.interactivity"].value
     assert 0.3 < found.meets.mean() < 1  # draws of both kinds are held to what follows
     assert np.all(per_user[found.meets] >= target * (1 - 1e-9))
-    assert (
-        np.mean(per_user[found.meets] <= target * 1.005) > 0.8
-    )  # steps in time and memory keep few above it
+    # steps in time and memory keep few above it
+    assert np.mean(per_user[found.meets] <= target * 1.005) > 0.8
     assert np.all(found.sequences[~found.meets] == 1)
     assert found.structures == [base.structure]
 
@@ -128,14 +128,14 @@ def test_a_chosen_plan_is_at_least_the_one_held_and_the_one_a_search_finds(name)
     assert np.all(free.metrics[TOKEN][held.meets] <= held.metrics[TOKEN][held.meets] * (1 + 2e-3))
     for place in range(8):
         one = tco.evaluate(name, ROOM | one_of(drawn, place), catalogue=CATALOGUE)
+        # with its own switches
         assert one.metrics["capex_usd"] == pytest.approx(
             free.metrics["capex_usd"][place], rel=1e-12
-        )  # with its own switches
+        )
         assert bool(free.meets[place]) == (one.plan is not None)
         if one.plan is not None:
-            quicker = (
-                one.metrics[USER] / one.inputs["workload.interactivity"].value
-            )  # before a step of tiles, which a draw may lie beyond
+            # before a step of tiles, which a draw may lie beyond
+            quicker = one.metrics[USER] / one.inputs["workload.interactivity"].value
             assert free.metrics[RATE][place] >= one.metrics[RATE] / quicker * (1 - 2e-3)
             assert free.metrics[RATE][place] <= one.metrics[RATE] * 1.3
 

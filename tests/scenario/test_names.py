@@ -130,9 +130,8 @@ def test_leaves_are_called_alike_in_explanations_and_results(name):
         for node in nodes_below(*made.nodes.values())
         if node.id in leaves - made.inputs.keys()
     }
-    assert {
-        path: values[path] for path in beside
-    } == beside  # what a zero leaves without effect is in no result, under the same name
+    # what a zero leaves without effect is in no result, under the same name
+    assert {path: values[path] for path in beside} == beside
     lines = {f"cost/{line.path}/per_chip_hour" for line in made.lines}
     named = {node.id for node in nodes_below(*made.nodes.values())}
     assert lines <= named

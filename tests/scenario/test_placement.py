@@ -103,9 +103,8 @@ def test_a_liquid_cooled_rack_pays_a_sidecar_where_only_air_cools(catalogue):
         found.inputs["site.air_discount"].value,
         found.inputs["site.pue"].value / plain.inputs["site.pue"].value,
     )
-    air = (
-        (price * (1 - discount) - backup) / 0.85 / (price * (1 + premium) - backup)
-    )  # both racks hold their own batteries, and a sixth of the hall stays empty
+    # both racks hold their own batteries, and a sixth of the hall stays empty
+    air = (price * (1 - discount) - backup) / 0.85 / (price * (1 + premium) - backup)
     more = found.metrics["it_power_w_per_chip"] / plain.metrics["it_power_w_per_chip"]
     for path in ("site/building", "site/building-upkeep"):
         assert hourly(found, path) == pytest.approx(hourly(plain, path) * air * more, rel=1e-12)

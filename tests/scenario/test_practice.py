@@ -202,12 +202,13 @@ def test_native_formats_are_the_chips_own(system, form):
     found = evaluate(system, {"workload.formats": "native", "workload.interactivity": "20 token/s"})
     assert found.texts["workload.precision"] == form
     assert not [note for note in found.notes if "does not compute" in note]
+    # a setting wins
     assert (
         evaluate(system, {"workload.formats": "native", "workload.precision": "bf16"}).texts[
             "workload.precision"
         ]
         == "bf16"
-    )  # a setting wins
+    )
 
 
 def test_formats_that_are_none_are_refused():
@@ -229,9 +230,8 @@ def test_a_chip_with_few_rows_says_both_and_what_they_say():
     found = evaluate("trn3-nl72x2").standing
     assert found.anchors == ("trn2",)
     assert (found.validated_rows, found.anchored_rows) == (8, 33)
-    assert (
-        0.3 < found.median < 0.9
-    )  # its rows print a year alone: software of the middle of it, not of any later time
+    # its rows print a year alone: software of the middle of it, not of any later time
+    assert 0.3 < found.median < 0.9
     assert found.text.startswith("held against 8 serving points of trn3")
     assert "anchored on 33 of trn2" in found.text
 

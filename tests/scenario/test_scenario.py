@@ -134,9 +134,8 @@ def test_leaves_with_a_path_are_the_inputs(name):
     found, resolved = result(name), inputs_of(name).values()
     for node in nodes_below(*found.nodes.values()):
         if node.is_leaf and node.path:
-            given = found.inputs.get(node.path) or resolved.input(
-                node.path
-            )  # what rests on a zero is read by traces alone
+            # what rests on a zero is read by traces alone
+            given = found.inputs.get(node.path) or resolved.input(node.path)
             assert (node.value, node.unit, node.source, node.kind) == (
                 given.value,
                 given.unit,

@@ -74,9 +74,8 @@ def told(name, asked, plan=None, structure=None) -> str:
         found = evaluate(name, asked, plan, structure=structure, catalogue=CATALOGUE)
     except DataError as error:
         return str(error)
-    found.origin = found.origin._replace(
-        formulas=dict
-    )  # a trace tells them, which is always walked
+    # a trace tells them, which is always walked
+    found.origin = found.origin._replace(formulas=dict)
     beside = [
         list(found.inputs),
         list(found.texts.items()),
@@ -96,9 +95,8 @@ def agrees(name, asked, **held) -> None:
 @pytest.mark.parametrize("path", SETTINGS)
 def test_a_setting_is_that_of_a_fresh_walk(path):
     name = next((name for name, paths in ELSEWHERE.items() if path in paths), "gb200-nvl72")
-    plan = (
-        first(name).plan if name.startswith("train") else None
-    )  # a search of training takes half a second
+    # a search of training takes half a second
+    plan = first(name).plan if name.startswith("train") else None
     for value in SETTINGS[path]:
         for before, after in (({}, {path: value}), ({path: value}, {})):
             told(name, before, plan=plan)
@@ -154,9 +152,9 @@ def walks(monkeypatch):
 @pytest.mark.parametrize("name", SCENARIOS[:2])
 def test_a_price_leaves_the_plan_and_a_plan_leaves_the_price(name, walks):
     usual = evaluate(name, catalogue=CATALOGUE)
-    assert (
-        len(walks) == 6
-    )  # what wires allow, which switch is the cheapest by networks of each, what racks cost, what joins the chips, what they do
+    # what wires allow, which switch is the cheapest by networks of each, what racks cost, what
+    # joins the chips, what they do
+    assert len(walks) == 6
     dearer = evaluate(name, {"site.electricity_price": "0.2 USD/kWh"}, catalogue=CATALOGUE)
     assert len(walks) == 8  # wires and networks are those they were
     assert dearer.metrics["tco_usd_per_chip_hour"] > usual.metrics["tco_usd_per_chip_hour"]
@@ -193,9 +191,8 @@ def test_what_is_kept_has_an_end(walks):
         workload=False,
         catalogue=CATALOGUE,
     )
-    assert (
-        len(walks) == 2 * 3 * memo.LAST + 2
-    )  # the switch and the cost of each price, wires and networks once
+    # the switch and the cost of each price, wires and networks once
+    assert len(walks) == 2 * 3 * memo.LAST + 2
 
 
 def test_values_that_are_kept_back_are_walked_apart(walks):

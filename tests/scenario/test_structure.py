@@ -22,12 +22,13 @@ SCENARIOS = sorted(CATALOGUE.scenarios)
 ROOM = {"site.rack_kw_max": "900 kW"}  # no rack is refused
 SWITCH, MEMORY = "parts.scorpio-p-32.price", "parts.trn3.hbm_bandwidth"
 NAME = "trn3-nl72x2"
+# every input by itself, too
 WHOLE = (
     NAME,
     "gb200-nvl72",
     "train-gpt3-175b-a100x64",
     "llama-3.1-405b-training-trn3-nl72x2",
-)  # every input by itself, too
+)
 HOUR, TOKEN = "tco_usd_per_chip_hour", "usd_per_million_output_tokens"
 
 each = pytest.mark.parametrize("name", SCENARIOS)
@@ -72,11 +73,12 @@ def test_every_input_moved_together_alone_and_in_the_trace(name):
     meet in all, and one by one where it is quick.
     """
     base = answer(name)
+    # no requests, more given back than is paid, no flag
     refused = (
         "workload.concurrency",
         "rebates.credo-2021.vested",
         "workload.as_deployed",
-    )  # no requests, more given back than is paid, no flag
+    )
     moved = {path: another(given) for path, given in base.inputs.items() if path not in refused}
     arrays = {path: np.full(len(moved) + 1, base.inputs[path].value, dtype=float) for path in moved}
     for place, path in enumerate(moved, 1):
@@ -97,9 +99,9 @@ def test_every_input_moved_together_alone_and_in_the_trace(name):
         effects += any(one.get(metric) != base.metrics[metric] for metric in base.nodes)
         for metric, expected in one.items():
             if expected is not None:
-                whole = (
-                    metric == "host_floor"
-                )  # what two times leave over, as a share of the step: digits of the step, not of what is left
+                # what two times leave over, as a share of the step: digits of the step, not of what
+                # is left
+                whole = metric == "host_floor"
                 assert same(
                     whole + np.broadcast_to(many[metric], len(moved) + 1)[place],
                     whole + expected,
@@ -140,10 +142,11 @@ def test_a_structure_gives_the_answer_it_was_decided_for(name, tmp_path):
     again = ask(name, {})
     assert (again.structure, again.lines) == (base.structure, base.lines)
     assert again.metrics.keys() == base.metrics.keys()
+    # a search adds in arrays, which may differ in the last digit
     for (
         metric,
         value,
-    ) in base.metrics.items():  # a search adds in arrays, which may differ in the last digit
+    ) in base.metrics.items():
         assert value == again.metrics[metric] or same(again.metrics[metric], value, 1e-14), metric
     base.save(tmp_path / "kept.json")
     kept = tco.load_result(tmp_path / "kept.json").structure

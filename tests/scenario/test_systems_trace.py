@@ -26,17 +26,19 @@ WORKLOADS = [
 ]
 
 
+# whole worlds of 64 and of 72
 TRAINING = {
     "workload": "llama-3.1-405b-training",
     "workload.model": "llama-3.1-8b",
     "cluster.chips": "2304",
-}  # whole worlds of 64 and of 72
+}
+# fits every chip, and exchanges over all that joins them
 PLAN = {
     "tp": "2",
     "pp": "2",
     "micro_batch": "1",
     "zero": "3",
-}  # fits every chip, and exchanges over all that joins them
+}
 
 
 def same(system, settings, plan, metrics):

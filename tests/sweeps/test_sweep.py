@@ -105,9 +105,8 @@ def test_a_case_is_what_the_scenario_comes_to_alone(tmp_path):
             if ratio is None
             else row["perf_per_tco_vs_baseline"] == pytest.approx(ratio, rel=1e-9)
         )
-    assert (
-        found[COST].notna().sum() == 8
-    )  # a GB200 rack needs more than 60 kW, and so does half of an NL72x2
+    # a GB200 rack needs more than 60 kW, and so does half of an NL72x2
+    assert found[COST].notna().sum() == 8
 
 
 def test_texts_and_axes_of_the_plan_are_settings(tmp_path):
@@ -142,15 +141,15 @@ def test_draws_are_those_of_uncertainty(tmp_path):
     wanted = tco.uncertainty("trn3-nl72x2", "gb200-nvl72", samples=40, seed=3)
     mine = found[found["scenario"] == "trn3-nl72x2"].reset_index(drop=True)
     for name in study["report"]:
+        # a win without end is null
         np.testing.assert_allclose(
             mine[name], wanted.to_frame()[name].replace(np.inf, np.nan), rtol=1e-9
-        )  # a win without end is null
+        )
     assert set(wanted.drawn) == set(found.columns[1:-2])
     one = mine["parts.trn3.wafer_price"]
     assert one.nunique() == 40
-    assert (
-        found.loc[found["scenario"] == "gb200-nvl72", "parts.trn3.wafer_price"].isna().all()
-    )  # no input of it
+    # no input of it
+    assert found.loc[found["scenario"] == "gb200-nvl72", "parts.trn3.wafer_price"].isna().all()
 
 
 def test_draws_of_some_inputs_at_every_point_of_a_grid(tmp_path):

@@ -64,9 +64,8 @@ def solve(graph: Graph, sources: list[Node], orbits: list[list[int]], copies: fl
     heads = np.array([nodes[b] for _, b, _ in arcs])
     is_chip = np.array([node[0] == "chip" for node in nodes])
     rows, columns, entries = [], [], []
-    for number, source in enumerate(
-        sources
-    ):  # what flows in less what flows out is the rate over the others; at the source it leaves
+    # what flows in less what flows out is the rate over the others; at the source it leaves
+    for number, source in enumerate(sources):
         base, variable = number * len(nodes), number * flows
         for ends, sign in ((heads, 1.0), (tails, -1.0)):
             rows.append(base + ends)

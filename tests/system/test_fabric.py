@@ -157,9 +157,8 @@ def test_hops_are_those_of_the_graph(name, switch, scope):
 def test_injection_is_the_lanes_that_leave_a_chip(name, switch, scope):
     system, scopes, lane = read(name, switch)
     graph = build(system, scope)
-    widths = [
-        sum(graph.links[chip].values()) for chip in graph.chips
-    ]  # all alike but on an open line
+    # all alike but on an open line
+    widths = [sum(graph.links[chip].values()) for chip in graph.chips]
     assert len(graph.chips) == scopes[scope].chips
     assert float(scopes[scope].injection) == pytest.approx(
         sum(widths) / len(widths) * lane, rel=1e-12

@@ -27,9 +27,8 @@ def counted(side: float, diameter: float) -> float:
     steps = np.arange(-int(diameter / side) - 2, int(diameter / side) + 2) * side
     places = np.arange(10) / 10 * side
     left, low = np.meshgrid(places, places)
-    x = np.abs(np.stack([left[..., None] + steps, left[..., None] + steps + side])).max(
-        0
-    )  # the farther edge of each square
+    # the farther edge of each square
+    x = np.abs(np.stack([left[..., None] + steps, left[..., None] + steps + side])).max(0)
     y = np.abs(np.stack([low[..., None] + steps, low[..., None] + steps + side])).max(0)
     return float((np.hypot(x[..., :, None], y[..., None, :]) <= diameter / 2).sum((-2, -1)).mean())
 

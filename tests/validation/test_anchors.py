@@ -119,11 +119,12 @@ def test_the_document_says_what_it_rests_on(own, plain):
     found = document(*ASKED, "--anchor", own())
     said = found["anchored"]
     assert said["rows"] == 1
+    # what is no pass is not moved
     assert (
         said["moved"]
         == said["systems"]["b200-hgx8"]
         == pytest.approx(found["metrics"][RATE] / plain["metrics"][RATE] - 1, rel=0.005)
-    )  # what is no pass is not moved
+    )
     assert said["rests_on"] == [
         {
             "chip": "b200-sxm",

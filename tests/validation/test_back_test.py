@@ -188,9 +188,8 @@ def test_what_nobody_has_measured_is_wider():
         owner: CATALOGUE.practice(owner, "unexplained_serving").high
         for owner in ("b200-sxm", "trn3", "nvidia", "tpu")
     }
-    assert (
-        width["b200-sxm"] <= width["trn3"]
-    )  # chips of a family have little in common beyond what is known of them
+    # chips of a family have little in common beyond what is known of them
+    assert width["b200-sxm"] <= width["trn3"]
     assert width["nvidia"] < width["tpu"]
 
 
@@ -201,9 +200,8 @@ def test_ratios_lie_inside_their_ranges():
     assert found["median_off"] < 0.25
     assert found["order"] > 0.94
     assert sum(one["n"] for one in found["by"]["accelerator"].values()) <= 2 * found["n"]
-    chips = found["by"][
-        "accelerator"
-    ]  # without its own rows H100's pairs over several servers are far off
+    # without its own rows H100's pairs over several servers are far off
+    chips = found["by"]["accelerator"]
     assert min(one["inside"] for name, one in chips.items() if name != "h100-sxm") > 0.70
     assert chips["h100-sxm"]["inside"] < 0.70
 

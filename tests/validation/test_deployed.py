@@ -73,9 +73,8 @@ def test_what_systems_have_alone_is_as_wide_as_envelopes_lie_apart():
     )
     assert row["value"] == 1
     assert np.log(row["high"]) / P95 == pytest.approx(0.15, rel=0.15)
-    assert np.sqrt(fit_mixed_model(runs(noise=0.05)).scatter) == pytest.approx(
-        0.04, abs=0.01
-    )  # the core of Student's t is narrower than a bell curve
+    # the core of Student's t is narrower than a bell curve
+    assert np.sqrt(fit_mixed_model(runs(noise=0.05)).scatter) == pytest.approx(0.04, abs=0.01)
 
 
 def test_an_engine_without_runs_is_as_wide_as_engines_lie_apart():

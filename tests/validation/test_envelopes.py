@@ -43,9 +43,8 @@ def test_a_run_that_another_beats_in_both_is_not_on_the_envelope():
 
 def test_a_configuration_run_many_times_counts_once(gb200):
     found, table = EnvelopeCandidates(*gb200).configurations(ahead=False), gb200[0]
-    assert (
-        30 <= len(found) <= 0.5 * (table["spec_decoding"] != "mtp").sum()
-    )  # sweeps were run again day by day
+    # sweeps were run again day by day
+    assert 30 <= len(found) <= 0.5 * (table["spec_decoding"] != "mtp").sum()
     assert not found.drop(columns=["speed", "rate", "row", "month", "date"]).duplicated().any()
 
 
@@ -82,10 +81,11 @@ def test_a_curve_is_a_line_in_logarithms_and_not_read_beyond_its_ends():
     assert (curve.speed.tolist(), curve.rate.tolist()) == ([10, 40], [400, 100])
     assert curve.rate_at(20) == pytest.approx(200)
     assert curve.speed_at(200) == pytest.approx(20)
+    # a higher speed is quick enough
     assert (curve.rate_at(5), curve.speed_at(50)) == (
         pytest.approx(400),
         pytest.approx(40),
-    )  # a higher speed is quick enough
+    )
     assert (curve.rate_at(41), curve.speed_at(401)) == (0, 0)
     nothing = ParetoEnvelope.of(np.array([]), np.array([]))
     assert (nothing.rate_at(1), nothing.speed_at(1)) == (0, 0)
@@ -104,9 +104,8 @@ def test_a_chip_is_predicted_by_the_refit_that_never_saw_it(gb200):
     assert values["performance.nvidia.exchange_wait"] == own
     given = plain_values(performance__nvidia__exchange_wait="3 us")
     with never_seen(EnvelopeCandidates(table, catalogue, given).chips, "gb200-gpu"):
-        assert given["performance.nvidia.exchange_wait"] == pytest.approx(
-            3e-6
-        )  # what the user sets stays
+        # what the user sets stays
+        assert given["performance.nvidia.exchange_wait"] == pytest.approx(3e-6)
 
 
 def envelope(chip, measured, predicted):
@@ -200,7 +199,6 @@ def test_gb200s_best_plans_reach_the_published_runs_of_the_headlines_workload(gb
     (found,) = envelopes_of(eight, catalogue, plain_values(workload__as_deployed="1"))
     assert len(found.speed) >= 5
     stands = envelope_statistics(found.runs)  # over a run, as a benchmark measures it
-    assert (
-        stands["below_0.9"] <= 0.2
-    )  # one run at 63 tokens/s, four fifths of which the best plan makes
+    # one run at 63 tokens/s, four fifths of which the best plan makes
+    assert stands["below_0.9"] <= 0.2
     assert 0.95 <= stands["median"] <= 1.25

@@ -13,12 +13,13 @@ import pytest
 from tests.cli import document, tco
 from tests.validation.today import ROOT, file_of, validated
 
+# and the bar of their median error
 FITS = {
     "amd_gemm_kernels": 0.07,
     "amd_moe_kernels": 0.13,
     "moe_kernels": 0.12,
     "mla_kernels": 0.13,
-}  # and the bar of their median error
+}
 SUSPECT = "suspect: the same time stands for other shapes"
 
 

@@ -18,12 +18,13 @@ from tests.validation.today import KINDS, ROOT, Task, scores, table_of
 
 pytestmark = pytest.mark.thorough
 
+# a chip whose refit is run again
 SAMPLES = {
     "kernels": "h100-sxm",
     "collectives": "h100-sxm",
     "training": "b200-sxm",
     "inference": "mi355x",
-}  # a chip whose refit is run again
+}
 SAMPLES |= {"amd_gemm_kernels": "mi300x", "mla_kernels": "h100-sxm", "moe_kernels": "h100-sxm"}
 
 
@@ -114,9 +115,8 @@ def test_a_fitted_range_reaches_the_values_that_refits_found(kind):
             found.setdefault(row["path"], []).append(float(row["value"]))
     fitted = list(csv.DictReader((ROOT / f"data/calibration/{kind}.csv").read_text().splitlines()))
     for row in fitted:
-        if row["attribute"].startswith(
-            "unexplained_"
-        ):  # what no refit explains: the back-test holds it
+        # what no refit explains: the back-test holds it
+        if row["attribute"].startswith("unexplained_"):
             continue
         values = found[f"performance.{row['family']}.{row['attribute']}"]
         assert float(row["low"]) <= min(values) * 1.001, row

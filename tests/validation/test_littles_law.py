@@ -76,9 +76,8 @@ def test_the_tolerance_lies_in_a_gap_of_the_shipped_rows():
     table = table_of("inference")
     kept = ~table["value_kind"].fillna("").str.upper().str.startswith("SUSPECT").to_numpy()
     prompt, answer = table["isl_tokens"], table["osl_tokens"]
-    output = table["output_tput_tok_s_per_gpu"].where(
-        ~(table["prefill_gpus"] > 0)
-    )  # printed per chip of one pool or of both
+    # printed per chip of one pool or of both
+    output = table["output_tput_tok_s_per_gpu"].where(~(table["prefill_gpus"] > 0))
     rate = (
         table["n_gpus"]
         * (table["total_tput_tok_s_per_gpu"] * answer / (prompt + answer)).fillna(output)

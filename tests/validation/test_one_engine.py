@@ -20,12 +20,13 @@ ROOM = "tco.validation"
 MODULES = sorted(
     path.stem for path in (ROOT / "tco/validation").glob("*.py") if path.stem != "__init__"
 )
+# rooms of what computes
 ENGINE = (
     "tco.performance",
     "tco.fabric",
     "tco.system",
     "tco.cost",
-)  # rooms of what computes
+)
 CALCULATORS = {(formula.function.__module__, formula.name) for formula in FORMULAS}
 # What a question consists of: a plan, a place, formats, what exists. None of them holds a value
 # that the engine computes.
@@ -259,6 +260,5 @@ def test_words_of_a_row_are_read(tmp_path):
     )
     done = own_rows(tmp_path, *({"activation_recompute": text} for text in words))
     full, split, selective = (row["predicted"] for row in done["rows"])
-    assert (
-        full > split > selective
-    )  # sequences split save memory traffic; recomputing attention only saves products
+    # sequences split save memory traffic; recomputing attention only saves products
+    assert full > split > selective

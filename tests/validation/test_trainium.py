@@ -17,11 +17,12 @@ from tests.scenario_helpers import plain_values
 from tests.validation.test_left_out import recomputed, stated
 from tests.validation.today import ROOT, Task, scored, scores, table_of
 
+# median error on rows near the hardware
 BARS = {
     "inference": 0.15,
     "kernels": 0.15,
     "collectives": 0.30,
-}  # median error on rows near the hardware
+}
 LEFT_OUT_BAR = 0.25
 PARAMETERS = 8  # in all three fits
 
@@ -80,9 +81,8 @@ def test_few_parameters_inside_physics_do_it(catalogue):
             count += 1
             found, name = values.input(parameter.path), parameter.path.rpartition(".")[2]
             wanted = attribute("performance", name, "test")
-            assert wanted.minimum < found.value < min(wanted.maximum, 1.0), (
-                parameter.path
-            )  # shares below one, times below a second
+            # shares below one, times below a second
+            assert wanted.minimum < found.value < min(wanted.maximum, 1.0), parameter.path
             assert found.low < found.value < found.high
             assert found.source == "tco-calibration"
     assert count <= PARAMETERS
@@ -90,9 +90,10 @@ def test_few_parameters_inside_physics_do_it(catalogue):
 
 def test_what_a_row_says_of_itself_is_heeded(judged):
     rows = judged["inference"].rows
+    # its notes ask for it
     assert (
         rows[rows["source_id"] == "neuron_docs_trn2_llama70b"]["target"].head(1) == "tpot_ms_mean"
-    ).all()  # its notes ask for it
+    ).all()
     drafted = rows["skipped"].str.startswith("unstated acceptance of drafts")
     assert drafted.sum() >= 5  # a draft model's acceptance is not the engine's to know
     collectives = judged["collectives"].card["skipped"]
@@ -139,14 +140,14 @@ def test_part_of_the_cores_takes_part_of_the_chip():
         for cores in "248"
     }
     alone, die, chip = (times[cores]["tflops"] for cores in "248")
-    assert die / alone == pytest.approx(
-        1.70, rel=0.01
-    )  # published: two processes on one die run 1.70 times as fast as one
+    # published: two processes on one die run 1.70 times as fast as one
+    assert die / alone == pytest.approx(1.70, rel=0.01)
     assert chip / die == pytest.approx(2.0, rel=0.01)
+    # more than there are; a chip whose cores nobody hands out
     for chip, cores in (
         ("trn2", "9"),
         ("h100-sxm", "2"),
-    ):  # more than there are; a chip whose cores nobody hands out
+    ):
         done = tco("kernel", chip, "--m", "8", "--n", "8", "--k", "8", "--cores", cores)
         assert done.exit_code == 2
         assert "--cores" in done.stderr

@@ -52,9 +52,8 @@ def predictions(tmp_path, plain, *changes):
 
 def held_by(row, said):
     """Whether a row's range is that of what others say."""
-    found = [
-        value for value in (*said, row["predicted"]) if value is not None
-    ]  # None: no such plan
+    # None: no such plan
+    found = [value for value in (*said, row["predicted"]) if value is not None]
     assert len(found) > 2
     return (row["low"], row["high"]) == pytest.approx((min(found), max(found)), rel=1e-9)
 
@@ -117,18 +116,18 @@ def test_formats_and_month_that_nobody_states(tmp_path):
 
 
 def test_variants_that_do_not_fit_are_left_out(tmp_path):
+    # 235 G of weights in 16 bits do not fit two chips of 141 GB, in 8 they do
     tight = {
         "n_gpus": "2",
         "tp": "2",
         "ep": "",
         "concurrency": "4",
-    }  # 235 G of weights in 16 bits do not fit two chips of 141 GB, in 8 they do
+    }
     wide, row, narrow = asked(
         tmp_path, SERVED, *(tight | {"precision": text} for text in ("bf16", "", "fp8"))
     )["rows"]
-    assert (
-        wide["skipped"] == row["skipped"] == "unsupported: the plan does not fit memory"
-    )  # what nothing states is the checkpoint's own 16 bits
+    # what nothing states is the checkpoint's own 16 bits
+    assert wide["skipped"] == row["skipped"] == "unsupported: the plan does not fit memory"
     assert wide["low"] is row["low"] is None
     assert narrow["low"] < narrow["high"]
 
@@ -188,9 +187,8 @@ def test_offline_is_the_batch_that_memory_holds(tmp_path):
     offline, crowded, said = done["rows"]
     assert "workload.offline=1" in offline["command"]
     assert "workload.concurrency" not in offline["command"]
-    assert offline["predicted"] == pytest.approx(
-        crowded["predicted"], rel=1e-6
-    )  # what waits beyond the memory changes nothing
+    # what waits beyond the memory changes nothing
+    assert offline["predicted"] == pytest.approx(crowded["predicted"], rel=1e-6)
     assert offline["predicted"] == said["predicted"]
     # a batch that nobody states is no measure of the step: such rows have a score of their own
     assert (done["scored"], done["offline"]["n"]) == (1, 2)

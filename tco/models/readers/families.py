@@ -21,12 +21,13 @@ from tco.models.readers.shared import (
     two_norms,
 )
 
+# what a config of Gemma 3 leaves out
 GEMMA3 = {
     "head_dim": 256,
     "vocab_size": 262_208,
     "sliding_window": 4096,
     "max_position_embeddings": 131_072,
-}  # what a config of Gemma 3 leaves out
+}
 GEMMA3_HEADS = {"num_attention_heads": 8, "num_key_value_heads": 4}  # both or none
 
 
@@ -176,9 +177,8 @@ def read_gemma4(c: Config) -> ParsedConfig:
         "full_attention": far,
     }
     part, norms = dense(c), 4
-    if c.flag(
-        "enable_moe_block"
-    ):  # a scale for each expert, three more norms and one of the router's inputs
+    # a scale for each expert, three more norms and one of the router's inputs
+    if c.flag("enable_moe_block"):
         part, norms = (
             routed(
                 c,

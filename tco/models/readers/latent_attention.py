@@ -106,15 +106,13 @@ def read_deepseek4(c: Config) -> ParsedConfig:
         128: window._replace(compression=128),
     }
     streams, expert = c.integer("hc_mult", most=1000), c.integer("moe_intermediate_size")
-    mixing = (2 + streams) * streams * (
-        streams * hidden + 1
-    ) + 3  # weights that join the residual streams, before and after a part
+    # weights that join the residual streams, before and after a part
+    mixing = (2 + streams) * streams * (streams * hidden + 1) + 3
     part = routed(
         c, "moe_intermediate_size", "n_routed_experts", c.count("n_shared_experts", 1000) * expert
     )
-    hashed = c.count(
-        "num_hash_layers", layers
-    )  # the first layers choose experts by a table and need no bias to balance them
+    # the first layers choose experts by a table and need no bias to balance them
+    hashed = c.count("num_hash_layers", layers)
     others = two_norms(c) + 2 * mixing
     kinds = [
         LayerBlock(1, attentions[ratio], part._replace(router_bias=index >= hashed), others=others)

@@ -146,9 +146,8 @@ class Correction(NamedTuple):
 
 
 PHYSICS = Correction(0.0, (0.0,) * len(BENDS))  # leaves a time as it is
-Known = dict[
-    tuple[str, str, str], dict[str, Correction]
-]  # by operation, kernel and format, of each chip
+# by operation, kernel and format, of each chip
+Known = dict[tuple[str, str, str], dict[str, Correction]]
 
 
 def corrections(catalogue: Catalogue) -> Known:

@@ -124,17 +124,19 @@ FORMATS = {
     "int8": Format(8, ("peak_int8", "peak_bf16"), casts=1, reads=1),  # one scale a token
     "bf16": Format(16, ("peak_bf16",)),
 }
+# named after the peaks that have been measured
 EFFICIENCIES = {
     "peak_fp4": "fp4",
     "peak_fp8": "fp8",
     "peak_int8": "fp8",
     "peak_bf16": "bf16",
-}  # named after the peaks that have been measured
+}
+# by the bits of a number, what parameters of practice of weights are named after
 WIDTHS = {
     4: "fp4",
     8: "fp8",
     16: "bf16",
-}  # by the bits of a number, what parameters of practice of weights are named after
+}
 NARROWEST_CACHE = 8  # bits: caches and tokens on the wire are kept in 8 bits or wider
 WIDE = 16  # bits of activations and of the output head
 
@@ -193,9 +195,8 @@ def computed_on(values: Structured, chip: str, name: str, where: str) -> Compute
         raise unknown(where.rpartition(".")[2].replace("_", " "), name, FORMATS, where)
     form, part = FORMATS[name], f"parts.{chip}"
     taken = not form.takes or values.exists(f"{part}.{form.takes}")
-    peaks = [
-        peak for peak in form.peaks if taken or peak != FOUR[0]
-    ]  # FP4 units that do not take these blocks are of no use to them
+    # FP4 units that do not take these blocks are of no use to them
+    peaks = [peak for peak in form.peaks if taken or peak != FOUR[0]]
     for peak in peaks:
         if values.exists(f"{part}.{peak}"):
             own = taken and not form.packed and peak == form.peaks[0]

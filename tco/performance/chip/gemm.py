@@ -40,12 +40,13 @@ from tco.performance.chip.roofline import (
 )
 from tco.performance.software_maturity import MEASURED, SoftwareMaturity, reached_share
 
+# rows and columns of the result that one core holds
 TILES = (
     (128.0, 256.0),
     (128.0, 128.0),
     (64.0, 128.0),
     (64.0, 64.0),
-)  # rows and columns of the result that one core holds
+)
 GROUPED = 2.0  # sharpness of the smooth maximum where tiles of other groups hide the loads of one
 SPLITS = 8  # ways the inner side is split between cores at most
 PLAIN = (0, 1)  # extent of plain numbers
@@ -60,9 +61,8 @@ class Chip(NamedTuple):
     parts: str
     performance: str
     tiled: bool  # many small cores; else a few large arrays
-    share: Quantity | None = (
-        None  # of rates and bandwidth that the logical devices its cores form leave
-    )
+    # of rates and bandwidth that the logical devices its cores form leave
+    share: Quantity | None = None
     fed: bool = False  # DMA engines of stated bandwidth bring whatever the cores read
     reach: SoftwareMaturity = MEASURED
 
@@ -182,15 +182,12 @@ class Operands(NamedTuple):
     stage: Any = None
     latency: Quantity = 0.0
     ends: Quantity = 0.0  # of a wave of tiles: first loads and last writes that nothing hides
-    overlap: Quantity = (
-        2.0  # sharpness of the smooth maximum of computing and moving; 1: they take turns
-    )
-    array: tuple[Quantity, Quantity, Quantity, Quantity] | None = (
-        None  # of others: rows, rows as joined in the format, columns, and least moving rows
-    )
-    unpacking: tuple[Quantity, Quantity] | None = (
-        None  # vector operations a stored number and their rate, where software unpacks
-    )
+    # sharpness of the smooth maximum of computing and moving; 1: they take turns
+    overlap: Quantity = 2.0
+    # of others: rows, rows as joined in the format, columns, and least moving rows
+    array: tuple[Quantity, Quantity, Quantity, Quantity] | None = None
+    # vector operations a stored number and their rate, where software unpacks
+    unpacking: tuple[Quantity, Quantity] | None = None
     extent: tuple[int, int] = PLAIN  # most axes and most numbers of any of these
 
 
@@ -217,9 +214,8 @@ def operands(chip: Chip, form: Computed, efficiency: Any = None) -> Operands:
 def read_operands(chip: Chip, form: Computed) -> Operands:
     """Return the same before it is known how many numbers each of them is."""
     rate = chip.rate(form.peak, form.tile_efficiency)
-    if (
-        form.peak != "peak_bf16"
-    ):  # of 16 bits it is what measured products tell, with the rate they held
+    # of 16 bits it is what measured products tell, with the rate they held
+    if form.peak != "peak_bf16":
         rate = achieved_rate(rate, chip.held_rate)
     stored = FORMATS[form.stored]
     if stored.scales and not form.unpacked:
@@ -339,9 +335,8 @@ def products(
             )
         )
     axes = max(axes, *(one.extent[0] for one in made))
-    shared = all(
-        one.rows is several[0].rows for one in several
-    )  # then it need not be there for each
+    # then it need not be there for each
+    shared = all(one.rows is several[0].rows for one in several)
     rows = several[0].rows if shared else stack_terms([one.rows for one in several], axes)
     columns, inner = (
         stack_terms([one.columns for one in several], axes),

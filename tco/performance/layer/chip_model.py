@@ -42,10 +42,11 @@ from tco.performance.chip.roofline import (
 from tco.performance.deployment import Deployer
 from tco.performance.software_maturity import MEASURED, SoftwareMaturity, reached_time
 
+# owners of what all passes through a layer, and all engines that serve, have in common
 LAYER, ENGINES = (
     "layer",
     "serving",
-)  # owners of what all passes through a layer, and all engines that serve, have in common
+)
 
 
 @formula(unit="s", source="tco-calibration")
@@ -129,9 +130,8 @@ class Machine(NamedTuple):
 
     chip: str
     family: str  # whose kernels it shares
-    formats: tuple[
-        Computed, Computed, Computed
-    ]  # of attention projections, dense parts and experts
+    # of attention projections, dense parts and experts
+    formats: tuple[Computed, Computed, Computed]
     operands: tuple[Operands, ...]  # of the same, and of products in 16 bits
     core: Computed  # the products of attention
     kernels: Chip
@@ -147,9 +147,8 @@ class Machine(NamedTuple):
     expert_gates: Quantity
     permutes: Quantity
     imbalance: Quantity
-    unexplained: (
-        Quantity  # of a pass's time, beyond all that the model knows; none where none is asked for
-    )
+    # of a pass's time, beyond all that the model knows; none where none is asked for
+    unexplained: Quantity
     links: Links
     values: Readable  # counts and habits that single operators ask for
     # of groups on these links that wait as long for each other; with other links it is another
@@ -167,21 +166,16 @@ class Machine(NamedTuple):
     bucket: Quantity | None = None
     # gap before the weights of one expert arrive; None where kernels fetch them themselves
     expert_start: Quantity | None = None
-    release: Quantity | None = (
-        None  # time of a pass over that of the engine grown up; None where it has
-    )
-    deployed: Any = (
-        None  # deployment efficiency of plans that are chosen; none of stated plans and loads
-    )
-    deployer: Deployer | None = (
-        None  # who deploys plans that are chosen; none of stated plans and loads
-    )
-    drafting: bool = (
-        True  # whether deployments of the chip's family and engine run speculative decoding
-    )
-    exchange_overlap: Any = (
-        None  # share of a prompt's exchanges that compute hides; none where it hides none
-    )
+    # time of a pass over that of the engine grown up; None where it has
+    release: Quantity | None = None
+    # deployment efficiency of plans that are chosen; none of stated plans and loads
+    deployed: Any = None
+    # who deploys plans that are chosen; none of stated plans and loads
+    deployer: Deployer | None = None
+    # whether deployments of the chip's family and engine run speculative decoding
+    drafting: bool = True
+    # share of a prompt's exchanges that compute hides; none where it hides none
+    exchange_overlap: Any = None
     # of a training job
     gradient_form: Computed | None = None  # of the products that make gradients
     gradients: tuple[Operands, ...] = ()  # as the operands
@@ -278,9 +272,8 @@ def machine(
         f"performance.{engine}",
         f"performance.{LAYER}",
     )
-    dense = computed_on(
-        values, chip, stored.dense, "workload.precision"
-    )  # first: the others follow it where nobody gives them
+    # first: the others follow it where nobody gives them
+    dense = computed_on(values, chip, stored.dense, "workload.precision")
     formats = (
         computed_on(values, chip, stored.attention, "workload.attention_format"),
         dense,
@@ -296,9 +289,8 @@ def machine(
     )
     elementwise = reach.of(values, f"performance.{fused_by}.elementwise_traffic")
     weights = plain_weight_format(stored.experts)
-    other = (
-        weights == "fp8" and FORMATS[stored.experts].block != FORMATS["mxfp8"].block
-    )  # than the blocks of matrix units
+    # than the blocks of matrix units
+    other = weights == "fp8" and FORMATS[stored.experts].block != FORMATS["mxfp8"].block
     whole = "whole" if other and values.exists(f"{part}.takes_block_scales") else weights
     wire = max(FORMATS[stored.dense].bits, NARROWEST_CACHE)
     expert = (
@@ -316,9 +308,8 @@ def machine(
         )
     ]
     if expert is not None and reach.gap is not None:
-        expert = reached_time(
-            expert, values[f"{part}.dma_start"], reach.gap
-        )  # the best exposes one transfer
+        # the best exposes one transfer
+        expert = reached_time(expert, values[f"{part}.dma_start"], reach.gap)
     if reach.months is not None:
         months = reach.months
         if (began := values.unless_zero(f"{prior}.port_began")) is not None:
@@ -502,9 +493,8 @@ class KernelComposition(NamedTuple):
     """Kernel structure of a training job: compilation, permutes and separate experts."""
 
     compiled: bool = False  # whole steps are one program, which knows the memory it needs
-    permutes: bool = (
-        True  # tokens are brought into the order of their experts by kernels of their own
-    )
+    # tokens are brought into the order of their experts by kernels of their own
+    permutes: bool = True
     separate_experts: bool = False
 
 

@@ -57,10 +57,11 @@ from tco.performance.layer.operators import (
     PassShape,
 )
 
+# what stands in for dispatch and combine among few ranks
 GATHERED = (
     "all-gather",
     "reduce-scatter",
-)  # what stands in for dispatch and combine among few ranks
+)
 SUM_BYTES = 8  # largest score and sum of exponentials of a query and head, each in FP32
 INDEX_BYTES = 4  # one FP32 scale beside an indexer key
 STATE_BYTES = 2 * 4  # a recurrent state is read and written in FP32
@@ -309,9 +310,8 @@ def feed_forward(made: Pass, layers: int, f: FeedForward) -> None:
         made.products(
             "feed-forward", layers, up_and_down(f, hidden, width), shape.tokens, DENSE, "dense"
         )
-        made.elementwise(
-            layers * width * f.matrices
-        )  # both halves are read, their product is written
+        # both halves are read, their product is written
+        made.elementwise(layers * width * f.matrices)
         return
     if f.shared_width:
         width = f.shared_width / shape.attention_chips

@@ -102,9 +102,8 @@ class PassShape(NamedTuple):
     sequences: Quantity
     decode: bool
     read: Any = None
-    context_parallel: Quantity = (
-        1  # chips that hold a part of every sequence each, and compute its tokens together
-    )
+    # chips that hold a part of every sequence each, and compute its tokens together
+    context_parallel: Quantity = 1
     domains: Quantity = 1  # of those below: how many a stage stands in
     replicas: Quantity = 1  # sets of experts
     copies: Quantity = 1  # domains that each see all tokens, with their part of every expert
@@ -227,9 +226,8 @@ class Pass:
         self, machine: Machine, model: Architecture, shape: PassShape, exchanges: bool = True
     ) -> None:
         self.machine, self.model, self.shape = machine, model, shape
-        self.exchanges = (
-            exchanges  # of tokens between experts, which training hides behind what it computes
-        )
+        # of tokens between experts, which training hides behind what it computes
+        self.exchanges = exchanges
         self.groups = shape.group / shape.attention_chips
         axes, work = (
             (shape.tensor_parallel, shape.context_parallel, shape.parts),
@@ -238,16 +236,14 @@ class Pass:
         has_kinds = plan_batch_count(shape) > FEW and not any(
             recorded_by_row(value) for value in work
         )
-        self.alike = (
-            Kinds(axes, work) if has_kinds else NO_KINDS
-        )  # to all but experts and collectives
+        # to all but experts and collectives
+        self.alike = Kinds(axes, work) if has_kinds else NO_KINDS
         self.operators: list[Operator] = []
         self.waiting: list[Weights] = []
         self.kernels: list[Quantity] = []
         self.numbers: list[Quantity] = []  # a token, that elementwise kernels move
-        self.cast: dict[
-            int, list[Any]
-        ] = {}  # numbers a token that are cast before products, by their operands
+        # numbers a token that are cast before products, by their operands
+        self.cast: dict[int, list[Any]] = {}
 
     @property
     def kinds(self) -> PassShape:
@@ -390,9 +386,8 @@ class Pass:
         machine = self.machine
         wide, taken = machine.activation_size, machine.operands[place].input_size
         sizes = [quantising_size(1, wide, taken)]
-        if (
-            machine.asked_size is not None
-        ):  # software casts to what was asked for, and from that to what the units take
+        # software casts to what was asked for, and from that to what the units take
+        if machine.asked_size is not None:
             sizes = [
                 quantising_size(1, wide, machine.asked_size),
                 quantising_size(1, machine.asked_size, taken),

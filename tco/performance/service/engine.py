@@ -30,10 +30,11 @@ from tco.performance.serving.plans import (
 )
 
 SHORT, LONG = 512.0, 16384.0  # tokens of the two contexts that times are asked at
+# times as many sequences as of the mean length may find room, and of a group no more than these
 SHORTER, MOST = (
     8.0,
     4096.0,
-)  # times as many sequences as of the mean length may find room, and of a group no more than these
+)
 QUANTUM = 16  # tokens of prompts from one entry of a table to the next
 SIZES = 2.0 ** np.arange(13)  # sequences of a group that the step model is asked at
 TOKENS = QUANTUM * 2.0 ** np.arange(15)  # tokens of a pass

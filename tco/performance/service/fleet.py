@@ -45,17 +45,20 @@ SPEEDS = np.geomspace(8, 512, 10)  # tokens/s a user for which the best plan of 
 STABLE = 0.98  # of the rate an engine could hold
 REQUESTS = 3000  # of a simulation, the first fifth of which is not looked at
 READ, DECODE, BOTH = "read", "decode", "both"
+# times the requests under way that an engine which begins empty is given first, and no more
 FILLING, MOST = (
     2,
     20000,
-)  # times the requests under way that an engine which begins empty is given first, and no more
+)
 ROUNDS = 12  # in which the sequences under way settle
+# times as many engines decode as the promise of each token asks for, where the first one waits for
+# them
 LONGER = (
     1.0,
     1.05,
     1.15,
     1.35,
-)  # times as many engines decode as the promise of each token asks for, where the first one waits for them
+)
 FIRST = 8  # plans whose engines are tried with both, those first that need the least
 TRIED = 16  # plans, where none keeps a promise, to say how near they come
 PARTS = 8  # of a simulation, whose spread says how sure it is
@@ -306,9 +309,8 @@ class Search:
         )
         some = traffic.requests(1, "random", REQUESTS, seed, pause)[1]
         self.answer = float(some.answer.mean())
-        fresh = self.fresh = 1 - float(
-            some.known.sum() / some.prompt.sum()
-        )  # of the prompts' tokens, where a cache forgets nothing
+        # of the prompts' tokens, where a cache forgets nothing
+        fresh = self.fresh = 1 - float(some.known.sum() / some.prompt.sum())
         self.decoders, self.readers = (
             decoders_of(machine, model, request),
             readers_of(machine, model, request, fresh),

@@ -25,9 +25,8 @@ from tco.core.units import parse_quantity
 from tco.performance.service.simulation import Requests
 
 GROUP = "traffic"
-KNOTS = np.array(
-    [0.0, 1.2815515655446004, 2.3263478740408408]
-)  # P50, P90 and P99 of the standard normal distribution
+# P50, P90 and P99 of the standard normal distribution
+KNOTS = np.array([0.0, 1.2815515655446004, 2.3263478740408408])
 ENDS = 4.0  # standard deviations at which lengths end
 LENGTHS = tuple(f"{side}_p{quantile}" for side in ("input", "output") for quantile in (50, 90, 99))
 UNLESS_SAID = {

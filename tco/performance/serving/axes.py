@@ -53,9 +53,8 @@ def serving_axis_groups(plan: DecodePlan | PrefillPlan, links: Links) -> dict[st
         float(plan.tensor_parallel),
         float(plan.context_parallel),
     )
-    joint = tensor * (
-        context if isinstance(plan, DecodePlan) else 1.0
-    )  # in decode the chips that split a sequence join its all-reduce
+    # in decode the chips that split a sequence join its all-reduce
+    joint = tensor * (context if isinstance(plan, DecodePlan) else 1.0)
     near = rank_group(links, joint)
     across = float(lies.domains) if lies.crossing else float(near.domains)
     apart = (

@@ -20,34 +20,30 @@ from tco.performance.serving.plans import DecodePlan, ServingRequest, attention_
 
 SLOWEST = 1e-9  # tokens a second that stand for a target of none
 
-GRID = (
-    2.0 ** np.arange(11)[None]
-)  # batches of a search, between which those of the target are expected
+# batches of a search, between which those of the target are expected
+GRID = 2.0 ** np.arange(11)[None]
 MOST = 16  # plans of a search that are solved, those first of which most is expected
 DOUBT = 0.15  # share by which more may be made of a plan than is expected of it
 BESIDE = np.array(
     [1e-3, 3e-3, 6e-3, 12e-3, 24e-3, 36e-3, 48e-3, 6e-2, 72e-3, 84e-3, 96e-3, 0.12, 0.16, 0.24]
 )
-AROUND = np.concatenate([-BESIDE[::-1], [0.0], BESIDE])[
-    None
-]  # of the batch expected, tried together
-WHOLE = (
-    2.0 ** np.arange(8)[None]
-)  # whole tiles end at multiples of these: a batch that fills its last tile may make more than a larger one
+# of the batch expected, tried together
+AROUND = np.concatenate([-BESIDE[::-1], [0.0], BESIDE])[None]
+# whole tiles end at multiples of these: a batch that fills its last tile may make more than a
+# larger one
+WHOLE = 2.0 ** np.arange(8)[None]
 # of a batch: time is nearly even between two as near as this, but for steps of tiles and waves
 NARROW = 13e-3
-BETWEEN = (
-    np.arange(1, 129)[None] / 128
-)  # of the way across what is left, where a step lies between: tried together
+# of the way across what is left, where a step lies between: tried together
+BETWEEN = np.arange(1, 129)[None] / 128
 # power of the batch by which the time of a token grows nowhere but across a step: it is even, or
 # less than proportional
 STEEP = 1.1
 # share of the best rate by which a plan may lie below it, and make more at a smaller batch before a
 # step
 STEPS = 0.02
-BELOW = np.linspace(0.94, 1.0, 61)[
-    None
-]  # of a batch that is just in time, among which its steps are looked for
+# of a batch that is just in time, among which its steps are looked for
+BELOW = np.linspace(0.94, 1.0, 61)[None]
 CLOSE = 25e-6  # of a batch: so near to one that takes longer, across a step, it is large enough
 TRIES = 6  # one is the rule, and three where the best ends at a step
 LEAST = 0.05  # power by which the time of a token grows with the batch
@@ -60,13 +56,11 @@ class Solved(NamedTuple):
     rate: FloatArray  # sequences a chip and second that are expected of them
     bound: FloatArray  # more than they could make
     batch: FloatArray  # at which that rate is expected
-    batches: tuple[
-        FloatArray, FloatArray
-    ]  # seen to meet it, and the next one that does not, or that fills the memory
+    # seen to meet it, and the next one that does not, or that fills the memory
+    batches: tuple[FloatArray, FloatArray]
     power: FloatArray  # of the batch, by which the time of a token grows there
-    best: tuple[
-        FloatArray, FloatArray
-    ]  # of the batches that were seen in time, the one that makes most, and how much
+    # of the batches that were seen in time, the one that makes most, and how much
+    best: tuple[FloatArray, FloatArray]
 
 
 def solved(
@@ -165,9 +159,10 @@ def solved(
             low,
             np.minimum(low + even_share(quick, slow, allowed) * (high - low), ceiling),
         )
+        # the last before a step is quicker
         rate = np.maximum(
             np.maximum(batch / np.where(found_out, quick, allowed), low / quick) / chips, most
-        )  # the last before a step is quicker
+        )
         bound = ends / quick / chips
         step = (slow > quick * (high / low) ** STEEP) | (high > low * (1 + NARROW))
         going = np.flatnonzero(step & ~found_out & (bound >= rate.max()))

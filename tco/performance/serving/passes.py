@@ -177,13 +177,14 @@ def alone_in_a_pass(bundle: Pure) -> Quantity:
     return minimum(bundle, 1)
 
 
+# what stands between a token and its routed experts
 ROUTED = (
     "router",
     "dispatch",
     "experts",
     "permute and gate",
     "combine",
-)  # what stands between a token and its routed experts
+)
 
 
 class PassResult(NamedTuple):
@@ -194,9 +195,8 @@ class PassResult(NamedTuple):
     operators: list[Operator]
     per_token: Any = None  # time of one token of a sequence, in decode
     per_prompt: Any = None  # time of one prompt of an attention group, in prefill
-    alone: PassResult | None = (
-        None  # the same of a prompt that comes alone, of a pool that prefills
-    )
+    # the same of a prompt that comes alone, of a pool that prefills
+    alone: PassResult | None = None
 
     @property
     def until_read(self) -> Any:
@@ -238,9 +238,8 @@ def cached_numbers(
             1 if attention.latent else minimum(tensor_parallel, attention.kv_heads)
         )
         numbers = layers * (attention.cached + attention.index_dim) / split
-        if (
-            attention.compression
-        ):  # an entry stands for several tokens; the last ones are kept beside them
+        # an entry stands for several tokens; the last ones are kept beside them
+        if attention.compression:
             growing = growing + numbers / attention.compression
             kept = kept + layers * attention.cached / split * attention.window
         elif attention.window:
@@ -637,9 +636,10 @@ def with_stage_transfers(
     if not somewhere(plan.pipeline_parallel > 1):
         return operators
     links = machine.links
+    # each rank sends its part
     size = message_bytes(
         per_rank(tokens, plan.tensor_parallel), model.hidden, machine.activation_size
-    )  # each rank sends its part
+    )
     rate, latency = stage_link(links, plan.chips)
     times = repeated(direct_time(latency, stream_time(size, rate)), plan.pipeline_parallel - 1)
     return [

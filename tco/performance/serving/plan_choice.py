@@ -324,11 +324,12 @@ def choose_under_load(
         made.rates["tokens_per_s_per_user"] >= interactivity,
     )
     rows = len(plans.decode.chips)
+    # whatever they give
     only_drafts = (
         plans.flight is None
         and rows == len(depths_of(machine, model, request, values))
         and not np.any(soon & quick)
-    )  # whatever they give
+    )
     shape = (rows, 1)
     candidates = made.rates["output_tokens_per_s_per_chip"], made.fits, (soon & quick) | only_drafts
     rate, fits, meets = (np.broadcast_to(array, shape) for array in candidates)
@@ -453,9 +454,8 @@ def decode_rate_with_experts(
     """
     links, axes = machine.links, decode_axes(machine, model, request)
     lies = layout_of(axes, links)
-    inside = (
-        lies.stage / (lies.replicas * lies.copies) <= links.domain
-    )  # the chips that experts are spread over
+    # the chips that experts are spread over
+    inside = lies.stage / (lies.replicas * lies.copies) <= links.domain
     wanted = (inside if place == PLACES[0] else ~inside) & (axes.chips <= links.world)
     kept = PrefillPlan(*(axis[wanted][:, None] for axis in axes))
     if not kept.chips.size:

@@ -28,18 +28,18 @@ from tco.performance.serving.record import ServingResult
 
 Names = Mapping[str, int]  # places of results by their names
 DECODE, PREFILL = 0, 1  # axes of plans
+# by which a batch is enlarged to see how a step grows, and the least power of it
 STEP, LEAST = (
     1.2,
     0.05,
-)  # by which a batch is enlarged to see how a step grows, and the least power of it
+)
 # pilot draws that lie at the centre of all ranges: what has none lies at its middle and at both
 # ends
 CENTRES = 3
 NEAR = 0.1  # share by which a plan may lie below the best
 SHARE = 2  # times as few pilot draws as there are speeds, for each of these
-FIRST = np.arange(
-    4
-)  # plans, those that are the best most often, one of which a draw is given first
+# plans, those that are the best most often, one of which a draw is given first
+FIRST = np.arange(4)
 # share by which a plan of a pilot draw may be late with a batch that would be as good as another's:
 # it may be earlier across a step
 SPARE = 0.1
@@ -47,9 +47,8 @@ STEPS = 0.015  # the same of every draw, for a step next to the batch
 BELOW = (0.996, 0.986, 0.977, 0.941)  # of a batch that is just in time, which are tried too
 HALVES = 8  # of the way between, towards the last batch before a step
 EXACTLY = 1e-9  # share of a target that may be missed by rounding
-Speeds = Sequence[
-    float | None
-]  # tokens/s a user that are asked for; none: those of the workload in every draw
+# tokens/s a user that are asked for; none: those of the workload in every draw
+Speeds = Sequence[float | None]
 OWN: Speeds = (None,)
 
 
@@ -213,9 +212,10 @@ def choose_loaded_engines(block: DrawBlock, speed: float | None) -> Chosen:
         "output_tokens_per_s_per_chip", "tpot_s", "tokens_per_s_per_user", "ttft_s", "needed"
     ]
     memory, wait, offline = block["memory", "longest wait", "offline"]
+    # nobody waits for what runs offline
     meets = (offline > 0) | (
         (user * (1 + EXACTLY) >= draw_target_speed(block, speed)) & (first <= or_ever(wait))
-    )  # nobody waits for what runs offline
+    )
     rows, meets = best_of(score, slow, meets, needed <= memory, block.count)
     return Chosen({DECODE: rows}, np.full(block.count, np.nan), meets)
 
@@ -325,9 +325,8 @@ def solve_decode_plans(
         )
         better = np.flatnonzero(gained > rate[which])
         if which is not every:
-            better = better[
-                np.argsort(gained[better], kind="stable")
-            ]  # of several plans of a case the best comes last, and stays
+            # of several plans of a case the best comes last, and stays
+            better = better[np.argsort(gained[better], kind="stable")]
         mine = which[better]
         rows[mine], batch[mine], rate[mine] = some[better], found[better], gained[better]
 
@@ -372,9 +371,8 @@ def solve_decode_plans(
         )
     missed = np.flatnonzero(rate == 0)
     if len(missed):
-        lost, place = np.unique(
-            draw[missed], return_inverse=True
-        )  # with a single sequence it is the same at every speed
+        # with a single sequence it is the same at every speed
+        lost, place = np.unique(draw[missed], return_inverse=True)
         some, which = (
             one.ravel() for one in np.broadcast_arrays(np.arange(plans)[:, None], lost[None])
         )
@@ -396,9 +394,8 @@ def back_off_from_tile_step(
         more = made > rate[near]
         batch[near[more]], rate[near[more]] = fewer[more], made[more]
     near, above = near[batch[near] < most], above[batch[near] < most]
-    for _ in range(
-        HALVES if len(near) else 0
-    ):  # what is made rises up to the step and falls across it
+    # what is made rises up to the step and falls across it
+    for _ in range(HALVES if len(near) else 0):
         middle = (batch[near] + above) / 2
         made = middle / chips[near] / token(middle, near)
         more = made > rate[near]
@@ -481,9 +478,8 @@ def promising(
         first = first or hints
         for axis, many in rates.items():
             most = many.max(axis=1, keepdims=True)
-            most[1:][most[1:] == 0] = (
-                np.inf
-            )  # at a speed that no plan reaches none is near the best
+            # at a speed that no plan reaches none is near the best
+            most[1:][most[1:] == 0] = np.inf
             kept[axis] = kept.get(axis, False) | (many >= (1 - NEAR) * most).any(axis=0)
     begin = FIRST
     if first is not None:  # to begin with those that are the best at the centre

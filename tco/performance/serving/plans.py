@@ -210,30 +210,32 @@ def exposed_host_transfer(moved: Byte, host_link: BytePerSecond, step: Second) -
     return maximum(moved / host_link - step, 0)
 
 
+# per attention group: steps of a quarter or less
 SEQUENCES = (
     *range(1, 9),
     *(part << step for step in range(1, 8) for part in range(5, 9)),
-)  # per attention group: steps of a quarter or less
+)
 TENSOR_PARALLEL = (1, 2, 4, 8, 16)
 CONTEXT_PARALLEL = (2, 4, 8)
-LEAST_CONTEXT = (
-    16384  # tokens a rank holds at least: below, splitting a sequence is not worth its collectives
-)
+# tokens a rank holds at least: below, splitting a sequence is not worth its collectives
+LEAST_CONTEXT = 16384
 STAGES = (2, 4, 8)
+# chips of an engine that need not divide a world: other engines read prompts on what is left
 POWERS = (
     8,
     16,
     32,
     64,
     128,
-)  # chips of an engine that need not divide a world: other engines read prompts on what is left
+)
 LARGEST = 144  # chips of an engine that spans worlds: the widest published decode unit
 DRAFTS, DEEPEST = "workload.draft_tokens", "workload.draft_limit"
+# what lies across the domains: experts flat over all, or a set (or part) of them in each
 CUTS = (
     "experts",
     "tensor",
     "context",
-)  # what lies across the domains: experts flat over all, or a set (or part) of them in each
+)
 
 
 class PrefillPlan(NamedTuple):
@@ -263,9 +265,8 @@ class DecodePlan(NamedTuple):
     cut: Any
     sequences: Any
     expert_parallel: Any = 0
-    drafts: Any = (
-        0  # tokens that are drafted a step, on which the next one works with the step's own
-    )
+    # tokens that are drafted a step, on which the next one works with the step's own
+    drafts: Any = 0
 
 
 class ServingPlan(NamedTuple):
@@ -276,9 +277,8 @@ class ServingPlan(NamedTuple):
     decode: DecodePlan
     prefill: PrefillPlan
     engines: Any = None  # that decode; none where pools are as large as they need
-    readers: Any = (
-        None  # that read prompts on a pool of their own; none where each engine reads its own
-    )
+    # that read prompts on a pool of their own; none where each engine reads its own
+    readers: Any = None
     stated: bool = False  # whether a user fixed axes of it
     flight: Any = None  # requests in flight of an engine, where they are chosen with the plan
 

@@ -33,20 +33,17 @@ class ServingResult:
     prefill: PassResult | None = None
     choices: dict[str, PlanChoice] = field(default_factory=dict)
     links: Links | None = None  # that the plans lie on
-    waits: JsonMapping = field(
-        default_factory=dict
-    )  # of the ranks of their collectives for each other
+    # of the ranks of their collectives for each other
+    waits: JsonMapping = field(default_factory=dict)
     reason: str = ""
     fits: Any = None  # whether the plan of every row fits memory, where rows are asked for
     # memory that engines need with one sequence a group, where requests in flight are given
     needed: Quantity | None = None
     notes: list[str] = field(default_factory=list)
-    meeting: tuple[float, float, float] | None = (
-        None  # of pools in balance: prompt, answer and how sharply the pools meet
-    )
-    deployed: Quantity | None = (
-        None  # deployment efficiency of a plan that was chosen; none of a stated one
-    )
+    # of pools in balance: prompt, answer and how sharply the pools meet
+    meeting: tuple[float, float, float] | None = None
+    # deployment efficiency of a plan that was chosen; none of a stated one
+    deployed: Quantity | None = None
 
     @property
     def path(self) -> str:

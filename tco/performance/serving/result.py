@@ -101,9 +101,8 @@ def search_serving_plans(
     decode_axes, prefill_axes, sequences = (
         (None, None, None) if axes is None else (axes.decode, axes.prefill, axes.sequences)
     )
-    target = (
-        values["workload.interactivity"] if sequences is None else 0.0
-    )  # of a batch that is given, whatever it gives is the answer
+    # of a batch that is given, whatever it gives is the answer
+    target = values["workload.interactivity"] if sequences is None else 0.0
     decode = choose_decode(machine, model, request, target, decode_axes, sequences)
     before = longest_reading(values, 0.0 if decode.made is None else decode.made.time)
     choices = {

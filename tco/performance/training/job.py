@@ -46,17 +46,19 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "workload.programs": ("eager", "compiled"),
     "workload.loss": ("whole", "chunked"),
 }
+# attention: the chip's own library or compiler, or scores kept in memory
 GENERIC, UNFUSED = (
     "fused",
     "unfused",
-)  # attention: the chip's own library or compiler, or scores kept in memory
+)
 DATED = ("workload.software", "workload.engine")  # what the features follow from
 OF_FAMILY = "family"  # no engine in particular
+# what plans the software offers
 PLANS = (
     "plan.sequence_parallel",
     "plan.tp_overlap",
     "plan.micro_batches",
-)  # what plans the software offers
+)
 GATED = 3  # matrices of a feed-forward part
 
 
@@ -87,21 +89,18 @@ class Software(NamedTuple):
     fused_experts: bool = False  # experts run as few kernels, permutation and exchange inside them
     separate_experts: bool = False  # every expert has kernels of its own, which share no waves
     adapters: bool = False  # the model's weights stay; only small adapters are trained
-    adds_in_product: bool = (
-        True  # products that make weight gradients add them to their sums themselves
-    )
+    # products that make weight gradients add them to their sums themselves
+    adds_in_product: bool = True
     overlaps: bool = True  # transfers between stages run beside compute
     # whole steps are compiled: no host launches kernels, nothing is computed again that no gradient
     # needs
     compiled: bool = False
     splits_sequences: bool = True  # sequence parallelism exists
     splits_collectives: bool = True  # collectives in pieces beside the products they feed
-    chunks_loss: bool = (
-        False  # the loss takes the logits in chunks, which never lie in memory together
-    )
-    whole_batches: bool = (
-        False  # a step is one micro-batch of every rank: no gradients are summed over several
-    )
+    # the loss takes the logits in chunks, which never lie in memory together
+    chunks_loss: bool = False
+    # a step is one micro-batch of every rank: no gradients are summed over several
+    whole_batches: bool = False
 
     @property
     def fused(self) -> bool:
@@ -382,9 +381,8 @@ class TrainingJob:
     chips: Any
     batch: int = 0  # sequences of a step
     length: int = 0  # tokens of a sequence
-    deployed: bool = (
-        False  # plans that the program chooses fall short of the best as those of long runs do
-    )
+    # plans that the program chooses fall short of the best as those of long runs do
+    deployed: bool = False
 
     def value(self, name: str) -> Any:
         """Return one of the parameters all training runs share."""

@@ -51,14 +51,17 @@ from tco.performance.training.job import GENERIC, UNFUSED, TrainingJob
 NEVER, SELECTIVE, FULL = 0, 1, 2  # the least recomputation that does an item's forward part again
 TIERS = ("inside", "across")  # of the fabric: inside a scale-up domain, across domains
 ELEMENTWISE, CORE, RECURRENCE, LAUNCHES = "elementwise", "attention core", "recurrence", "launches"
+# else elementwise
 BACKWARD = {
     RECURRENCE: "recurrence_backward",
     "permute and gate": "permute_backward",
-}  # else elementwise
+}
+# products of attention backward over forward: five for two where scores are computed anew, else
+# four
 ANEW, KEPT_SCORES = (
     2.5,
     2.0,
-)  # products of attention backward over forward: five for two where scores are computed anew, else four
+)
 DOWN = ("feed-forward", "shared expert", "experts")  # parts whose result no gradient needs
 
 
@@ -170,15 +173,13 @@ class Item(NamedTuple):
     again: int
     layers: float = 1
     weight: Quantity | None = None  # of the backward time, that of weight gradients
-    partly: Any = (
-        None  # of the forward time, what recomputation does again where it leaves a part out
-    )
+    # of the forward time, what recomputation does again where it leaves a part out
+    partly: Any = None
     forward_parts: tuple[OperatorWork, ...] = ()
     backward_parts: tuple[OperatorWork, ...] = ()
     bandwidth: Any = None  # of passes through memory
-    holds: JsonMapping = MappingProxyType(
-        {}
-    )  # how long a collective holds the links of each tier, exposed or not
+    # how long a collective holds the links of each tier, exposed or not
+    holds: JsonMapping = MappingProxyType({})
     share: Any = 0.0  # of a collective that the chip waits for
     size: Quantity = 0.0  # bytes a chip hands to it each time
     counts: tuple[int, int] = (0, 0)  # times it runs forward and backward
@@ -228,9 +229,8 @@ class Work:
 
     tokens: Quantity
     items: list[Item] = field(default_factory=list)
-    across: list[Item] = field(
-        default_factory=list
-    )  # exchanges between domains, which some schedules hide
+    # exchanges between domains, which some schedules hide
+    across: list[Item] = field(default_factory=list)
     head: list[Item] = field(default_factory=list)
 
     def forward(self) -> Quantity:
@@ -512,9 +512,8 @@ def product_item(
             if len(way.time)
         ]
         times = [repeated(machine.within_power(size, *way), layers) for way in ways]
-        if (
-            job.software.compiled and name in DOWN
-        ):  # compilers see that no gradient needs what the way out gives
+        # compilers see that no gradient needs what the way out gives
+        if job.software.compiled and name in DOWN:
             again_of = (
                 total("again", own.product_field(field)[:-1])
                 for field in ("time", "flops", "bytes")
@@ -790,9 +789,8 @@ def experts_apart(
         and FORMATS[machine.gradient_form.stored].bits < WIDE
         and not job.software.fused_experts
     ):
-        with scope(
-            "casts of experts' gradients"
-        ):  # of what experts give and of their gates and widths, for each expert of a token
+        # of what experts give and of their gates and widths, for each expert of a token
+        with scope("casts of experts' gradients"):
             numbers = f.active * (width + (f.matrices - 1) * f.width / shape.tensor)
             size = quantising_size(
                 1, machine.activation_size, machine.gradients[EXPERTS].input_size
@@ -816,10 +814,11 @@ def experts_apart(
             )
     if np.all(np.asarray(shape.expert) == 1):
         return
+    # dispatch and combine
     token, both = (
         message_bytes(1, width, job.wide_size),
         (2 * layers, 2 * layers),
-    )  # dispatch and combine
+    )
     size = message_bytes(own, width, job.wide_size)
     with scope("expert exchange in a domain"):
         near = expert_exchange(

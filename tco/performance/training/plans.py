@@ -35,16 +35,18 @@ LEAST_BUSY = 0.85
 NEARLY = 0.9  # of the share of a step in which the stages of the best plan work
 MAX_TENSOR = 64  # a wider split leaves products too small for any matrix unit
 SCHEDULES = ("1f1b", "interleaved", "zero-bubble", "dual-pipe")
+# the last: as many layers in full as memory asks for, nothing of the others
 RECOMPUTE = (
     "none",
     "selective",
     "full",
     "partial",
-)  # the last: as many layers in full as memory asks for, nothing of the others
+)
+# innermost on the fabric first; expert groups lie on the ranks of tp, cp and dp
 ORDERS = (
     "tp-cp-dp-pp",
     "tp-cp-pp-dp",
-)  # innermost on the fabric first; expert groups lie on the ranks of tp, cp and dp
+)
 COUNTS = {
     "tp": "tensor",
     "cp": "context",
@@ -87,9 +89,8 @@ class TrainingPlan(NamedTuple):
     overlap: Quantity = 0
     offload: Quantity = 0
     hybrid: int = 0  # 1: state is sharded inside a domain only, and gradients are averaged across
-    share: Any = (
-        None  # of layers that partial recomputation does again; none: as many as memory asks for
-    )
+    # of layers that partial recomputation does again; none: as many as memory asks for
+    share: Any = None
     chosen: int = 0  # 1: the quickest of all plans, which nobody stated
 
 
@@ -214,9 +215,8 @@ def candidate_divisions(job: TrainingJob, domain: int, fixed: Fixed) -> Iterator
         if (tensor > MAX_TENSOR or any(h % tensor for h in heads)) and not fixed.has("tensor"):
             continue
         for context in fixed.among("context", divisors(chips // tensor)):
-            if context > 1 and job.length % (
-                2 * context
-            ):  # each rank takes an early and a late part, to balance the causal mask
+            # each rank takes an early and a late part, to balance the causal mask
+            if context > 1 and job.length % (2 * context):
                 continue
             for stages in fixed.among("pipeline", divisors(chips // tensor // context)):
                 data = chips // tensor // context // stages
@@ -357,10 +357,11 @@ def space(job: TrainingJob, domain: int, fixed: Fixed = ALL_FREE) -> list[PlanBl
                 continue
             sizes_allowed = sizes[local]
             count = local // sizes_allowed
+            # fewer leave stages without work, or too few weight gradients to fill the bubble
             if schedule in (
                 "interleaved",
                 "zero-bubble",
-            ):  # fewer leave stages without work, or too few weight gradients to fill the bubble
+            ):
                 sizes_allowed = sizes_allowed[count >= group.pipeline]
             elif schedule == "dual-pipe":
                 sizes_allowed = sizes_allowed[count >= 2 * group.pipeline]

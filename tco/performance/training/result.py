@@ -84,12 +84,10 @@ class TrainingResult:
     rates: JsonObject = field(default_factory=dict)
     chips: int = 0
     lines: StepLines | None = None
-    axes: list[PlanAxis] = field(
-        default_factory=list
-    )  # where the axes of the plan lie on the fabric
-    cuts: dict[str, float] = field(
-        default_factory=dict
-    )  # only engines are compared by what lies across domains
+    # where the axes of the plan lie on the fabric
+    axes: list[PlanAxis] = field(default_factory=list)
+    # only engines are compared by what lies across domains
+    cuts: dict[str, float] = field(default_factory=dict)
     memory: dict[str, float] = field(default_factory=dict)
     described: JsonObject = field(default_factory=dict)
     runner_up: JsonObject | None = None

@@ -35,11 +35,12 @@ from tco.performance.training.micro_batch import TIERS, MicroBatchShape, Work, w
 from tco.performance.training.plans import TrainingPlan
 
 LOGIT = 32  # bits of one
+# share of a forward pass's launches done again
 AGAIN = {
     "none": 0.0,
     "selective": 0.25,
     "full": 1.0,
-}  # share of a forward pass's launches done again
+}
 
 
 @formula(unit="byte", source="korthikanti2022")
@@ -231,9 +232,8 @@ def kept_activations(
         projected = 0 if a.latent else a.heads * a.qk_dim + a.kv_heads * (a.qk_dim + a.v_dim)
         outer = (f.matrices - 1) * width + (2 * block.mixer.projected if block.mixer else 0)
         wide, inner = parts * hidden + saved, width
-        if (
-            recompute == "selective" and job.software.fused
-        ):  # norms and activation functions: their results are products' inputs
+        # norms and activation functions: their results are products' inputs
+        if recompute == "selective" and job.software.fused:
             inputs, inner = 0, 0
         else:
             inputs = parts * hidden
@@ -467,10 +467,11 @@ class Pipe(NamedTuple):
 def micro_batch_times(plan: TrainingPlan, micro: MicroBatch) -> ScheduleVariant:
     """Return the times of a micro-batch in the schedule of a plan."""
     level = micro.levels[plan.recompute]
+    # micro-batch is at hand to compute while one exchanges tokens between domains
     another = plan.schedule in (
         "interleaved",
         "dual-pipe",
-    )  # micro-batch is at hand to compute while one exchanges tokens between domains
+    )
     return level.hidden if another else level.added
 
 
@@ -496,9 +497,8 @@ def transferred(
     size = message_bytes(per_rank(micro.tokens, plan.tensor), job.model.hidden, job.wide_size)
     stages = strided(machine.links, pipeline_stride(plan), plan.pipeline)
     boundaries = 2 * plan.interleave * np.minimum(plan.pipeline - 1, 1)
-    share = (
-        job.value("pipeline_exposed") if job.software.overlaps else 1.0
-    )  # older software waits for its transfers
+    # older software waits for its transfers
+    share = job.value("pipeline_exposed") if job.software.overlaps else 1.0
     return exposed_time(sent(machine.links, size, stages), boundaries, share)
 
 

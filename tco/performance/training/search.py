@@ -182,11 +182,12 @@ def recompute_sharding_plans(
             made, plan = partial_step(
                 job, machine, plans[less], micro, (steps[less], steps[WHOLE]), common
             )
+            # beside those that compute none or all again
             yield (
                 plan,
                 made,
                 (made.held <= machine.memory) & (plan.share > 0) & (plan.share < 1),
-            )  # beside those that compute none or all again
+            )
 
 
 def needed(levels: Sequence[str], job: TrainingJob) -> list[str]:

@@ -316,9 +316,8 @@ def step(
         summed, np.maximum(job.chips / links.domain, 1.0), job.value("scale_loss")
     )
     time = known if machine.unexplained is None else with_unexplained(known, machine.unexplained)
-    if (
-        machine.unexplained is not None and not job.software.adapters
-    ):  # which leave the gradients of weights out
+    # which leave the gradients of weights out
+    if machine.unexplained is not None and not job.software.adapters:
         time = greatest(
             "step",
             [
@@ -408,13 +407,13 @@ def buffers_of(job: TrainingJob, plan: TrainingPlan, micro: MicroBatch) -> JsonO
 
 def memory_of_model(job: TrainingJob, plan: TrainingPlan, groups: list[Shard]) -> JsonObject:
     """Return the memory of weights, gradients and the optimizer's state on the fullest chip."""
+    # both ends of the model on every chip
     zero, copies = (
         plan.zero,
         2 if plan.schedule == "dual-pipe" else 1,
-    )  # both ends of the model on every chip
-    summed = (
-        job.wide_size if job.software.whole_batches else job.values["workload.gradient_size"]
-    )  # one micro-batch leaves nothing to sum
+    )
+    # one micro-batch leaves nothing to sum
+    summed = job.wide_size if job.software.whole_batches else job.values["workload.gradient_size"]
     sizes = {
         "weights": job.wide_size,
         "gradients": summed,

@@ -26,11 +26,12 @@ AGAINST = {  # what may stand against interactivity, with what the axis says
     "tokens_per_s_per_facility_mw": "output tokens/s a site MW",
 }
 DOT, CHOSEN = 1.8, 5.5  # pixels
+# pixels: from one range to the next, of the marks at its ends, and from the plot to the first
 APART, CAP, BESIDE = (
     13.0,
     3.0,
     8.0,
-)  # pixels: from one range to the next, of the marks at its ends, and from the plot to the first
+)
 SPAN = "P10 to P90"
 ENDS = ("p10", "p90")
 
@@ -42,9 +43,8 @@ class CostCurve(NamedTuple):
     number: int  # of its colour
     shape: str
     frontier: Frontier
-    range: Mapping[str, float] | None = (
-        None  # P10 and P90 of what the cheapest plan of the workload gives
-    )
+    # P10 and P90 of what the cheapest plan of the workload gives
+    range: Mapping[str, float] | None = None
 
     @property
     def mark(self) -> tuple[str, str]:
@@ -223,10 +223,11 @@ def draw_range(plot: Plot, curve: CostCurve, against: str, x: float) -> None:
     """Draw beside the plot, at its height, from P10 to P90 of the cheapest plan of the workload,
     and the plan's mark.
     """
+    # an end among draws that miss the target lies beyond the plot
     none = {
         "p10": plot.y.low,
         "p90": plot.y.high,
-    }  # an end among draws that miss the target lies beyond the plot
+    }
     low, high = (
         plot.y.position_of(none[end] if (at := (curve.range or {})[end]) is None else at)
         for end in ENDS

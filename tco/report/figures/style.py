@@ -20,6 +20,7 @@ SMALL, BODY, TITLE = 11, 12, 15  # pixels
 CLASS = "tco-figure"
 LIGHT = ("#137EEA", "#E66117", "#082D1D", "#B983A0", "#2B1AA5", "#663A09", "#6C5B54", "#8E8ACE")
 DARK = ("#37ACEF", "#F19851", "#2C7345", "#EABDC3", "#5C53E9", "#A55918", "#888888", "#D9CCF8")
+# on which white words are read better than black ones
 DEEP = {
     "#082D1D",
     "#2B1AA5",
@@ -28,14 +29,15 @@ DEEP = {
     "#2C7345",
     "#5C53E9",
     "#A55918",
-}  # on which white words are read better than black ones
+}
 SERIES = len(LIGHT)
+# family of chips -> numbers of its colours
 HUES = {
     "trainium": (2, 6),
     "nvidia": (3, 7),
     "amd": (4, 8),
     "tpu": (1, 5),
-}  # family of chips -> numbers of its colours
+}
 OTHERS = (5, 1)
 BLACK, WHITE = "#000000", "#FFFFFF"
 GROUNDS = {  # custom property -> its colour in a light page and on paper, and in a dark page

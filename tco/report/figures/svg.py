@@ -363,10 +363,11 @@ def box_of(at: Point, wide: float, size: float, anchor: str) -> Box:
 
 
 ZOOM = 2.0  # points for each pixel of the document: sharp on paper and on dense screens
+# what matplotlib brings, the same on every machine
 FACE, FILES = (
     "DejaVu Sans",
     ("DejaVuSans.ttf", "DejaVuSans-Bold.ttf"),
-)  # what matplotlib brings, the same on every machine
+)
 
 
 def png_of(svg: str) -> bytes:

@@ -19,6 +19,7 @@ from tco.core.formula import REGISTRY, Formula, normal_form
 from tco.core.provenance import Input
 from tco.core.trace import recorded_by
 from tco.core.types import JsonObject
+from tco.evaluation.chip_price import built_up, chip_of
 from tco.evaluation.evaluated_scenario import Evaluation
 from tco.evaluation.renters import of_one_statistic
 from tco.performance.serving.plans import SEQUENCES, ServingPlan
@@ -30,7 +31,6 @@ from tco.scenario.resolved import ResolvedScenario
 from tco.scenario.result import Result
 from tco.scenario.workload import job_on
 from tco.system.bill import bill_of_materials
-from tco.system.chip_price import built_up, chip_of
 
 # operation -> how it is written; every operation keeps its brackets, so that what is rounded where
 # stays as it is
@@ -122,9 +122,9 @@ class PayerScenario(NamedTuple):
     plans: Sequence[str]  # in words
     racks: float  # that a scale-up domain fills; zero where none stands anywhere
     none: str  # why it has no cost, whatever is moved
-    fixed: Set[
-        str
-    ]  # inputs that are not moved here: those that decide what exists, and that stand for what they would be computed from
+    # inputs that are not moved here: those that decide what exists, and that stand for what they
+    # would be computed from
+    fixed: Set[str]
 
 
 def payers_of(asked: Sequence[Evaluation]) -> list[dict[str, Evaluation]]:
@@ -269,9 +269,8 @@ class PageProgram(NamedTuple):
 
     document: JsonObject
     functions: list[str]  # names, as the lines number them
-    inputs: dict[
-        str, list[int]
-    ]  # cells of an input by path, several where ways have values of their own
+    # cells of an input by path, several where ways have values of their own
+    inputs: dict[str, list[int]]
     given: Mapping[str, Input]
 
 

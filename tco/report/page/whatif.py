@@ -11,6 +11,7 @@ from tco.catalog import Catalogue
 from tco.catalog.rows import input_attributes
 from tco.comparison.report_data import COSTS, Material
 from tco.core.types import JsonObject
+from tco.evaluation.chip_price import chip_of
 from tco.performance.software_maturity import REACH
 from tco.report.assumptions import SEVERAL, SHOWN, workload_line
 from tco.report.cells import GROSS, RATIOS, cost_behind, input_sort_key, own_unit
@@ -28,7 +29,6 @@ from tco.scenario.metrics import (
 )
 from tco.scenario.resolved import bounds
 from tco.scenario.result import Result
-from tco.system.chip_price import chip_of
 
 OPEN = 13  # sliders that stand open
 # Those of the first line, and what readers ask first
@@ -36,10 +36,11 @@ PREMISES = (
     *("workload.interactivity", "workload.input_tokens", "workload.output_tokens"),
     *("terms.life", "terms.rate", "terms.utilisation", "site.electricity_price"),
 )
+# of a chip: what is paid for it, or else most of what it is made of
 PRICES = (
     "price",
     "wafer_price",
-)  # of a chip: what is paid for it, or else most of what it is made of
+)
 FACTOR = 2.0  # a slider goes at least to this many times the value, and to one over it
 GEOMETRIC = 8.0  # a slider whose ends are so many times apart moves in steps of a factor
 
@@ -145,9 +146,8 @@ WATCHED = (
     ),
     *("perf_per_tco_gross_vs_baseline", "perf_per_tco_vs_baseline", "step_s", "mfu", COSTS[1]),
 )
-COSTLY = {
-    PRICED[1]: training_perf_per_tco
-}  # what a ratio of a cost to the baseline's is, where it is not `perf_per_tco`
+# what a ratio of a cost to the baseline's is, where it is not `perf_per_tco`
+COSTLY = {PRICED[1]: training_perf_per_tco}
 
 
 def what_if_of(material: Material, command: Sequence[str]) -> WhatIf | None:

@@ -16,9 +16,8 @@ from tco.report.cells import ordered
 from tco.report.workbook.excel import LONGEST, MOST
 from tco.scenario.result import Result
 
-SPLIT = (
-    min(MOST, LONGEST // 64) // 2
-)  # terms of one sum: no reference to a cell is as long as 64 characters
+# terms of one sum: no reference to a cell is as long as 64 characters
+SPLIT = min(MOST, LONGEST // 64) // 2
 
 
 class InputCell(NamedTuple):
@@ -54,16 +53,13 @@ class Content:
 
     results: Sequence[Result]
     inputs: list[InputCell] = field(default_factory=list)
-    fixed: list[SheetRow] = field(
-        default_factory=list
-    )  # counts of the structure and constants of the equations
+    # counts of the structure and constants of the equations
+    fixed: list[SheetRow] = field(default_factory=list)
     derived: list[SheetRow] = field(default_factory=list)
-    named: dict[tuple[int, str], str] = field(
-        default_factory=dict
-    )  # scenario and id of an input -> its name
-    computed: dict[tuple[int, str], Node] = field(
-        default_factory=dict
-    )  # scenario and id of what is computed -> its node
+    # scenario and id of an input -> its name
+    named: dict[tuple[int, str], str] = field(default_factory=dict)
+    # scenario and id of what is computed -> its node
+    computed: dict[tuple[int, str], Node] = field(default_factory=dict)
 
 
 def content_of(results: Sequence[Result]) -> Content:
@@ -80,6 +76,7 @@ def content_of(results: Sequence[Result]) -> Content:
         ]
         for node in split_long_formulas(ordered(valued)):
             if (given := node.given) is not None:
+                # alike where read alike
                 key = (
                     node.id,
                     node.value,
@@ -89,7 +86,7 @@ def content_of(results: Sequence[Result]) -> Content:
                     given.low,
                     given.high,
                     given.where,
-                )  # alike where read alike
+                )
                 if key not in leaves:
                     leaves[key] = InputCell(excel_name(node.id, names), node, given, [])
                 leaves[key].scenarios.append(at)
@@ -116,9 +113,8 @@ def excel_name(text: str, taken: set[str]) -> str:
     `site_electricity_price`.
     """
     wanted = "".join(mark if mark.isascii() and mark.isalnum() else "_" for mark in text)
-    if (
-        "_" not in wanted or not wanted[0].isalpha()
-    ):  # without a line it could be the name of a cell
+    # without a line it could be the name of a cell
+    if "_" not in wanted or not wanted[0].isalpha():
         wanted = f"input_{wanted}"
     name, number = wanted, 1
     while name.lower() in taken:

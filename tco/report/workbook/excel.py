@@ -11,11 +11,12 @@ from typing import Any
 from tco.core.equation import Symbol, expression
 from tco.core.formula import Formula
 
+# characters of a formula, levels of functions in it, arguments of a function
 LONGEST, DEEPEST, MOST = (
     8192,
     64,
     255,
-)  # characters of a formula, levels of functions in it, arguments of a function
+)
 INFIX = {"<": 0, "<=": 0, ">": 0, ">=": 0, "+": 1, "-": 1, "*": 2, "/": 2, "**": 3}
 FUNCTIONS = {
     "max": "MAX",

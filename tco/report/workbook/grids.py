@@ -22,10 +22,11 @@ TITLES = {
     "Performance": "Operators, collectives and phases on the plan of the Structure sheet, down to "
     "tokens a second.",
 }
+# by the first word of an id; what is none of these is a cost
 SHEET_OF = {
     "serving": "Performance",
     "training": "Performance",
-}  # by the first word of an id; what is none of these is a cost
+}
 
 
 def assign_grid_cells(book: Workbook, sheet: str, top: int, rows: Sequence[SheetRow]) -> None:
@@ -120,6 +121,7 @@ HELD = (
     "algorithm needs the program: run tco again "
     "(the command is on the sheet Read me)."
 )
+# in which what is decided is told
 PARTS = (
     "system",
     "variant",
@@ -129,7 +131,7 @@ PARTS = (
     "alternatives",
     "choices",
     "decided by",
-)  # in which what is decided is told
+)
 
 
 def flatten_tables(found: Any, lead: str = "") -> Iterator[tuple[str, Any]]:

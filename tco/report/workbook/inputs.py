@@ -60,11 +60,12 @@ def write_row(book: Workbook, row: int, leaf: InputCell) -> None:
             own = convert(bound, node.unit, name)
             book.number(SHEET, row, column, own, "weak-number", number_format(name, own))
     read_by = [book.results[at].scenario for at in leaf.scenarios]
+    # decided what exists, too
     held = any(
         node.id in structure.readings
         for at in leaf.scenarios
         if (structure := book.results[at].structure)
-    )  # decided what exists, too
+    )
     texts = (
         given.kind,
         given.as_of,

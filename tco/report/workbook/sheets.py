@@ -108,18 +108,17 @@ class Workbook:
     ) -> None:
         self.workbook, self.content, self.catalogue = workbook, content, catalogue
         self.baseline, self.command = baseline, command
+        # each made once
         self.looks = cache(
             lambda look, numbers="": workbook.add_format(
                 LOOKS[look] | ({"num_format": numbers} if numbers else {})
             )
-        )  # each made once
+        )
         self.sheets = {name: workbook.add_worksheet(name, sheet_class()) for name in SHEETS}
-        self.where: dict[
-            tuple[int, str], tuple[str, int, int]
-        ] = {}  # scenario and cell -> sheet, row, column
-        self.grids: dict[
-            str, tuple[int, Sequence[SheetRow]]
-        ] = {}  # sheet -> the row of its head, and what stands below
+        # scenario and cell -> sheet, row, column
+        self.where: dict[tuple[int, str], tuple[str, int, int]] = {}
+        # sheet -> the row of its head, and what stands below
+        self.grids: dict[str, tuple[int, Sequence[SheetRow]]] = {}
         self.footer = f"tco {__version__}, data {self.catalogue.hash()}"
 
     @property

@@ -17,6 +17,7 @@ from tco.scenario.metrics import METRICS, gross_token_cost, perf_per_tco
 SHEET = "Summary"
 VALUES = 2  # first column of values, after label and unit
 CHART_ROWS = 18
+# told apart without red and green
 COLOURS = (
     "#1F2A44",
     "#2F6DB5",
@@ -27,7 +28,7 @@ COLOURS = (
     "#6B9080",
     "#8E7DBE",
     "#4D4D4D",
-)  # told apart without red and green
+)
 
 
 class SummaryTable:

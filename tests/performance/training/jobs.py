@@ -14,18 +14,18 @@ from tco.scenario.workload import job_on
 from tests.performance.servers import Machine
 from tests.scenario_helpers import by_path, inputs_of
 
+# what tests of several files ask for
 __all__ = [
     "chips_in_use",
     "evaluate_plan",
     "schedule",
     "search_training_plans",
     "space",
-]  # what tests of several files ask for
+]
 
 A100 = "train-gpt3-175b-a100x64"
-MEGATRON = TrainingPlan(
-    8, 1, 8, 1, 1, 0, 1, 3, "interleaved"
-)  # tensor 8, pipeline 8, three model parts a stage, micro-batches of one
+# tensor 8, pipeline 8, three model parts a stage, micro-batches of one
+MEGATRON = TrainingPlan(8, 1, 8, 1, 1, 0, 1, 3, "interleaved")
 
 
 def asked(name: str = A100, **settings: str) -> tuple[TrainingJob, Machine, Passes]:

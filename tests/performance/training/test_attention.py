@@ -21,13 +21,14 @@ from tco.performance.training.micro_batch import CORE, MicroBatchShape, work_of
 from tests.catalogue import CATALOGUE, DATA
 from tests.performance.training.jobs import job
 
+# one of each pattern
 CHIPS = {
     "*": "tpu-v5p",
     "a100-*": "a100-sxm-80gb",
     "h100-*": "h100-sxm",
     "b200-*": "b200-sxm",
     "b300-*": "b300-sxm",
-}  # one of each pattern
+}
 CHIPS |= {chip: chip for chip in ("mi355x", "mi300x")}  # of lists
 PUBLISHED = [  # TFLOP/s of one pass with a causal mask and heads of 128, by tokens
     (

@@ -26,8 +26,7 @@ def test_axes_of_a_plan_by_hand():
         "data": (2, 1, 1.0),
     }
     hidden = 2 * 2048 * 12288 * 2  # bytes of the hidden states of a micro-batch
-    assert axes["tensor"].bytes == pytest.approx(
-        384 * 12 * 8 * hidden, rel=1e-12
-    )  # 12 layers, four collectives a part both ways
+    # 12 layers, four collectives a part both ways
+    assert axes["tensor"].bytes == pytest.approx(384 * 12 * 8 * hidden, rel=1e-12)
     assert axes["pipeline"].bytes == pytest.approx(384 * 2 * hidden / 4, rel=1e-12)
     assert sum(axis.time_s for axis in axes.values()) > 0

@@ -43,9 +43,9 @@ def test_activations_are_the_published_ones(size):
     schedule = "interleaved" if parts > 1 else "1f1b"
     plan = TrainingPlan(8, 1, stages, 1, 1, 0, micro, parts, schedule, recompute, 0, parallel)
     held = float(evaluate_plan(found, machine, plan)[0].memory["activations"])
-    if (
-        recompute == "selective"
-    ):  # the scores computed again are held for one layer at a time, which the published size leaves out
+    # the scores computed again are held for one layer at a time, which the published size leaves
+    # out
+    if recompute == "selective":
         held -= (
             micro
             * 2048

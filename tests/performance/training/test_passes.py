@@ -83,9 +83,10 @@ def test_a_format_kept_but_not_computed_is_turned_by_software(sharded):
 
 def test_formats_of_one_width_do_not_stand_in_for_each_other():
     assert formats_of(GB200, workload__precision="nvfp4")[0] == "nvfp4"
+    # one rate: the units expand four bits
     four, eight = (
         job(TRN3, workload__precision=name)[1].operands[0] for name in ("mxfp4", "mxfp8")
-    )  # one rate: the units expand four bits
+    )
     assert four.rate == eight.rate
     assert four.input_size == pytest.approx(eight.input_size * 4.25 / 8.25, rel=1e-12)
     assert formats_of(A100, workload__precision="mxfp4")[0] == "bf16"
@@ -173,6 +174,5 @@ def test_the_ring_of_split_sequences_runs_once_forward_and_twice_backward():
     assert ring.counts == (96, 2 * 96)  # layers
     assert ring.backward == pytest.approx(2 * ring.forward, rel=1e-12)
     assert ring.forward > 0
-    assert (
-        ring.size == 2048 * 2 * (12288 / 4) * 2
-    )  # keys and values of a sequence for a quarter of the heads, two bytes each
+    # keys and values of a sequence for a quarter of the heads, two bytes each
+    assert ring.size == 2048 * 2 * (12288 / 4) * 2

@@ -183,9 +183,8 @@ def test_half_of_every_rate_doubles_what_is_computed_and_moved(name):
                 )
                 if one.bound == "link":
                     assert after == pytest.approx(before, rel=1e-12), one.name
-                    assert before * SLACK <= on_links <= 2 * before / SLACK, (
-                        one.name
-                    )  # all but its latency
+                    # all but its latency
+                    assert before * SLACK <= on_links <= 2 * before / SLACK, one.name
                 else:
                     assert after == pytest.approx(2 * before, rel=1e-9), one.name
                     assert on_links == before, one.name

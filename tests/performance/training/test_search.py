@@ -54,20 +54,20 @@ def once_a_shape(function):
 def test_the_array_search_equals_a_loop(make, monkeypatch):
     found, machine = make()
     quick = search_training_plans(found, machine)
+    # of the loop, not of the search
     for room, name in (
         (step, "work_of"),
         (schedule, "work_of"),
         (step, "micro_batch"),
-    ):  # of the loop, not of the search
+    ):
         monkeypatch.setattr(room, name, once_a_shape(getattr(room, name)))
     times, plans, leanest = [], 0, float("inf")
     for plan in every_plan(space(found, machine.links.domain)):
         made = evaluate_plan(found, machine, plan)[0]
         plans += 1
         leanest = min(leanest, float(made.held))
-        between = (
-            plan.recompute != PARTIAL or 0 < chosen_share(found, machine, plan).share < 1
-        )  # else it is another plan
+        # else it is another plan
+        between = plan.recompute != PARTIAL or 0 < chosen_share(found, machine, plan).share < 1
         if made.held <= machine.memory and between:
             times.append(float(made.time))
     times.sort()

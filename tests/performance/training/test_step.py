@@ -100,16 +100,14 @@ def test_the_lines_of_a_step_hold_its_work():
         6 * tokens * model.hidden * model.vocabulary, rel=1e-9
     )
     whole = tokens * float(flops_per_token(model, float(found.sequence), training=True))
-    anew = (
-        lines["attention core"].flops / 7
-    )  # of seven products, two forward and five backward, that which computes the scores anew
+    # of seven products, two forward and five backward, that which computes the scores anew
+    anew = lines["attention core"].flops / 7
     assert sum(line.flops or 0.0 for line in lines.values()) == pytest.approx(
         whole + anew, rel=5e-4
     )
     again = sum(line.flops or 0.0 for line in lines_of(model.id, "full").values())
-    hidden = (
-        8 * float(found.sequence) / 4 * model.hidden * 2
-    )  # bytes of the hidden states of a data-parallel rank
+    # bytes of the hidden states of a data-parallel rank
+    hidden = 8 * float(found.sequence) / 4 * model.hidden * 2
     assert lines["tensor-parallel collectives"].bytes == pytest.approx(
         2 * model.layers * 4 * hidden, rel=1e-9
     )

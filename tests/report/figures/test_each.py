@@ -39,11 +39,12 @@ from tests.study_helpers import money_of
 NARROW = 360
 SHOWN = 12  # inputs of a tornado
 CLOSE = 0.1  # a lead below which a cell of a map is pale
+# interactivity
 AGAINST = (
     "usd_per_million_output_tokens",
     "output_tokens_per_s_per_chip",
     "tokens_per_s_per_facility_mw",
-)  # interactivity
+)
 
 SYSTEMS = ("trn3-nl32x2", "gb200-nvl72", "trn2-nl32x2-3d", "tpuv7-cube64")
 HUNDREDTH = 0.011  # of a pixel, as places are written
@@ -211,6 +212,7 @@ def test_a_figure_is_a_document_that_stands_alone_and_says_what_it_shows(name, w
     assert len(description) > 60
     assert len(tipped(svg)) >= 4
     tags = {element.tag.removeprefix(SVG) for element in root.iter()}
+    # no script, no style, no picture
     assert tags <= {
         "svg",
         "title",
@@ -222,7 +224,7 @@ def test_a_figure_is_a_document_that_stands_alone_and_says_what_it_shows(name, w
         "circle",
         "text",
         "tspan",
-    }  # no script, no style, no picture
+    }
     assert "var(" not in svg
     assert "href" not in svg
     for mark in marks(svg):
@@ -609,13 +611,13 @@ def test_a_map_whose_areas_are_too_small_for_their_names_has_a_legend():
     )
     svg = map_figure(long, NARROW)
     assert "MI450X" in texts(svg)
+    # both of Trainium
     assert [one.look for one in marks(svg, tag="polygon")][:2] == [
         "fill-2",
         "fill-6",
-    ]  # both of Trainium
+    ]
 
 
 def test_one_figure_to_the_byte(file_regression):
-    file_regression.check(
-        svg_of("map", NARROW), extension=".svg", basename="map"
-    )  # of data that no catalogue moves
+    # of data that no catalogue moves
+    file_regression.check(svg_of("map", NARROW), extension=".svg", basename="map")

@@ -81,9 +81,8 @@ def test_equal_ratios_are_equal_distances():
     )
     assert scale.ticks(4) == [1, 10, 100, 1000]
     assert scale.ticks(10) == pytest.approx([1, 2, 5, 10, 20, 50, 100, 200, 500, 1000])
-    assert Log(210, 290, 0, 300).ticks(5) == pytest.approx(
-        [220, 240, 260, 280]
-    )  # a range in which no 1, 2 or 5 lies
+    # a range in which no 1, 2 or 5 lies
+    assert Log(210, 290, 0, 300).ticks(5) == pytest.approx([220, 240, 260, 280])
 
 
 @given(st.lists(st.floats(0, 400), min_size=1, max_size=12))
