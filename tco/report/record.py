@@ -1,21 +1,33 @@
-"""An answer's record: each figure told once, by its key, its shape, how it is read and how people
-see it.
+"""Records: an answer's fields, each with its key, type, reading and heading, declared once.
 
-JSON, its schema, the cells of a CSV and the rows of a table are renderings of a record;
-`tco/cli/output.py` lists the forms they are printed in. Documents are the same bytes for the same
-input on one machine, and the same figures to 1e-9 on any.
+JSON, its schema, the cells of a CSV and the rows of a table are renderings of a record. The fields
+of a result class are members of its record, with the `Column` that the class gives them. Documents
+are the same bytes for the same input on one machine, and the same figures to 1e-9 on any.
 """
 
 from __future__ import annotations
 
+import collections.abc
 import json
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import reduce
-from types import UnionType
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args, get_origin, get_type_hints
+from dataclasses import is_dataclass
+from functools import cache, reduce
+from types import NoneType, UnionType
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    Literal,
+    NamedTuple,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 from tco import __version__
+from tco.core.columns import Column
 from tco.core.streams import CONTROLS
 from tco.core.types import JsonMapping, JsonObject
 from tco.report.table import Table, significant
@@ -23,165 +35,183 @@ from tco.report.table import Table, significant
 if TYPE_CHECKING:
     from tco.catalog import Catalogue
 
-# json itself writes those before as such
-ESCAPES = {one: f"\\u{one:04x}" for one in CONTROLS if one >= 127}
-LEFT_OUT = object()  # the value of a member that an object is without
-NAMES: dict[Any, str] = {
+# json escapes control characters below 127 itself
+JSON_ESCAPES = {character: f"\\u{character:04x}" for character in CONTROLS if character >= 127}
+LEFT_OUT = object()  # value of a member that an object is without
+JSON_TYPES: dict[Any, str] = {
     str: "string",
     bool: "boolean",
     int: "number",
     float: "number",
     dict: "object",
-    type(None): "null",
+    NoneType: "null",
 }
+PLAIN_COLUMN = Column()
 
 
 class Maybe(NamedTuple):
-    """A shape that may be null, where Python has no type for it."""
+    """Shape of a record, list or mapping that may be null."""
 
     shape: Any
 
 
 class Member(NamedTuple):
-    """One figure of a record; its key has its unit as suffix.
+    """One field of a record; its key has its unit as suffix.
 
-    A shape is a type (`float`, `str | None`, a NamedTuple, `dict` of what is printed as it is), a
-    `Record` of what lies within, `[shape]` for many, `{str: shape}` for many by name.
+    A shape is a type (`float`, `str | None`, a result class, `dict` of what is printed as it is), a
+    `Record`, `[shape]` for a list, or `{str: shape}` for a mapping.
     """
 
     key: str
     shape: Any = str
-    read: Callable[[Any], Any] | str | None = (
-        # from what the record is of, such as by the path `point.speed`; left out: its member of
-        # this name
-        None
-    )
-    label: str | None = None  # the heading in tables, which show what has one
-    # the text in tables, from what the record is of; or how many digits, or a format
+    # function or dotted path, such as `point.speed`, that reads the value from a source object;
+    # None reads the attribute or entry of this key
+    read: Callable[[Any], Any] | str | None = None
+    # heading in tables; a member without one has no column there
+    label: str | None = None
+    # significant digits, a format string, or a function of the source object
     show: Callable[[Any], str] | int | str = 4
-    unit: str | None = None  # where rows of it are exported
+    # unit of the exported column
+    unit: str | None = None
     csv: bool = True
-    # a key that is left out where its value is LEFT_OUT, or none though its shape is never null
+    # whether the key is left out where the value is LEFT_OUT, or None under a shape without null
     optional: bool = False
 
-    def of(self, one: Any) -> Any:
-        """Return the value."""
-        return named_in(one, self.key) if self.read is None else read_from(one, self.read)
+    def of(self, source: Any) -> Any:
+        """Return the value in `source`."""
+        return read_field(source, self.key) if self.read is None else read_from(source, self.read)
 
-    def text(self, one: Any) -> str:
-        """Return the value as a table shows it."""
+    def text(self, source: Any) -> str:
+        """Return the value in `source` as a table shows it."""
         if callable(self.show):
-            return self.show(one)
-        value = self.of(one)
+            return self.show(source)
+        value = self.of(source)
         if isinstance(self.show, str) and value is not None:
             return self.show.format(value)
-        return (
-            value
-            if isinstance(value, str)
-            else significant(value, self.show if isinstance(self.show, int) else 0)
-        )
+        if isinstance(value, str):
+            return value
+        return significant(value, self.show if isinstance(self.show, int) else 0)
+
+    def json_lacks(self, value: Any) -> bool:
+        """Return whether an object is without this key at `value`."""
+        if not self.optional:
+            return False
+        nullable = isinstance(self.shape, Maybe) or NoneType in union_types(self.shape)
+        return value is LEFT_OUT or (value is None and not nullable)
 
 
 class Record:
-    """Ordered output fields of an object, or of many objects.
+    """Ordered members of a source object.
 
-    A plain name adds a text member of this name. A record adds all of its members.
+    Args:
+        parts: A plain name adds a text member of this name. A record adds its members, and a result
+            class those of its fields.
+
     """
 
-    def __init__(self, *parts: Member | Record | str) -> None:
-        self.members: tuple[Member, ...] = ()
+    members: tuple[Member, ...]
+
+    def __init__(self, *parts: Member | Record | str | type) -> None:
+        members: list[Member] = []
         for part in parts:
-            self.members += (
-                part.members
-                if isinstance(part, Record)
-                else (Member(part) if isinstance(part, str) else part,)
-            )
+            if isinstance(part, Member):
+                members.append(part)
+            elif isinstance(part, str):
+                members.append(Member(part))
+            else:
+                record = part if isinstance(part, Record) else record_of(part)
+                members.extend(record.members)
+        self.members = tuple(members)
 
     def only(self, *keys: str) -> Record:
-        """Return the record of some of its members, in this order."""
-        named = {member.key: member for member in self.members}
-        return Record(*(named[key] for key in keys))
+        """Return the record of the members with these keys, in this order."""
+        by_key = {member.key: member for member in self.members}
+        return Record(*(by_key[key] for key in keys))
 
     def read_via(self, read: Callable[[Any], Any] | str, prefix: str = "") -> Record:
-        """Return the record as one of something that this is read from; where there is none of it
-        its members have no value.
+        """Return the record of an object from which `read` reads this record's source.
+
+        Members have no value where `read` finds none.
         """
 
         def member_via(member: Member) -> Member:
-            show = (
-                (lambda one: member.text(read_from(one, read)))
-                if callable(member.show)
-                else member.show
-            )
-            return member._replace(
-                key=prefix + member.key,
-                read=lambda one: (
-                    None if (found := read_from(one, read)) is None else member.of(found)
-                ),
-                show=show,
-            )
+            def value(source: Any) -> Any:
+                inner = read_from(source, read)
+                return None if inner is None else member.of(inner)
+
+            def text(source: Any) -> str:
+                return member.text(read_from(source, read))
+
+            show = text if callable(member.show) else member.show
+            return member._replace(key=prefix + member.key, read=value, show=show)
 
         return Record(*map(member_via, self.members))
 
     @property
     def header(self) -> tuple[str, ...]:
-        """The columns of a CSV."""
+        """Columns of a CSV."""
         return tuple(member.key for member in self.members if member.csv)
 
-    def json(self, one: Any) -> JsonObject:
-        """Return the members of a JSON object."""
-        found = {}
-        for member in self.members:
-            value = member.of(one)
-            missing = (
-                value is None
-                and not isinstance(member.shape, Maybe)
-                and type(None) not in shape_types(member.shape)
-            )
-            if not (member.optional and (missing or value is LEFT_OUT)):
-                found[member.key] = json_value(value, member.shape)
-        return found
+    def json(self, source: Any) -> JsonObject:
+        """Return the members of `source` as a JSON object."""
+        values = ((member, member.of(source)) for member in self.members)
+        return {
+            member.key: json_value(value, member.shape)
+            for member, value in values
+            if not member.json_lacks(value)
+        }
 
-    def cells(self, one: Any) -> list[Any]:
-        """Return the cells of a row of a CSV: a flag as 1 or 0, names in one cell."""
-        return [csv_value(member.of(one)) for member in self.members if member.csv]
+    def cells(self, source: Any) -> list[Any]:
+        """Return the cells of a CSV row: a flag as 1 or 0, a list in one cell."""
+        return [csv_value(member.of(source)) for member in self.members if member.csv]
 
     def table(
         self,
-        many: Iterable[Any],
+        sources: Iterable[Any],
         title: str = "",
         above: Sequence[str] = (),
         below: Sequence[str] = (),
         last: Any = (),
     ) -> Table:
-        """Return a table of what has a label, its numbers to the right; `last` are rows below those
-        of the records.
+        """Return a table with a row for each source and a column for each label.
+
+        Args:
+            sources: Objects of the rows.
+            title: Title of the table.
+            above: Lines above the table.
+            below: Lines below the table.
+            last: Rows of texts below those of the sources.
+
         """
-        shown = [member for member in self.members if member.label is not None]
-        rows = [[member.text(one) for member in shown] for one in many]
-        align = "".join("r" if is_numeric_shape(member.shape) else "l" for member in shown)
-        return Table(
-            [member.label or "" for member in shown], [*rows, *last], title, above, below, align
-        )
+        labelled = [member for member in self.members if member.label is not None]
+        rows = [[member.text(source) for member in labelled] for source in sources]
+        align = "".join("r" if is_numeric_shape(member.shape) else "l" for member in labelled)
+        columns = [member.label or "" for member in labelled]
+        return Table(columns, [*rows, *last], title, above, below, align)
 
     def schema(self) -> JsonObject:
         """Return the JSON Schema."""
-        needed = [member.key for member in self.members if not member.optional]
         return {
             "type": "object",
-            "required": needed,
+            "required": [member.key for member in self.members if not member.optional],
             "properties": {member.key: json_schema_of(member.shape) for member in self.members},
         }
 
 
-# by schema; one that several answers share has any of their forms
+# documents by the name of their schema; several documents may share one
 DOCUMENTS: dict[str, list[Document]] = {}
 
 
 class Document(Record):
-    """The record of a command's whole answer; `command` names its schema."""
+    """The record of a command's whole answer.
 
-    def __init__(self, command: str, *parts: Member | Record | str) -> None:
+    Args:
+        command: Name of the command in the schema, such as `sweep`.
+        parts: Members, as those of a `Record`.
+
+    """
+
+    def __init__(self, command: str, *parts: Member | Record | str | type) -> None:
         super().__init__(*parts)
         self.command = command
         DOCUMENTS.setdefault(f"tco.{command}/1", []).append(self)
@@ -189,30 +219,38 @@ class Document(Record):
     def answer(
         self,
         catalogue: Catalogue,
-        found: Any,
+        source: Any,
         tables: Callable[[], Sequence[Table]],
         rows: tuple[Record, Iterable[Any]],
         notes: Sequence[str] = (),
         texts: Mapping[str, Callable[[], str]] | None = None,
         of: Callable[[Any], JsonMapping] | JsonMapping | None = None,
     ) -> Answer:
-        """Return the output of the command for `found`, in all formats.
+        """Return the output of the command for `source`, in all formats.
 
-        `rows` holds the record of the CSV columns, and the objects of its rows. `of` gives the
-        context of all objects, or a function from an object to its context. Context that a row
-        lacks stands in columns after the row's own, so that rows of many answers may share a file.
+        Args:
+            catalogue: Catalogue of the answer.
+            source: Object that the document reads.
+            tables: Function that makes the tables.
+            rows: Record of the CSV columns, and the source objects of its rows.
+            notes: Lines for the error stream.
+            texts: Functions that make further formats, by name.
+            of: Context of all rows, or a function from a row's source to its context. Context that
+                a row lacks stands in columns after the row's own, so that rows of many answers may
+                share a file.
+
         """
-        row, many = rows[0], list(rows[1])
-        said = [of(one) if callable(of) else of or {} for one in many]
-        more = [key for key in (said[0] if said else {}) if key not in row.header]
+        row, sources = rows[0], list(rows[1])
+        contexts = [of(row_source) if callable(of) else of or {} for row_source in sources]
+        context_keys = [key for key in (contexts[0] if contexts else {}) if key not in row.header]
         cells = [
-            [*row.cells(one), *(csv_value(its[key]) for key in more)]
-            for one, its in zip(many, said, strict=True)
+            [*row.cells(row_source), *(csv_value(context[key]) for key in context_keys)]
+            for row_source, context in zip(sources, contexts, strict=True)
         ]
         return Answer(
-            lambda: document(self.command, catalogue, self.json(found)),
+            lambda: document(self.command, catalogue, self.json(source)),
             tables,
-            (*row.header, *more),
+            (*row.header, *context_keys),
             cells,
             notes,
             texts or {},
@@ -227,7 +265,8 @@ class Answer(NamedTuple):
     header: Sequence[str] = ()
     rows: Sequence[Sequence[Any]] = ()
     notes: Sequence[str] = ()
-    texts: Mapping[str, Callable[[], str]] = {}  # forms that this command has beside those of all
+    # formats of this command beside those of all commands
+    texts: Mapping[str, Callable[[], str]] = {}
 
 
 def document(command: str, catalogue: Catalogue, content: JsonObject) -> JsonObject:
@@ -242,17 +281,16 @@ def document(command: str, catalogue: Catalogue, content: JsonObject) -> JsonObj
         JSON object; `anchored` is added for a catalogue with measured runs as anchors.
 
     """
-    found = {
+    head = {
         "schema": f"tco.{command}/1",
         "tco_version": __version__,
         "data_hash": catalogue.hash(),
-        **content,
     }
-    if catalogue.anchors:
-        from tco.scenario.anchors import account_of
+    if not catalogue.anchors:
+        return head | content
+    from tco.scenario.anchors import account_of
 
-        found["anchored"] = ANCHORED.json(account_of(catalogue))
-    return found
+    return head | content | {"anchored": ANCHORED.json(account_of(catalogue))}
 
 
 def to_json(content: JsonObject) -> str:
@@ -268,49 +306,43 @@ def to_json(content: JsonObject) -> str:
         ValueError: A number is not finite, which is a defect of the program.
 
     """
-    return (
-        json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False).translate(ESCAPES) + "\n"
-    )
+    text = json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False)
+    return text.translate(JSON_ESCAPES) + "\n"
 
 
 def json_number_or_none(value: Any) -> float | int | None:
-    """Return a value as a JSON number, whole where it is whole; none for None and for what is no
-    finite number.
+    """Return a value as a JSON number, whole where it is whole.
+
+    Args:
+        value: A number, None, or a value that is no finite number; these give None.
+
     """
     if value is None:
         return None
-    found = float(value)
-    if not math.isfinite(found):
+    number = float(value)
+    if not math.isfinite(number):
         return None
-    return int(found) if found.is_integer() and abs(found) < 2**53 else found
+    return int(number) if number.is_integer() and abs(number) < 2**53 else number
 
 
-def named_in(one: Any, name: str) -> Any:
-    """Return a member of something by its name or, of a tuple, its place; of nothing there is
-    none.
-    """
-    if one is None:
+def read_field(source: Any, name: str) -> Any:
+    """Return a field of an object by its name, or of a tuple by its position."""
+    if source is None:
         return None
-    return (
-        one.get(name)
-        if isinstance(one, Mapping)
-        else one[int(name)]
-        if name.isdigit()
-        else getattr(one, name)
-    )
+    if isinstance(source, Mapping):
+        return source.get(name)
+    return source[int(name)] if name.isdigit() else getattr(source, name)
 
 
-def read_from(one: Any, read: Callable[[Any], Any] | str) -> Any:
-    """Return a value read from `one` by a function or dotted path.
-
-    A dotted path joins the names of members by points.
-    """
-    return reduce(named_in, read.split("."), one) if isinstance(read, str) else read(one)
+def read_from(source: Any, read: Callable[[Any], Any] | str) -> Any:
+    """Return the value that a function or a dotted path reads from `source`."""
+    return reduce(read_field, read.split("."), source) if isinstance(read, str) else read(source)
 
 
 def json_value(value: Any, shape: Any) -> Any:
-    """Return a value as JSON has it; where its shape is never null, what is no finite number stays,
-    and is refused as a defect.
+    """Return a value as JSON has it.
+
+    Under a shape without null, a number that is not finite stays and is refused as a defect.
     """
     if value is None:
         return None
@@ -319,48 +351,88 @@ def json_value(value: Any, shape: Any) -> Any:
     if isinstance(shape, Record):
         return shape.json(value)
     if isinstance(shape, list):
-        return [json_value(one, shape[0]) for one in value]
+        return [json_value(entry, shape[0]) for entry in value]
     if isinstance(shape, dict):
-        (inner,) = shape.values()
-        return {key: json_value(one, inner) for key, one in value.items()}
-    if is_tuple(shape):
+        (inner_shape,) = shape.values()
+        return {key: json_value(entry, inner_shape) for key, entry in value.items()}
+    if is_result_class(shape):
         return record_of(shape).json(value)
-    kinds = shape_types(shape)
-    if float not in kinds or isinstance(value, (str, bool)):
+    types = union_types(shape)
+    if float not in types or isinstance(value, (str, bool)):
         return value
-    found = json_number_or_none(value)
-    return value if found is None and type(None) not in kinds else found
+    number = json_number_or_none(value)
+    return value if number is None and NoneType not in types else number
 
 
 def csv_value(value: Any) -> Any:
     """Return a value as a cell of a CSV."""
     if isinstance(value, (list, tuple)):
         return ";".join(map(str, value))
-    return None if value is LEFT_OUT else int(value) if isinstance(value, bool) else value
+    if value is LEFT_OUT:
+        return None
+    return int(value) if isinstance(value, bool) else value
 
 
-def shape_types(shape: Any) -> tuple[Any, ...]:
+def union_types(shape: Any) -> tuple[Any, ...]:
     """Return the types of a simple shape."""
     return get_args(shape) if isinstance(shape, UnionType) else (shape,)
 
 
 def is_numeric_shape(shape: Any) -> bool:
-    """Say whether a shape is a number, or none."""
-    return (
-        isinstance(shape, (type, UnionType))
-        and {float, int} & {*shape_types(shape)} != set()
-        and str not in shape_types(shape)
+    """Return whether a shape is a number or null."""
+    types = union_types(shape)
+    is_type = isinstance(shape, (type, UnionType))
+    return is_type and bool({float, int} & {*types}) and str not in types
+
+
+def is_result_class(shape: Any) -> bool:
+    """Return whether a shape is a class with typed fields."""
+    return isinstance(shape, type) and (hasattr(shape, "_fields") or is_dataclass(shape))
+
+
+@cache
+def record_of(result_class: type) -> Record:
+    """Return the record of a result class.
+
+    Args:
+        result_class: NamedTuple or dataclass whose fields may carry a `Column`.
+
+    """
+    hints = get_type_hints(result_class, include_extras=True)
+    return Record(
+        *(
+            _member_of(name, hint, column)
+            for name, hint in hints.items()
+            if not (column := _column_of(hint)).hidden
+        )
     )
 
 
-def is_tuple(shape: Any) -> bool:
-    """Say whether a shape is a class of named members."""
-    return isinstance(shape, type) and hasattr(shape, "_fields")
+def _column_of(hint: Any) -> Column:
+    metadata = getattr(hint, "__metadata__", ())
+    return next((entry for entry in metadata if isinstance(entry, Column)), PLAIN_COLUMN)
 
 
-def record_of(shape: Any) -> Record:
-    """Return the record of a class of named members, each by its name and type."""
-    return Record(*(Member(name, kind) for name, kind in get_type_hints(shape).items()))
+def _member_of(name: str, hint: Any, column: Column) -> Member:
+    presentation = (column.label, column.show, column.unit, column.csv, column.optional)
+    return Member(column.key or name, shape_of(hint), name, *presentation)
+
+
+def shape_of(hint: Any) -> Any:
+    """Return the shape of a type hint, such as `[str]` of `Sequence[str]`."""
+    origin, arguments = get_origin(hint), get_args(hint)
+    if origin is Annotated:
+        return shape_of(arguments[0])
+    if origin in (list, tuple, collections.abc.Sequence):
+        return [shape_of(arguments[0])]
+    if origin in (dict, collections.abc.Mapping):
+        return dict if arguments[1] is Any else {str: shape_of(arguments[1])}
+    if origin in (Union, UnionType):
+        inner = [argument for argument in arguments if argument is not NoneType]
+        if len(inner) == 1 and inner[0] not in JSON_TYPES:
+            inner_shape = shape_of(inner[0])
+            return dict | None if inner_shape is dict else Maybe(inner_shape)
+    return hint
 
 
 def json_schema_of(shape: Any) -> JsonObject:
@@ -373,19 +445,18 @@ def json_schema_of(shape: Any) -> JsonObject:
     if isinstance(shape, list):
         return {"type": "array", "items": json_schema_of(shape[0])}
     if isinstance(shape, dict):
-        return {
-            "type": "object",
-            "additionalProperties": json_schema_of(next(iter(shape.values()))),
-        }
-    if is_tuple(shape):
+        (inner_shape,) = shape.values()
+        return {"type": "object", "additionalProperties": json_schema_of(inner_shape)}
+    if is_result_class(shape):
         return record_of(shape).schema()
     if get_origin(shape) is Literal:
         return {"enum": list(get_args(shape))}
-    names = sorted({NAMES[kind] for kind in shape_types(shape)})
+    names = sorted({JSON_TYPES[kind] for kind in union_types(shape)})
     return {"type": names if len(names) > 1 else names[0]}
 
 
-ANCHORED = Record(  # of answers that measured runs of one's own have moved
+# answers that anchors, measured runs of the user's own, have moved
+ANCHORED = Record(
     Member("rows", int),
     Member("moved", float | None),
     Member("systems", {str: float}),
@@ -394,30 +465,27 @@ ANCHORED = Record(  # of answers that measured runs of one's own have moved
         [Record("chip", "engine", "model", Member("formats", [str]), Member("rows", int))],
     ),
 )
-MOVED = ("compare", "perf", "price", "uncertainty")  # documents that say so
+# commands whose documents say how anchors have moved them
+ANCHORED_COMMANDS = ("compare", "perf", "price", "uncertainty")
 
 
 def published_schema(name: str) -> JsonObject:
-    """Return the JSON Schema of the documents of a name."""
+    """Return the JSON Schema of the documents with this schema name."""
     head = {
         "schema": {"const": name},
         "tco_version": {"type": "string"},
         "data_hash": {"type": "string", "pattern": "^([0-9a-f]+|withheld)$"},
     }
-    found = []
-    for one in DOCUMENTS[name]:
-        content = one.schema()
-        if one.command in MOVED:
-            content["properties"]["anchored"] = ANCHORED.schema()
-        found.append(
-            {
-                **content,
-                "required": [*head, *content["required"]],
-                "properties": head | content["properties"],
-            }
-        )
+    schemas = []
+    for command_document in DOCUMENTS[name]:
+        schema = command_document.schema()
+        if command_document.command in ANCHORED_COMMANDS:
+            schema["properties"]["anchored"] = ANCHORED.schema()
+        schema["required"] = [*head, *schema["required"]]
+        schema["properties"] = head | schema["properties"]
+        schemas.append(schema)
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": name,
-        **(found[0] if len(found) == 1 else {"anyOf": found}),
+        **(schemas[0] if len(schemas) == 1 else {"anyOf": schemas}),
     }
