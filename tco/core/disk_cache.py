@@ -59,8 +59,8 @@ def disk_cached(key: object, make: Callable[[], Any]) -> Any:
     folder, rests = cache_folder(), f"{name} {stamp()}"
     path = folder / f"{sha256(name.encode()).hexdigest()[:16]}.json"
     try:
-        found = json.loads(own_bytes(path))
-        if isinstance(found, dict) and found.get("sum") == content_checksum(
+        found = json.loads(_own_bytes(path))
+        if isinstance(found, dict) and found.get("sum") == _content_checksum(
             rests, found.get("content")
         ):
             return found["content"]
@@ -69,35 +69,28 @@ def disk_cached(key: object, make: Callable[[], Any]) -> Any:
     made = json.loads(json.dumps(make(), default=float))
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        refuse_others(folder.lstat())
-        replace(path, json.dumps({"sum": content_checksum(rests, made), "content": made}).encode())
+        _refuse_others(folder.lstat())
+        replace(path, json.dumps({"sum": _content_checksum(rests, made), "content": made}).encode())
     except OSError:
         pass
     return made
 
 
-def own_bytes(path: Path) -> bytes:
-    """Return the bytes of a regular file that the user owns.
-
-    A link, a special file, or a file or folder that other users own or may write to raises
-    `OSError` or `DataError`.
-    """
-    refuse_others(path.parent.lstat())
+def _own_bytes(path: Path) -> bytes:
+    _refuse_others(path.parent.lstat())
     with open_regular_file(path, getattr(os, "O_NOFOLLOW", 0)) as stream:
-        refuse_others(os.fstat(stream.fileno()))
+        _refuse_others(os.fstat(stream.fileno()))
         return stream.read(LARGEST)
 
 
-def refuse_others(state: os.stat_result) -> None:
-    """Raise `OSError` of what is a link, or what others own or may write to."""
+def _refuse_others(state: os.stat_result) -> None:
     if stat.S_ISLNK(state.st_mode) or (
         hasattr(os, "geteuid") and (state.st_uid != os.geteuid() or state.st_mode & 0o022)
     ):
         raise PermissionError
 
 
-def content_checksum(rests: str, content: Any) -> str:
-    """Return a sum over what is kept and all it rests on."""
+def _content_checksum(rests: str, content: Any) -> str:
     return sha256(f"{rests}\n{json.dumps(content, sort_keys=True)}".encode()).hexdigest()
 
 
@@ -111,7 +104,7 @@ def stamp() -> str:
     """Return a hash of all files an answer rests on, byte by byte, and of what computes: a size and
     a time say nothing of what is in a file.
     """
-    digest = sha256(computes().encode())
+    digest = sha256(_computes().encode())
     for folder in (Path(__file__).resolve().parents[1], data_directory(), scenario_directory()):
         begin = len(str(folder)) + 1  # a path within a folder begins here
         for place, folders, files in os.walk(folder):
@@ -124,7 +117,7 @@ def stamp() -> str:
     return digest.hexdigest()
 
 
-def computes() -> str:
+def _computes() -> str:
     """Return the software and processor properties that affect rounding, as text.
 
     They are the versions of Python and of the libraries, the platform, the features of the
@@ -133,7 +126,7 @@ def computes() -> str:
     return "\n".join(
         [
             sys.version,
-            *map(installed, LIBRARIES),
+            *map(_installed, LIBRARIES),
             sys.platform,
             processor(),
             *(os.environ.get(one, "") for one in SWITCHES),
@@ -141,7 +134,7 @@ def computes() -> str:
     )
 
 
-def installed(name: str) -> str:
+def _installed(name: str) -> str:
     """Return the metadata folder names of a library, which hold its version.
 
     The library is not imported, because an import takes long. The text is empty where the library

@@ -74,18 +74,17 @@ def amount(value: float, unit_text: str) -> DimensionedQuantity:
         DataError: The text is not a unit.
 
     """
-    return DimensionedQuantity(value, powers_of(unit(unit_text).dimension))
+    return DimensionedQuantity(value, _powers_of(unit(unit_text).dimension))
 
 
-def powers_of(dimension: str) -> dict[str, float]:
-    """Return the powers of a dimension such as '[currency] / [chip] / [time]'."""
+def _powers_of(dimension: str) -> dict[str, float]:
     return {
         name: (-1 if below else 1) * float(power or 1)
         for below, name, power in FACTOR.findall(dimension)
     }
 
 
-def dimension_product(
+def _dimension_product(
     powers: Mapping[str, float], other: Mapping[str, float], by: float
 ) -> dict[str, float]:
     """Return the powers of one dimension times another to a power."""
@@ -135,7 +134,7 @@ def amount_in_unit(
 
     """
     wanted = unit(unit_text)
-    if found.powers != powers_of(wanted.dimension):
+    if found.powers != _powers_of(wanted.dimension):
         raise DataError(
             f"{place(0)}: the formula gives {dimension_text(found.powers)}, shown in "
             f"{unit_text or '1'!r} ({wanted.dimension})"
@@ -220,9 +219,9 @@ class ExpressionEvaluator:
             self.alike(node, right, powers)
         elif kind is ast.Pow:
             self.alike(node, right, {})
-            powers = dimension_product({}, powers, right.value)
+            powers = _dimension_product({}, powers, right.value)
         else:
-            powers = dimension_product(powers, right.powers, 1 if kind is ast.Mult else -1)
+            powers = _dimension_product(powers, right.powers, 1 if kind is ast.Mult else -1)
         value = OPERATORS[kind](left.value, right.value)
         if isinstance(value, complex):
             raise self.fault(node, "a root of a number below zero")
@@ -314,7 +313,7 @@ class ExpressionEvaluator:
             found,
             {}
             if parameter.annotation == "float"
-            else powers_of(unit(parameter.annotation).dimension),
+            else _powers_of(unit(parameter.annotation).dimension),
         )
         return found.value
 

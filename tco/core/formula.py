@@ -78,7 +78,7 @@ class Formula:
         """Pickle the name alone: a trace that is read again rests on the formulas of the program
         that reads it.
         """
-        return formula_of, (self.function.__module__, self.name)
+        return _formula_of, (self.function.__module__, self.name)
 
 
 # The recorder in use in this thread or task, if any: the one flag a formula call tests.
@@ -86,8 +86,7 @@ RECORDER: ContextVar[Recorder | None] = ContextVar("recorder", default=None)
 in_use = RECORDER.get
 
 
-def formula_of(module: str, name: str) -> Formula:
-    """Return a registered formula, its module imported first if need be."""
+def _formula_of(module: str, name: str) -> Formula:
     if name not in REGISTRY:
         importlib.import_module(module)
     return REGISTRY[name]
@@ -475,7 +474,7 @@ def known_on(rests: tuple[Any, ...], held: Any) -> Known:
 
     """
     try:
-        found = of_numbers(rests) if in_use() is None else Known()
+        found = _of_numbers(rests) if in_use() is None else Known()
     except TypeError:  # arrays have no hash
         found = Known()
     found.held = held
@@ -483,11 +482,7 @@ def known_on(rests: tuple[Any, ...], held: Any) -> Known:
 
 
 @lru_cache(maxsize=32)
-def of_numbers(_: tuple[Any, ...]) -> Known:
-    """Return the cache of results that rest on equal numbers.
-
-    The cache lasts as long as the numbers are among the last that were asked for.
-    """
+def _of_numbers(_: tuple[Any, ...]) -> Known:
     return Known()
 
 

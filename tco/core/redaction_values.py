@@ -79,8 +79,10 @@ def placeholder_value(given: Input, usual: float | None, minimum: float, maximum
     one: Making = making.get()
     one.met.add(given.path)
     mark = crc32(f"{given.path} {given.as_of}".encode())
-    middle = usual if usual and minimum < usual <= maximum else placeholder_number(minimum, maximum)
-    value = scaled_within_bounds(
+    middle = (
+        usual if usual and minimum < usual <= maximum else _placeholder_number(minimum, maximum)
+    )
+    value = _scaled_within_bounds(
         middle, WAYS[one.number](mark), one.span * (1 + mark / PLACES / 2), minimum, maximum
     )
     if given.unit == "count":
@@ -99,7 +101,7 @@ def placeholder_value(given: Input, usual: float | None, minimum: float, maximum
     )
 
 
-def placeholder_number(minimum: float, maximum: float) -> float:
+def _placeholder_number(minimum: float, maximum: float) -> float:
     """Return some value within bounds, for what nothing is shipped of."""
     if not math.isfinite(maximum):
         return max(minimum, 1.0)
@@ -112,7 +114,7 @@ def placeholder_number(minimum: float, maximum: float) -> float:
     )
 
 
-def scaled_within_bounds(
+def _scaled_within_bounds(
     middle: float, up: bool, factor: float, minimum: float, maximum: float
 ) -> float:
     """Return a value moved up or down by a factor; where its bounds come before that, into what is

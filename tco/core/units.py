@@ -136,14 +136,14 @@ def unit(text: str) -> Unit:
 
     """
     found = unit_table().get(text)
-    return found if found is not None else from_registry(text)
+    return found if found is not None else _from_registry(text)
 
 
-def from_registry(text: str) -> Unit:
+def _from_registry(text: str) -> Unit:
     """Return factor and dimension of a unit text as pint reads it; pint passes over marks such as
     '#', ',' or '?', which are refused.
     """
-    wrong = DataError(f"{text!r} is not a unit{other_money(text) or nearest(text, unit_table())}")
+    wrong = DataError(f"{text!r} is not a unit{_other_money(text) or nearest(text, unit_table())}")
     if not all(mark.isalnum() or mark in " */^()%.-" for mark in text):
         raise wrong
     try:
@@ -158,7 +158,7 @@ def from_registry(text: str) -> Unit:
     )
 
 
-def other_money(text: str) -> str:
+def _other_money(text: str) -> str:
     """Return '; ...' with what to write in place of a price in another money than dollars, or an
     empty string.
     """
@@ -299,11 +299,10 @@ def meant(text: str, target: str) -> str:
 
 def table_rows() -> list[tuple[str, float, str]]:
     """Return the table anew from pint, for every unit text of the committed table."""
-    return [(text, *from_registry(text)) for text in sorted(unit_table())]
+    return [(text, *_from_registry(text)) for text in sorted(unit_table())]
 
 
-def rewrite_units() -> None:
-    """Rewrite `data/units.csv` from `data/units.txt`; add a line with a new unit text first."""
+def _rewrite_units() -> None:
     lines = [
         "unit,factor,dimension",
         *(f"{text},{factor!r},{dimension}" for text, factor, dimension in table_rows()),
@@ -312,4 +311,4 @@ def rewrite_units() -> None:
 
 
 if __name__ == "__main__":
-    rewrite_units()
+    _rewrite_units()

@@ -221,7 +221,7 @@ class Terms:
         month in years.
         """
         if rate not in self.rates:
-            with scope("recovery", *([] if rate == RATE else [last_path_name(rate)])):
+            with scope("recovery", *([] if rate == RATE else [_last_path_name(rate)])):
                 self.rates[rate] = (
                     rate_of_period(self.values[rate], MONTHLY),
                     period_in_years(MONTHLY),
@@ -236,7 +236,7 @@ class Terms:
         rate, life = paths = self.paths(asset)
         if paths not in self.recoveries:
             interest, month = self.monthly(rate)
-            with scope("recovery", last_path_name(life)):
+            with scope("recovery", _last_path_name(life)):
                 self.recoveries[paths] = capital_recovery_factor(interest, self.values[life], month)
         return self.recoveries[paths]
 
@@ -254,7 +254,7 @@ class Terms:
         rate, life = paths = self.paths(asset)
         if paths not in self.resold:
             recovery, (interest, month) = self.recovery(asset), self.monthly(rate)
-            with scope("charge", last_path_name(life)):
+            with scope("charge", _last_path_name(life)):
                 share = recoverable_share(self.residual(asset), interest, self.values[life], month)
                 self.resold[paths] = capital_charge(recovery, share)
         return self.resold[paths]
@@ -299,8 +299,7 @@ class Terms:
 FROM_THE_AGE = {RESIDUAL: following(residual_by_age, LOSS, OPERATION)}
 
 
-def last_path_name(path: str) -> str:
-    """Return the last name of a path, for a place of the trace."""
+def _last_path_name(path: str) -> str:
     return path.rpartition(".")[2]
 
 

@@ -171,10 +171,7 @@ def failing(values: Values, system: System, states: Callable[[str, str], bool]) 
     return found
 
 
-def repair_of(values: Values, one: Failing) -> Quantity:
-    """Return the time until a part that failed works again: the usual one, as the tray around it
-    changes it.
-    """
+def _repair_of(values: Values, one: Failing) -> Quantity:
     return (
         values[REPAIR] if one.share is None else time_to_repair(values[REPAIR], values[one.share])
     )
@@ -242,11 +239,7 @@ def excess_failure_chances(
             )
 
 
-def redundancy(system: System, one: Failing) -> tuple[int, int]:
-    """Return the numbers of interchangeable parts and of tolerated failures.
-
-    Chips stop or are slower when more parts are down than the second number.
-    """
+def _redundancy(system: System, one: Failing) -> tuple[int, int]:
     if is_switch(system, one):
         return switches_of_a_chip(system, one.leaf)[:2]
     return round(one.leaf.quantity / chips_stopped(system, one.leaf)[1]), round(
@@ -256,22 +249,22 @@ def redundancy(system: System, one: Failing) -> tuple[int, int]:
 
 def interrupting(values: Values, system: System, one: Failing) -> Quantity:
     """Return the failures of a year that find nothing to stand in for what fails."""
-    parts, spared = redundancy(system, one)
+    parts, spared = _redundancy(system, one)
     if not spared:
         return one.failures
     with scope(one.leaf.path), scope("interrupting"):
-        down = share_down(values[one.path], repair_of(values, one))
+        down = share_down(values[one.path], _repair_of(values, one))
         chances = [chance for _, chance in excess_failure_chances(down, parts - 1, spared - 1)]
         return interrupting_failures(one.failures, total("all_spares_down", chances))
 
 
-def hours_lost(values: Values, system: System, one: Failing) -> Quantity:
+def _hours_lost(values: Values, system: System, one: Failing) -> Quantity:
     """Return the hours of chips that a part's failures take for each that works, until it is
     repaired.
     """
-    leaf, repair = one.leaf, repair_of(values, one)
+    leaf, repair = one.leaf, _repair_of(values, one)
     stopped, holders = chips_stopped(system, leaf)
-    parts, spared = redundancy(system, one)
+    parts, spared = _redundancy(system, one)
     if not spared:
         return stopped_share(one.failures, stopped, system.chips, repair)
     down = share_down(values[one.path], repair)
@@ -286,7 +279,7 @@ def bandwidth_lost(values: Values, system: System, one: Failing) -> Quantity:
     beyond the spare ones wait for repair.
     """
     parts, spared, _ = switches_of_a_chip(system, one.leaf)
-    down = share_down(values[one.path], repair_of(values, one))
+    down = share_down(values[one.path], _repair_of(values, one))
     if not spared:  # the mean of what is down is the share that is missing
         return down
     missing = []
@@ -306,8 +299,8 @@ def availability(values: Values, system: System, found: list[Failing], trains: b
             if system.spares.get(one.leaf.part, 0) >= NEVER:
                 continue
             if not is_switch(system, one):
-                lost.append(hours_lost(values, system, one))
-            elif not redundancy(system, one)[1]:
+                lost.append(_hours_lost(values, system, one))
+            elif not _redundancy(system, one)[1]:
                 lost.append(
                     stopped_share(
                         one.failures, system.chips, system.chips, values["failures.swap_time"]

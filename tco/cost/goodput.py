@@ -158,10 +158,10 @@ def job(values: Values, system: System, found: list[Failing], up: Any) -> Any:
     replica that starts again misses beside the others is left out.
     """
     chips, cluster = system.chips, values["cluster.chips"]
-    failures = interruptions_of_job(values, system, found)
+    failures = _interruptions_of_job(values, system, found)
     kept = []
     for (name, stall, restart), between in zip(
-        TIERS, between_restarts(values, system, failures), strict=True
+        TIERS, _between_restarts(values, system, failures), strict=True
     ):
         with scope(name):
             interval = checkpoint_interval(values[stall], between)
@@ -173,7 +173,7 @@ def job(values: Values, system: System, found: list[Failing], up: Any) -> Any:
         kept.append(share_between_pauses(time_lost(survived, values["failures.elastic_stall"])))
     with scope("flaps"):
         flaps = events_of_cluster(
-            values["failures.flap_rate"], scale_out_link_count(system), chips, cluster
+            values["failures.flap_rate"], _scale_out_link_count(system), chips, cluster
         )
         kept.append(share_between_pauses(time_lost(flaps, values["failures.flap_time"])))
     with scope("silent"):
@@ -184,7 +184,7 @@ def job(values: Values, system: System, found: list[Failing], up: Any) -> Any:
     return progress(up, reduce(share_of_progress, kept), values["failures.straggling"])
 
 
-def interruptions_of_job(values: Values, system: System, found: list[Failing]) -> Quantity:
+def _interruptions_of_job(values: Values, system: System, found: list[Failing]) -> Quantity:
     """Return the yearly interruptions of a job, per world.
 
     They come from failed parts and from causes outside the parts.
@@ -198,7 +198,7 @@ def interruptions_of_job(values: Values, system: System, found: list[Failing]) -
     )
 
 
-def between_restarts(
+def _between_restarts(
     values: Values, system: System, failures: Quantity
 ) -> tuple[Quantity, Quantity]:
     """Return the mean times between the failures after which a job starts again, from a near copy
@@ -226,7 +226,7 @@ def long_checkpoints(values: Values, system: System, found: list[Failing]) -> li
     notes = []
     for (_, path, _), between in zip(
         TIERS,
-        between_restarts(values, system, interruptions_of_job(values, system, found)),
+        _between_restarts(values, system, _interruptions_of_job(values, system, found)),
         strict=True,
     ):
         stall = untraced_value(values[path])
@@ -239,9 +239,6 @@ def long_checkpoints(values: Values, system: System, found: list[Failing]) -> li
     return notes
 
 
-def scale_out_link_count(system: System) -> float:
-    """Return the links of one world into the scale-out network: its cards, or one a chip where the
-    system names none.
-    """
+def _scale_out_link_count(system: System) -> float:
     cards = cards_of(system, "scale_out")
     return system.chips if cards is None else cards.quantity

@@ -29,21 +29,17 @@ class PartPrice(NamedTuple):
 
 
 @cache
-def failing_figures() -> dict[tuple[str, str], int]:
-    """Return the number of failing published figures by price path and date.
-
-    It counts the figures that fail where the price alone is half as much again, or a third less.
-    """
+def _failing_figures() -> dict[tuple[str, str], int]:
     rows = read_csv(data_directory() / GUARDS, COLUMNS)
     return {
         (row["path"], row["as_of"]): int(row["dearer"]) + int(row["cheaper"]) for _, row in rows
     }
 
 
-def is_unguarded(part_price: PartPrice) -> bool:
+def _is_unguarded(part_price: PartPrice) -> bool:
     """Say whether a part rests on prices in force that nothing checks."""
     counts = [
-        failing_figures().get((given.path, given.as_of))
+        _failing_figures().get((given.path, given.as_of))
         for given in part_price.prices
         if not given.overlay
     ]
@@ -66,7 +62,7 @@ def unguarded_notes(part_prices: Iterable[PartPrice]) -> list[str]:
     for part_price in part_prices:
         bill_usd += part_price.usd
         sums[part_price.part] = sums.get(part_price.part, 0.0) + part_price.usd
-        if is_unguarded(part_price):
+        if _is_unguarded(part_price):
             unchecked.add(part_price.part)
     parts = sorted(
         (part for part in unchecked if sums[part] > LEAST_SHARE * bill_usd),

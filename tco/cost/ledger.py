@@ -214,7 +214,7 @@ def cost_of_world(
     """
     with scope("cost"):
         ledger = Ledger(values, chips, holding.own_rates)
-        in_racks = add_servers(ledger, values, bill, holding.network)
+        in_racks = _add_servers(ledger, values, bill, holding.network)
         share = world_share(chips, values["cluster.chips"])
         in_common = []
         for part in network.lines:
@@ -232,14 +232,14 @@ def cost_of_world(
         all_network = (
             total("scale_out_network", [*in_racks, network_price]) if in_racks else network_price
         )
-        storage = add_storage(ledger, values, bill, share, holding.tiers)
+        storage = _add_storage(ledger, values, bill, share, holding.tiers)
         capex = total(
             "capex",
             [
                 bill.price,
                 network_price,
                 storage,
-                *add_surcharges(ledger, values, bill, network_price, storage),
+                *_add_surcharges(ledger, values, bill, network_price, storage),
             ],
         )
         network_power = extended_power(network.power, share)
@@ -256,8 +256,8 @@ def cost_of_world(
                 "design", "design", design_share(chips, *(values[name] for name in names)), *names
             )
 
-        draw = average_power_share(values, bill, holding.chip, it_power)
-        energy = add_site(ledger, values, (it_power, draw), tenure, holding, sidecar)
+        draw = _average_power_share(values, bill, holding.chip, it_power)
+        energy = _add_site(ledger, values, (it_power, draw), tenure, holding, sidecar)
         if sidecar is not None:
             path = f"parts.{sidecar}.price_per_power"
             cooler = sidecar_price(bill.power, values[path])
@@ -276,11 +276,11 @@ def cost_of_world(
         return Cost(
             ledger.lines,
             capex,
-            per_chip(price_per_chip, "capex", capex, chips),
-            per_chip(price_per_chip, "network", all_network, chips),
-            per_chip(price_per_chip, "rebates", given_back, chips),
+            _per_chip(price_per_chip, "capex", capex, chips),
+            _per_chip(price_per_chip, "network", all_network, chips),
+            _per_chip(price_per_chip, "rebates", given_back, chips),
             it_power,
-            per_chip(power_per_chip, "it_power", it_power, chips),
+            _per_chip(power_per_chip, "it_power", it_power, chips),
             energy,
             calendar,
             gross,
@@ -321,7 +321,7 @@ def with_waiting(
     )
 
 
-def average_power_share(values: Values, bill: Bill, chip: str, it_power: Quantity) -> Quantity:
+def _average_power_share(values: Values, bill: Bill, chip: str, it_power: Quantity) -> Quantity:
     """Return the racks' average draw as a share of their provisioned power.
 
     Chips that wait for work draw less. Most of the rest draws as much as ever.
@@ -343,7 +343,7 @@ def average_power_share(values: Values, bill: Bill, chip: str, it_power: Quantit
         )
 
 
-def add_storage(
+def _add_storage(
     ledger: Ledger, values: Values, bill: Bill, share: Quantity, tiers: tuple[bool, bool]
 ) -> Quantity:
     """Add storage as a share of the servers, or the tiers a cluster states instead: flash it buys,
@@ -367,7 +367,7 @@ def add_storage(
     return bought
 
 
-def add_servers(
+def _add_servers(
     ledger: Ledger, values: Values, bill: Bill, network: frozenset[str]
 ) -> list[Quantity]:
     """Add what is bought of the system's tree, part by part; return the prices of what belongs to
@@ -397,7 +397,7 @@ def add_servers(
     return found
 
 
-def add_surcharges(
+def _add_surcharges(
     ledger: Ledger, values: Values, bill: Bill, network: Quantity, storage: Quantity
 ) -> list[Quantity]:
     """Add what is paid on top of the bill, where the terms have it: the margin of who sells the
@@ -450,8 +450,7 @@ def add_repairs(ledger: Ledger, values: Values, bill: Bill, broken: Sequence[Fai
         )
 
 
-def per_chip(share: Callable[..., Quantity], name: str, whole: Quantity, chips: float) -> Quantity:
-    """Return a price or a power of the world per chip, in a place of its own."""
+def _per_chip(share: Callable[..., Quantity], name: str, whole: Quantity, chips: float) -> Quantity:
     with scope(name):
         return share(whole, chips)
 
@@ -478,7 +477,7 @@ def hall_rate(values: Values, cooling: str, market_rate: Any) -> Any:
     return formula_of_hall(market_rate, values[path])
 
 
-def add_site(
+def _add_site(
     ledger: Ledger,
     values: Values,
     power: tuple[Quantity, Quantity],
@@ -555,7 +554,7 @@ def shares_by_kind(lines: list[Flow]) -> dict[str, dict[str, float]]:
             hardware.append((line.kind, line.amount))
         elif line.asset != "rebate":
             terms.append((line.kind, line.usd_per_chip_hour))
-    return {"hardware": shares_of_amounts(hardware), "terms": shares_of_amounts(terms)}
+    return {"hardware": _shares_of_amounts(hardware), "terms": _shares_of_amounts(terms)}
 
 
 def shares_by_directness(lines: list[Flow], inputs: Mapping[str, Input]) -> dict[str, float]:
@@ -575,7 +574,7 @@ def shares_by_directness(lines: list[Flow], inputs: Mapping[str, Input]) -> dict
     for line in lines:
         if line.asset in HARDWARE:
             sums[directness_of(line, inputs)] += float(line.amount)
-    return shares_of_total(sums)
+    return _shares_of_total(sums)
 
 
 def directness_of(line: Flow, inputs: Mapping[str, Input]) -> str:
@@ -592,20 +591,16 @@ def directness_of(line: Flow, inputs: Mapping[str, Input]) -> str:
     return least_direct(inputs[path].directness for path in line.inputs)
 
 
-def shares_of_total(sums: Mapping[str, float]) -> dict[str, float]:
-    """Return sums as shares of all; nothing where there is none."""
+def _shares_of_total(sums: Mapping[str, float]) -> dict[str, float]:
     whole = sum(sums.values())
     return {name: value / whole for name, value in sums.items()} if whole else {}
 
 
-def shares_of_amounts(amounts: list[tuple[str, Quantity]]) -> dict[str, float]:
-    """Return the shares of some amounts (numbers) that are sourced, estimated and assumed; nothing
-    where there is none.
-    """
+def _shares_of_amounts(amounts: list[tuple[str, Quantity]]) -> dict[str, float]:
     sums = {"sourced": 0.0, "estimate": 0.0, "assumed": 0.0}
     for kind, amount in amounts:
         sums["sourced" if kind in SOURCED else kind] += float(amount)
-    return shares_of_total(sums)
+    return _shares_of_total(sums)
 
 
 RENTS = {  # what a chip's rent is called -> what it is, the nearest to a price that is paid first
@@ -664,8 +659,8 @@ def cost_of_rent(
         network_power = extended_power(network.power, world_share(chips, values["cluster.chips"]))
         it_power = total("it_power", [bill.power, network_power])
         power, draw = (
-            per_chip(power_per_chip, "it_power", it_power, chips),
-            average_power_share(values, bill, chip, it_power),
+            _per_chip(power_per_chip, "it_power", it_power, chips),
+            _average_power_share(values, bill, chip, it_power),
         )
         return Cost(
             ledger.lines,

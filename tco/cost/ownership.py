@@ -60,12 +60,12 @@ def load_perspective(catalogue: Catalogue, name: str) -> Perspective:
 
     """
     found: Perspective = catalogue.once(
-        ("perspective", name), lambda: read_perspective(catalogue, name)
+        ("perspective", name), lambda: _read_perspective(catalogue, name)
     )
     return found
 
 
-def read_perspective(catalogue: Catalogue, name: str) -> Perspective:
+def _read_perspective(catalogue: Catalogue, name: str) -> Perspective:
     """Read the file of a perspective."""
     if name not in catalogue.once("perspectives", lambda: catalogue.ids(FOLDER)):
         raise unknown("perspective", name, catalogue.ids(FOLDER), "terms.perspective")
@@ -327,11 +327,11 @@ def load_agreement(catalogue: Catalogue, name: str) -> Agreement:
         DataError: The name or the kind is unknown, or a key is missing or wrong.
 
     """
-    found: Agreement = catalogue.once(("agreement", name), lambda: read_agreement(catalogue, name))
+    found: Agreement = catalogue.once(("agreement", name), lambda: _read_agreement(catalogue, name))
     return found
 
 
-def read_agreement(catalogue: Catalogue, name: str) -> Agreement:
+def _read_agreement(catalogue: Catalogue, name: str) -> Agreement:
     """Read the file of an agreement."""
     path, document = catalogue.document("rebates", name, "rebate")
     for key in ("supplier", "holder", "kind", "parts", "company", "from", "until"):
@@ -439,7 +439,7 @@ def rebate_of(agreement: Agreement, lines: list[BillLine], chips: float, values:
             price = values[f"shares.{agreement.company}.price"]
             paths.append(f"shares.{agreement.company}.price")
             if agreement.kind == "warrant-share":
-                refuse_low_reference(path, values)
+                _refuse_low_reference(path, values)
                 value = warrant_rebate_by_share(spend, first, price, strike, *rest)
             elif agreement.kind == "warrant-spend":
                 value = warrant_rebate_on_spend(spend, first, price, strike, *rest)
@@ -460,7 +460,7 @@ def rebate_of(agreement: Agreement, lines: list[BillLine], chips: float, values:
         )
 
 
-def refuse_low_reference(path: str, values: Values) -> None:
+def _refuse_low_reference(path: str, values: Values) -> None:
     """Refuse a share of spend that was stated at a share price at which the right is worth nothing:
     it would be a debt, or without end.
     """

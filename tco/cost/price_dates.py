@@ -115,9 +115,9 @@ def waiting_cost(
 
     """
     for attribute in (GENERAL, BRING_UP):
-        for path in dated_part_paths(system, attribute, states):
+        for path in _dated_part_paths(system, attribute, states):
             values.input(path)
-    dates = [values[path] for path in dated_part_paths(system, VOLUME, states)]
+    dates = [values[path] for path in _dated_part_paths(system, VOLUME, states)]
     if not dates:
         return None
     with scope("waiting"):
@@ -150,7 +150,7 @@ def waiting_inputs(system: System, states: Callable[[str, str], bool]) -> list[s
         Paths of the first volumes of the parts, then paths of the buyer's terms under `money`.
 
     """
-    volumes = dated_part_paths(system, VOLUME, states)
+    volumes = _dated_part_paths(system, VOLUME, states)
     return [
         *volumes,
         "money.stopgap_share",
@@ -160,7 +160,7 @@ def waiting_inputs(system: System, states: Callable[[str, str], bool]) -> list[s
     ]
 
 
-def dated_part_paths(
+def _dated_part_paths(
     system: System, attribute: str, states: Callable[[str, str], bool]
 ) -> list[str]:
     """Return the paths of the parts of a tree that state a date, or how long they take to set
@@ -203,7 +203,7 @@ def available_of(inputs: Mapping[str, Input], date: str) -> Available | None:
         DataError: The text `date` is no date.
 
     """
-    general, volume, up = (last_of(inputs, attribute) for attribute in (GENERAL, VOLUME, BRING_UP))
+    general, volume, up = (_last_of(inputs, attribute) for attribute in (GENERAL, VOLUME, BRING_UP))
     if volume is None:
         return None
     wanted = year_of(date)
@@ -220,7 +220,7 @@ def available_of(inputs: Mapping[str, Input], date: str) -> Available | None:
     )
 
 
-def last_of(inputs: Mapping[str, Input], attribute: str) -> Dates | None:
+def _last_of(inputs: Mapping[str, Input], attribute: str) -> Dates | None:
     """Return the latest of what the parts of an answer state, with its range; None where none
     does.
     """
@@ -271,7 +271,7 @@ def not_there(inputs: Mapping[str, Input], date: str) -> list[str]:
         DataError: The text `date` is no date.
 
     """
-    general = last_of(inputs, GENERAL)
+    general = _last_of(inputs, GENERAL)
     if (
         general is None
         or general[0] <= year_of(date)
@@ -335,8 +335,7 @@ def evidence_age_limit(given: Input) -> float | None:
 
 
 @cache
-def is_dated(path: str) -> bool:
-    """Say whether what a path names moves with the date."""
+def _is_dated(path: str) -> bool:
     group, _, rest = path.partition(".")
     found = input_attributes().get((group, rest.rpartition(".")[2]))
     return found is not None and found.dated
@@ -352,7 +351,7 @@ def is_dated_price(given: Input) -> bool:
         True where the input states a date and its attribute moves with the date.
 
     """
-    return bool(given.as_of) and is_dated(given.path)
+    return bool(given.as_of) and _is_dated(given.path)
 
 
 BILL = ("servers", "network", "storage")  # classes of assets that are bought at the prices of parts
@@ -402,7 +401,7 @@ def ages_of(
         line.path: [
             one
             for path in line.inputs
-            if (one := cached_dated_input(known, inputs[path], day)).moves
+            if (one := _cached_dated_input(known, inputs[path], day)).moves
         ]
         for line in lines
     }
@@ -437,11 +436,11 @@ def ages_of(
         )
         shares.append(sum(usd for usd, _ in rests) / whole if rests else 0.0)
         if rests:
-            notes.append(f"{shares[-1] * 100:.1f} %{BY_ROWS}{words}: {largest(rests)}")
+            notes.append(f"{shares[-1] * 100:.1f} %{BY_ROWS}{words}: {_largest(rests)}")
     for line in lines:
         if line.asset in ("rebate", "rent"):
             notes += [
-                aged(line.path, one.given, day.last)
+                _aged(line.path, one.given, day.last)
                 for one in found[line.path]
                 if one.later or one.old
             ]
@@ -474,7 +473,7 @@ def _old_hours(
             hour_usd = float(line.usd_per_chip_hour)
             gross_usd += hour_usd
             rests_on_old = any(
-                cached_dated_input(known, inputs[path], day).old
+                _cached_dated_input(known, inputs[path], day).old
                 for path in line.inputs
                 if not path.startswith(TERMS)
             )
@@ -482,7 +481,7 @@ def _old_hours(
     old_inputs = {
         path: given
         for path, given in inputs.items()
-        if path.startswith(NOTED) and cached_dated_input(known, given, day).old
+        if path.startswith(NOTED) and _cached_dated_input(known, given, day).old
     }
     if not old_inputs:
         return (old_usd / gross_usd if gross_usd else 0.0), ()
@@ -507,7 +506,7 @@ class DatedInput(NamedTuple):
 LATER, OLD = attrgetter("later"), attrgetter("old")
 
 
-def cached_dated_input(known: dict[str, DatedInput], given: Input, day: Period) -> DatedInput:
+def _cached_dated_input(known: dict[str, DatedInput], given: Input, day: Period) -> DatedInput:
     """Return the dated record of an input at `day`, cached by path.
 
     The record says whether the input is later than `day` or too old.
@@ -529,7 +528,7 @@ def is_old(given: Input, day: datetime.date) -> bool:
     return limit is not None and (day - period(given.evidence_date).last).days > limit
 
 
-def largest(rests: list[tuple[float, list[Input]]]) -> str:
+def _largest(rests: list[tuple[float, list[Input]]]) -> str:
     """Return the parts that the largest sums rest on, with the dates of their prices."""
     sums: dict[str, float] = {}
     for usd, found in rests:
@@ -543,7 +542,7 @@ def largest(rests: list[tuple[float, list[Input]]]) -> str:
     )
 
 
-def aged(line: str, given: Input, day: datetime.date) -> str:
+def _aged(line: str, given: Input, day: datetime.date) -> str:
     """Return a note on a rebate or a rent that rests on a price of another date."""
     of = period(given.evidence_date)
     away = (

@@ -91,10 +91,7 @@ def undominated_algorithms(paces: Paces) -> list[int]:
     return [int(place) for place in np.flatnonzero(~beats.any(axis=0))]
 
 
-def in_front(field: Any, axes: int) -> Any:
-    """Return a field of paces with its axis of algorithms in front of as many axes as what is sent
-    has at least.
-    """
+def _in_front(field: Any, axes: int) -> Any:
     missing = axes - (field.ndim - 1)
     return field.reshape(len(field), *[1] * missing, *field.shape[1:]) if missing > 0 else field
 
@@ -112,7 +109,7 @@ def shortest_collective_time(paces: Paces, amount: Any) -> Any:
         Seconds, in the broadcast shape of `amount` and of the paces of one algorithm.
 
     """
-    paces = Paces(*(in_front(field, np.ndim(amount)) for field in paces))
+    paces = Paces(*(_in_front(field, np.ndim(amount)) for field in paces))
     if extent((amount, paces.latency))[1] <= MANY:
         found = cost.pipelined_time(paces.latency, paces.each * amount, paces.chunk)
         return np.minimum.reduce(as_array(found))

@@ -64,19 +64,19 @@ def algorithms_for(at: GroupLinks, operation: str, size: Any) -> Ways:
     """
     makers: dict[str, Callable[[GroupLinks, Any], Ways]] = {
         "all-reduce": all_reduce,
-        "all-gather": partial(one_pass, reduces=False),
-        "reduce-scatter": partial(one_pass, reduces=True),
-        "all-to-all": all_to_all_algorithms,
+        "all-gather": partial(_one_pass, reduces=False),
+        "reduce-scatter": partial(_one_pass, reduces=True),
+        "all-to-all": _all_to_all_algorithms,
         "broadcast": broadcast,
-        "send-recv": send_receive,
+        "send-recv": _send_receive,
         **{name: partial(expert_ways, name) for name in EXCHANGES},
     }
     if operation not in makers:
         raise unknown("operation", operation, makers, "--op")
-    return makers[operation](signalled(at, operation), size)
+    return makers[operation](_signalled(at, operation), size)
 
 
-def signalled(at: GroupLinks, operation: str) -> GroupLinks:
+def _signalled(at: GroupLinks, operation: str) -> GroupLinks:
     """Return a group whose collectives start with the signals by which their transfers double
     through all ranks, where they do.
     """
@@ -274,8 +274,7 @@ def reach(links: Links, group: RankGroup) -> GroupLinks:
     return GroupLinks(links_for(links, group), group, rate, step, straight)
 
 
-def halvings(parts: Any) -> Any:
-    """Return the steps of halving some parts down to one."""
+def _halvings(parts: Any) -> Any:
     return np.ceil(np.log2(parts) - 1e-9)
 
 
@@ -290,8 +289,7 @@ class Shares(NamedTuple):
     outer: Any
 
 
-def bytes_per_tier(at: GroupLinks, size: Quantity, passes: int, reduces: bool) -> Shares:
-    """Return the bytes sent per rank inside and outside its domain."""
+def _bytes_per_tier(at: GroupLinks, size: Quantity, passes: int, reduces: bool) -> Shares:
     inner, outer = (
         cost.ring_bytes(size, at.group.ranks, passes),
         cost.outer_share(size, at.group.domains, at.group.per_domain, passes),
@@ -299,8 +297,7 @@ def bytes_per_tier(at: GroupLinks, size: Quantity, passes: int, reduces: bool) -
     return Shares(passes, reduces, inner, outer)
 
 
-def ring_wire(at: GroupLinks, share: Shares) -> Quantity:
-    """Return the time on the wire of rings and trees."""
+def _ring_wire(at: GroupLinks, share: Shares) -> Quantity:
     return cost.wire_time(share.inner, at.links.inside, share.outer, at.rate)
 
 
@@ -311,7 +308,7 @@ def ring(at: GroupLinks, share: Shares, wire: Any) -> AlgorithmTiming:
     return pipelined(at, latency, wire, group.ranks - 1 if share.reduces else None)
 
 
-def halving(at: GroupLinks, share: Shares, wire: Quantity) -> AlgorithmTiming:
+def _halving(at: GroupLinks, share: Shares, wire: Quantity) -> AlgorithmTiming:
     """Return the timing of recursive halving and doubling."""
     t, group = at.links.latencies, at.group
     latency = cost.halving_latency(
@@ -321,7 +318,7 @@ def halving(at: GroupLinks, share: Shares, wire: Quantity) -> AlgorithmTiming:
         at,
         latency,
         wire,
-        halvings(group.per_domain) + halvings(group.domains) if share.reduces else None,
+        _halvings(group.per_domain) + _halvings(group.domains) if share.reduces else None,
     )
 
 
@@ -342,7 +339,7 @@ def direct(at: GroupLinks, share: Shares) -> AlgorithmTiming:
     return at_once(at, t.direct_start, latency, wire, adding)
 
 
-def forwarded(at: GroupLinks, size: Any, share: Shares) -> AlgorithmTiming:
+def _forwarded(at: GroupLinks, size: Any, share: Shares) -> AlgorithmTiming:
     """Return the timing of exchanges straight to every place, a phase for each pass, forwarded by
     the chips and switches on the way.
     """
@@ -365,28 +362,25 @@ def bucket(at: GroupLinks, size: Any, share: Shares) -> AlgorithmTiming:
     phases.append(cost.wire_time(0.0, at.links.inside, share.outer, at.rate))
     return pipelined(
         at,
-        bucket_latency(at, share.passes),
+        _bucket_latency(at, share.passes),
         total("bucket_wire", phases),
-        adding_steps(at) if share.reduces else None,
+        _adding_steps(at) if share.reduces else None,
     )
 
 
-def bucket_all(at: GroupLinks, share: Shares) -> AlgorithmTiming:
+def _bucket_all(at: GroupLinks, share: Shares) -> AlgorithmTiming:
     """Return the timing of bucket rings with the data split over rotated orders, all dimensions
     busy at once.
     """
     return pipelined(
         at,
-        bucket_latency(at, share.passes),
-        ring_wire(at, share),
-        adding_steps(at) if share.reduces else None,
+        _bucket_latency(at, share.passes),
+        _ring_wire(at, share),
+        _adding_steps(at) if share.reduces else None,
     )
 
 
-def bucket_latency(at: GroupLinks, passes: int) -> Any:
-    """Return the latency of bucket rings: steps to neighbours over all dimensions, and over the
-    network between tori.
-    """
+def _bucket_latency(at: GroupLinks, passes: int) -> Any:
     t = at.links.latencies
     inside = cost.torus_latency(t.start, passes, at.links.steps, t.near_step)
     return cost.ring_latency(
@@ -394,8 +388,7 @@ def bucket_latency(at: GroupLinks, passes: int) -> Any:
     )
 
 
-def adding_steps(at: GroupLinks) -> Any:
-    """Return the steps of bucket rings that add up."""
+def _adding_steps(at: GroupLinks) -> Any:
     return at.links.steps + at.group.domains - 1
 
 
@@ -408,51 +401,51 @@ def tree(at: GroupLinks, share: Shares, wire: Quantity) -> AlgorithmTiming:
     return pipelined(at, latency, wire, cost.tree_depth(group.per_domain, board, group.domains))
 
 
-def one_pass(at: GroupLinks, size: Quantity, reduces: bool) -> Ways:
+def _one_pass(at: GroupLinks, size: Quantity, reduces: bool) -> Ways:
     """All-gather and reduce-scatter."""
-    share = bytes_per_tier(at, size, 1, reduces)
+    share = _bytes_per_tier(at, size, 1, reduces)
     if at.links.rings:
         return {
             "bucket": lambda: bucket(at, size, share),
-            "bucket, all dimensions": lambda: bucket_all(at, share),
-            "direct": lambda: forwarded(at, size, share),
+            "bucket, all dimensions": lambda: _bucket_all(at, share),
+            "direct": lambda: _forwarded(at, size, share),
         }
     found = {
-        "ring": lambda: ring(at, share, ring_wire(at, share)),
-        "recursive doubling": lambda: halving(at, share, ring_wire(at, share)),
+        "ring": lambda: ring(at, share, _ring_wire(at, share)),
+        "recursive doubling": lambda: _halving(at, share, _ring_wire(at, share)),
         "direct": lambda: direct(at, share),
     }
     if at.links.latencies.forwarded_step is not None:
-        found["direct, forwarded"] = lambda: forwarded(at, size, share)
+        found["direct, forwarded"] = lambda: _forwarded(at, size, share)
     return found
 
 
 def all_reduce(at: GroupLinks, size: Quantity) -> Ways:
     """All-reduce."""
-    share = bytes_per_tier(at, size, 2, True)
+    share = _bytes_per_tier(at, size, 2, True)
     if at.links.rings:
         return {
             "bucket": lambda: bucket(at, size, share),
-            "bucket, all dimensions": lambda: bucket_all(at, share),
-            "one-shot": lambda: one_shot(at, size),
-            "two-shot": lambda: forwarded(at, size, share),
+            "bucket, all dimensions": lambda: _bucket_all(at, share),
+            "one-shot": lambda: _one_shot(at, size),
+            "two-shot": lambda: _forwarded(at, size, share),
         }
-    wire = ring_wire(at, share)
+    wire = _ring_wire(at, share)
     found = {
         "ring": lambda: ring(at, share, wire),
         "tree": lambda: tree(at, share, wire),
-        "halving-doubling": lambda: halving(at, share, wire),
-        "one-shot": lambda: one_shot(at, size),
+        "halving-doubling": lambda: _halving(at, share, wire),
+        "one-shot": lambda: _one_shot(at, size),
         "two-shot": lambda: direct(at, share),
     }
     if at.links.latencies.forwarded_step is not None:
-        found["two-shot, forwarded"] = lambda: forwarded(at, size, share)
+        found["two-shot, forwarded"] = lambda: _forwarded(at, size, share)
     if somewhere(at.links.reduces):
-        found["in-network"] = lambda: in_network(at, size)
+        found["in-network"] = lambda: _in_network(at, size)
     return found
 
 
-def one_shot(at: GroupLinks, size: Quantity) -> AlgorithmTiming:
+def _one_shot(at: GroupLinks, size: Quantity) -> AlgorithmTiming:
     """Return the timing of every rank reading the whole buffer of every other."""
     t = at.links.latencies
     everything, across = (
@@ -466,7 +459,7 @@ def one_shot(at: GroupLinks, size: Quantity) -> AlgorithmTiming:
     return at_once(at, t.direct_start, latency, wire, minimum(at.group.ranks - 1, 1))
 
 
-def in_network(at: GroupLinks, size: Quantity) -> AlgorithmTiming:
+def _in_network(at: GroupLinks, size: Quantity) -> AlgorithmTiming:
     """Return the timing of a reduction in the switches."""
     t = at.links.latencies
     inner, outer = (
@@ -482,10 +475,7 @@ def in_network(at: GroupLinks, size: Quantity) -> AlgorithmTiming:
     )
 
 
-def all_to_all_algorithms(at: GroupLinks, size: Quantity) -> Ways:
-    """All-to-all. Its latency as measured grows with log2 N, as that of Bruck's algorithm, which
-    moves log2(N)/2 buffers: that is not offered.
-    """
+def _all_to_all_algorithms(at: GroupLinks, size: Quantity) -> Ways:
     t = at.links.latencies
     inner = cost.inner_exchange(size, at.group.ranks, at.group.per_domain)
     outer = cost.outer_exchange(size, at.group.ranks, at.group.per_domain)
@@ -519,7 +509,7 @@ def broadcast(at: GroupLinks, size: Quantity) -> Ways:
     }
 
 
-def send_receive(at: GroupLinks, size: Quantity) -> Ways:
+def _send_receive(at: GroupLinks, size: Quantity) -> Ways:
     """Point to point, within a domain or to the next one."""
     t = at.links.latencies
 

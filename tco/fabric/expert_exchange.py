@@ -55,7 +55,7 @@ def expert_ways(operation: str, at: GroupLinks, tokens: Tokens) -> Ways:
             cost.scattered_bytes(tokens.count, tokens.active, tokens.bytes, share)
             for share in (inside, outside)
         )
-        return exchanged(at, 1, at.straight, wire(at, kept, left, at.links.spread), 0.0)
+        return _exchanged(at, 1, at.straight, wire(at, kept, left, at.links.spread), 0.0)
 
     def once(copied: bool) -> AlgorithmTiming:
         near, outside = (
@@ -74,7 +74,7 @@ def expert_ways(operation: str, at: GroupLinks, tokens: Tokens) -> Ways:
         if copied:
             cores = at.links.library.cores if tokens.cores is None else tokens.cores
             copying = cost.copy_time(tokens.count, tokens.bytes, ranks, cores, at.links.copy_rate)
-        return exchanged(
+        return _exchanged(
             at,
             at.links.library.kernels[operation],
             at.step,
@@ -112,7 +112,7 @@ def reported_bytes(at: GroupLinks, size: Any) -> Any:
     )
 
 
-def exchanged(
+def _exchanged(
     at: GroupLinks, kernels: Quantity, step: Quantity, wire: Quantity, copying: Quantity
 ) -> AlgorithmTiming:
     """Return the timing of an expert exchange in some kernels."""

@@ -84,7 +84,7 @@ def read_library(catalogue: Catalogue, name: str) -> CollectiveLibrary:
         own = CollectiveLibrary(
             name,
             str(document.get("name", name)),
-            merged(inside, anywhere),
+            _merged(inside, anywhere),
             bool(document.get("every", False)),
             caller=str(document.get("caller", "")),
             called=tuple(map(str, document.get("called", ()))),
@@ -101,7 +101,7 @@ def read_library(catalogue: Catalogue, name: str) -> CollectiveLibrary:
     return found
 
 
-def merged(one: Offers, other: Offers) -> Offers:
+def _merged(one: Offers, other: Offers) -> Offers:
     """Return the union of the algorithms in `one` and `other`."""
     found = {}
     for operation in {**one, **other}:
@@ -114,7 +114,7 @@ def merged(one: Offers, other: Offers) -> Offers:
 
 def over(below: CollectiveLibrary, top: CollectiveLibrary) -> CollectiveLibrary:
     """Return a library with all of the one it stands on."""
-    offers, every = merged(below.offers, top.offers), below.every or top.every
+    offers, every = _merged(below.offers, top.offers), below.every or top.every
     return top._replace(
         offers=offers,
         every=every,

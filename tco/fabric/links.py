@@ -71,7 +71,7 @@ class Route(NamedTuple):
         return 2 * self.tiers - 1
 
 
-def network_of(
+def _network_of(
     values: Settings,
     route: Route,
     bandwidth: Quantity,
@@ -348,7 +348,7 @@ def forwarding_hop(hop_latency: Second, unit: Byte, port: BytePerSecond) -> Quan
 SWITCHES_ACROSS = 2  # one in either domain
 
 
-def latencies_of(
+def _latencies_of(
     values: Settings,
     chip: str,
     family: str,
@@ -442,7 +442,7 @@ def chip_links(
     """
     inner, world, prior, part = tiers[0], tiers[-1], f"performance.{family}", f"parts.{chip}"
     efficiency, direct = values[f"{prior}.link_efficiency"], values[f"{prior}.direct_efficiency"]
-    network, step = network_of(
+    network, step = _network_of(
         values,
         route,
         values[f"{part}.scale_out_bandwidth"],
@@ -464,7 +464,7 @@ def chip_links(
         spread=link_rate(everyone, direct),
         crossing=network if world.crossing is None else link_rate(world.crossing, efficiency),
         network=network,
-        latencies=latencies_of(values, chip, family, inner, world, port, step, age),
+        latencies=_latencies_of(values, chip, family, inner, world, port, step, age),
         reduces=reduces,
         shared=world.shared,
         torus=inner.torus,
@@ -488,7 +488,7 @@ def chip_links(
     )
 
 
-def domain_of(values: Settings, chip: str) -> FabricScope:
+def _domain_of(values: Settings, chip: str) -> FabricScope:
     """Return the scale-up domain of chips without a system: one switch, or a wire to every other
     chip, at the bandwidth they inject.
     """
@@ -529,5 +529,5 @@ def links_of_chips(
     """
     reduces = values[f"parts.{chip}.in_network_reduction"]
     return chip_links(
-        values, chip, family, [domain_of(values, chip)], route, reduces, library, age, signalled
+        values, chip, family, [_domain_of(values, chip)], route, reduces, library, age, signalled
     )

@@ -122,10 +122,7 @@ def lanes(system: System, name: str) -> float:
         ) from None
 
 
-def active_lanes(system: System) -> float:
-    """Return the lanes by which a chip sends: those of all links of a torus, or of tray, planes and
-    its pair in the other rack.
-    """
+def _active_lanes(system: System) -> float:
     if system.fabric.get("kind") == "torus":
         return slice_of(torus_of(system), int(system.chips)).injection
     return sum(
@@ -154,7 +151,7 @@ def from_the_lanes(system: System) -> dict[str, Rule]:
     part = f"parts.{system.chip}"
     return {
         f"{part}.scale_up_bandwidth": following(
-            lanes_rate, active_lanes(system), f"{part}.lane_bandwidth"
+            lanes_rate, _active_lanes(system), f"{part}.lane_bandwidth"
         )
     }
 
@@ -164,7 +161,7 @@ def lane_bandwidth(system: System, values: Readable) -> Any:
     part = f"parts.{system.chip}"
     if system.fabric.get("kind") not in LANED:
         return values[f"{part}.lane_bandwidth"]
-    return rate_of_a_lane(values[f"{part}.scale_up_bandwidth"], active_lanes(system))
+    return rate_of_a_lane(values[f"{part}.scale_up_bandwidth"], _active_lanes(system))
 
 
 def fabric_number(system: System, name: str) -> float:
@@ -243,7 +240,7 @@ def star(system: System, values: Readable) -> list[FabricScope]:
     ]
 
 
-def two_star(system: System, values: Readable) -> list[FabricScope]:
+def _two_star(system: System, values: Readable) -> list[FabricScope]:
     """Two racks of switches, each chip on those of its own rack, the switches paired across."""
     rate, chips, racks = (
         values[f"parts.{system.chip}.scale_up_bandwidth"],
@@ -389,7 +386,7 @@ def torus_of(system: System) -> Torus:
     )
 
 
-def two_level(system: System, values: Readable) -> list[FabricScope]:
+def _two_level(system: System, values: Readable) -> list[FabricScope]:
     """Trays of chips, planes of switches in the rack, and a direct link of each chip to its pair in
     the other rack.
     """
@@ -415,7 +412,7 @@ def two_level(system: System, values: Readable) -> list[FabricScope]:
     )
     hops = fabric_number(system, "tray_hops")
     mean, worst = two_level_hops(1, inside, tray_chips, planes, hops)
-    rate_of = partial(two_level_rates, inside, tray_chips, planes, plane, tray, bool(hops))
+    rate_of = partial(_two_level_rates, inside, tray_chips, planes, plane, tray, bool(hops))
     rate_inside = least("rack_all_to_all", rate_of(1))
     cut, trays = lanes_rate(inside / 2, plane), (tray_chips, hops)
     rack = FabricScope(
@@ -439,7 +436,7 @@ def two_level(system: System, values: Readable) -> list[FabricScope]:
     return [rack, world]
 
 
-def two_level_rates(
+def _two_level_rates(
     inside: int,
     tray_chips: int,
     planes: int,
@@ -481,17 +478,11 @@ def two_level_hops(
     fabric, which looks alike from every chip.
     """
     places = itertools.product(range(racks), range(in_rack // tray_chips), range(tray_chips))
-    found = [hops_of_place(*place, planes, tray_hops) for place in places if any(place)]
+    found = [_hops_of_place(*place, planes, tray_hops) for place in places if any(place)]
     return sum(found) / len(found), max(found)
 
 
-def hops_of_place(rack: int, tray: int, position: int, planes: int, tray_hops: float) -> float:
-    """Return the intermediate devices between the first chip of a two-level fabric and another.
-
-    Inside a tray they are `tray_hops` switches apart, or one plane switch if that is nearer and
-    both are on one plane. In another tray it is one switch on the same plane; on another plane the
-    tray link and its chip are passed as well. The other rack adds the paired chip.
-    """
+def _hops_of_place(rack: int, tray: int, position: int, planes: int, tray_hops: float) -> float:
     one_plane = position % planes == 0
     beside = 0.0 if not position else min(tray_hops, 1.0) if one_plane else tray_hops
     inside = beside if not tray else 1.0 if one_plane else 2.0 + tray_hops
@@ -533,15 +524,15 @@ def hops_apart(system: System, rack: int, tray: int, position: int) -> float:
         raise DataError(
             f"{system.id} has no chip at rack {rack:g}, tray {tray:g}, position {position:g}"
         )
-    return hops_of_place(rack, tray, position, planes, fabric_number(system, "tray_hops"))
+    return _hops_of_place(rack, tray, position, planes, fabric_number(system, "tray_hops"))
 
 
 KINDS: dict[str, Callable[[System, Readable], list[FabricScope]]] = {
     "star": star,
-    "two-star": two_star,
+    "two-star": _two_star,
     "mesh": mesh,
     "torus": torus,
-    "two-level": two_level,
+    "two-level": _two_level,
 }
 
 

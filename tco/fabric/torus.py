@@ -113,8 +113,7 @@ class TorusSlice(NamedTuple):
         )
 
 
-def closed_rings(torus: Torus, sizes: tuple[int, ...]) -> tuple[bool, ...]:
-    """Say which dimensions of a slice are closed rings."""
+def _closed_rings(torus: Torus, sizes: tuple[int, ...]) -> tuple[bool, ...]:
     blocks = bool(torus.block) and all(
         size % part == 0 for size, part in zip(sizes, torus.block, strict=True)
     )
@@ -133,7 +132,7 @@ def slice_of(torus: Torus, chips: int) -> TorusSlice:
     shapes = [sizes for sizes in itertools.product(*each) if math.prod(sizes) >= chips]
     least = min(math.prod(sizes) for sizes in shapes)
     found = [
-        TorusSlice(sizes, closed_rings(torus, sizes), torus.lanes)
+        TorusSlice(sizes, _closed_rings(torus, sizes), torus.lanes)
         for sizes in shapes
         if math.prod(sizes) == least
     ]

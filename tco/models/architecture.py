@@ -70,26 +70,25 @@ def load_model(
         if path.suffix != ".json":
             raise unknown("model", name, catalogue.models)
         refuse_own(f"{path}: a model of your own")
-        return architecture(of_size(read_config(path), size), path.resolve().parent.name, str(path))
+        return architecture(
+            _of_size(read_config(path), size), path.resolve().parent.name, str(path)
+        )
     path = catalogue.models[name]
     if catalogue.is_overlay(path):
         refuse_own(f"{path}: a model of your own")
-    content = of_size(catalogue.once(("config", path), lambda: read_config(path)), size)
+    content = _of_size(catalogue.once(("config", path), lambda: read_config(path)), size)
     found: Architecture = catalogue.once(
         (path, content.get(SIZE)), lambda: architecture(content, name, str(path))
     )
     return found
 
 
-def of_size(content: JsonObject, size: Callable[[], float] | None) -> JsonObject:
-    """Return the config of a model, in another size if it is one of a given size and another is
-    asked for.
-    """
+def _of_size(content: JsonObject, size: Callable[[], float] | None) -> JsonObject:
     wanted = round(size()) if size is not None and SIZE in content else 0
     return content | {SIZE: wanted} if wanted else content
 
 
-def reader_of(kind: str, where: str) -> Callable[[Config], ParsedConfig]:
+def _reader_of(kind: str, where: str) -> Callable[[Config], ParsedConfig]:
     """Return the configuration reader of the model type `kind`.
 
     A type without a reader raises `DataError`. The message gives the reason, or the nearest type
@@ -115,7 +114,7 @@ def architecture(content: JsonObject, name: str, where: str) -> Architecture:
     """
     config = Config(content, where)
     kind = config.text("model_type")
-    read = latent_attention.READERS.get(kind) or reader_of(kind, where)
+    read = latent_attention.READERS.get(kind) or _reader_of(kind, where)
     inner = config
     if config.has("text_config"):
         inner = config.section("text_config")

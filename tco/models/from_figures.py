@@ -71,7 +71,7 @@ def figures_text(figures: JsonMapping) -> str:
     return ",".join(f"{key}={figures[key]:.12g}" for key in KEYS if key in figures)
 
 
-def parse_model_figures(text: str) -> JsonObject:
+def _parse_model_figures(text: str) -> JsonObject:
     """Return the figures of a text `key=value,...`; a key that is unknown, double or missing raises
     `DataError`.
     """
@@ -86,14 +86,14 @@ def parse_model_figures(text: str) -> JsonObject:
             raise unknown("key", key, KEYS, f"model {text!r}")
         if key in found:
             raise DataError(f"model {text!r}: {key} is given twice")
-        found[key] = parse_stated_value(value)
+        found[key] = _parse_stated_value(value)
     missing = missing_figures(found)
     if missing:
         raise DataError(f"model {text!r}: missing {', '.join(missing)}")
     return found
 
 
-def parse_stated_value(text: str) -> Any:
+def _parse_stated_value(text: str) -> Any:
     """Return a value as the whole number, the decimal number or the word it is; what a key may hold
     is checked where it is used.
     """
@@ -117,7 +117,7 @@ def stated_model(text: str) -> Architecture:
     untied ones. A stated `params_b` (billions) that this misses by more than its last digit decides
     instead.
     """
-    c = Config(parse_model_figures(text), f"model {text!r}")
+    c = Config(_parse_model_figures(text), f"model {text!r}")
     every_head = c.integer("kv_heads", c.integer("heads")) == c.integer("heads")
     plain = (
         c.integer("ffn") == PLAIN_WIDTH * c.integer("hidden")
@@ -129,8 +129,8 @@ def stated_model(text: str) -> Architecture:
         (c.integer("matrices", least=PLAIN, most=GATED),) if c.has("matrices") else (PLAIN, GATED)
     )
     ties = (c.flag("tied"),) if c.has("tied") else (False, True)
-    made = [shaped(c, text, gate, tied) for gate, tied in product(gates, ties)]
-    target, rounding = billions(c) if c.has("params_b") else (0.0, math.inf)
+    made = [_shaped(c, text, gate, tied) for gate, tied in product(gates, ties)]
+    target, rounding = _billions(c) if c.has("params_b") else (0.0, math.inf)
 
     def rank(model: Architecture) -> tuple[float, bool, bool]:
         matrices = model.blocks[0].feed_forward.matrices
@@ -149,15 +149,14 @@ def stated_model(text: str) -> Architecture:
     return best
 
 
-def billions(c: Config) -> tuple[float, float]:
-    """Return the stated number of parameters, and half a unit of its last digit."""
+def _billions(c: Config) -> tuple[float, float]:
     value = c.content["params_b"]
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < UNLIMITED:
         raise c.wrong("params_b", "billions of parameters")
     return float(value) * 1e9, 0.5e9 / 10 ** len(f"{value:.12g}".partition(".")[2])
 
 
-def shaped(c: Config, text: str, matrices: int, tied: bool) -> Architecture:
+def _shaped(c: Config, text: str, matrices: int, tied: bool) -> Architecture:
     """Return the model of the figures with so many matrices a feed-forward part and tied embeddings
     or not.
     """

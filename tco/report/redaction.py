@@ -50,7 +50,7 @@ def redact_differences(one: Any, other: Any) -> Any:
         )
     if isinstance(one, (list, tuple)) and isinstance(other, (list, tuple)):
         return [
-            redact_differences(*pair) for pair in paired(list(one), list(other), entry_identity)
+            redact_differences(*pair) for pair in _paired(list(one), list(other), _entry_identity)
         ]
     if type(one) is type(other) and one == other:
         return one
@@ -93,19 +93,12 @@ def alike_text(one: str, other: Any) -> str:
     return " ".join(found)
 
 
-def lines_alike(one: Sequence[str], other: Sequence[str]) -> list[str]:
-    """Return lines without what differs; of those that are withheld as a whole one stands for
-    all.
-    """
+def _lines_alike(one: Sequence[str], other: Sequence[str]) -> list[str]:
     lines = redact_differences(list(one), list(other))
     return list(dict.fromkeys(SENTENCE if line == WITHHELD else line for line in lines))
 
 
-def entry_identity(entry: Any) -> Any:
-    """Return the identifying fields of a list entry.
-
-    An entry without such fields has an empty identity.
-    """
+def _entry_identity(entry: Any) -> Any:
     if isinstance(entry, dict):
         return tuple((key, entry[key]) for key in NAMES if isinstance(entry.get(key), (str, int)))
     if hasattr(entry, "_fields"):
@@ -113,19 +106,19 @@ def entry_identity(entry: Any) -> Any:
     return entry if isinstance(entry, str) else ()
 
 
-def paired(one: list[Any], other: list[Any], name: Any) -> list[tuple[Any, Any]]:
+def _paired(one: list[Any], other: list[Any], name: Any) -> list[tuple[Any, Any]]:
     """Return each entry with its like of the other making: by name, and by order among those of one
     name.
     """
     if len(one) == len(other) and all(isinstance(entry, str) for entry in (*one, *other)):
         return list(zip(one, other, strict=True))
-    likes = dict(zip(numbered(map(name, other)), other, strict=True))
+    likes = dict(zip(_numbered(map(name, other)), other, strict=True))
     return [
-        (entry, likes.get(key)) for key, entry in zip(numbered(map(name, one)), one, strict=True)
+        (entry, likes.get(key)) for key, entry in zip(_numbered(map(name, one)), one, strict=True)
     ]
 
 
-def numbered(names: Iterable[Any]) -> list[tuple[str, int]]:
+def _numbered(names: Iterable[Any]) -> list[tuple[str, int]]:
     """Return names made distinct: each with how many of its like came before."""
     met: Counter[str] = Counter()
     found = []
@@ -139,7 +132,7 @@ def alike_rows(one: Sequence[Sequence[Any]], other: Sequence[Sequence[Any]]) -> 
     """Return the rows of a table or a CSV without the cells that differ; the first cell names a
     row.
     """
-    pairs = paired(list(one), list(other), lambda row: row[0] if row else "")
+    pairs = _paired(list(one), list(other), lambda row: row[0] if row else "")
     return [
         [
             redact_differences(cell, its)
@@ -156,7 +149,7 @@ MEMBERS: dict[
         ("columns", "title", "tables", "folded", "sections"),
         lambda one, other: redact_differences(one, other or type(one)()),
     ),
-    **dict.fromkeys(("above", "below", "words", "verdict", "premises"), lines_alike),
+    **dict.fromkeys(("above", "below", "words", "verdict", "premises"), _lines_alike),
     "rows": alike_rows,
     "figures": lambda one, other: [
         figure for figure, its in zip(one, other, strict=False) if figure == its

@@ -37,8 +37,7 @@ def format_regime(regime: Regime) -> str:
     return f"{where}: {regime_sentence(regime)}"
 
 
-def listed_names(names: Iterable[str]) -> str:
-    """Return names as a list in words."""
+def _listed_names(names: Iterable[str]) -> str:
     *first, last = names
     return f"{', '.join(first)} and {last}" if first else last
 
@@ -46,7 +45,7 @@ def listed_names(names: Iterable[str]) -> str:
 def tie_words(names: Sequence[str], late: Mapping[str, str] | None = None) -> str:
     """Return a pick, or several as a tie, with when those come that come late."""
     dated = [f"{name} (from {late[name]})" if late and name in late else name for name in names]
-    return f"tie of {listed_names(dated)}" if len(dated) > 1 else dated[0]
+    return f"tie of {_listed_names(dated)}" if len(dated) > 1 else dated[0]
 
 
 def regime_sentence(regime: Regime) -> str:
@@ -62,8 +61,8 @@ def regime_sentence(regime: Regime) -> str:
         )
     if regime.probability is None:
         verb = "is the cheapest" if len(regime.picks) == 1 else "cost the same"
-        return f"{listed_names(regime.picks)} {verb}, no range was drawn"
-    parts = [f"{tie_words(regime.picks, regime.late)}, regret {regret_words(regime)}"]
+        return f"{_listed_names(regime.picks)} {verb}, no range was drawn"
+    parts = [f"{tie_words(regime.picks, regime.late)}, regret {_regret_words(regime)}"]
     if regime.late and regime.available:
         parts.append(f"until then {tie_words(regime.available)}")
     for end in ENDS:
@@ -73,7 +72,7 @@ def regime_sentence(regime: Regime) -> str:
     return "; ".join(parts)
 
 
-def regret_words(regime: Regime) -> str:
+def _regret_words(regime: Regime) -> str:
     """Return the mean regret of a regime's picks, and that in the worst tenth of the draws."""
     least, most = (
         rounded_percent(1 - kept).removesuffix(" %")
@@ -108,7 +107,7 @@ def speed_lines(found: Confidence) -> list[str]:
     return lines
 
 
-def by_speed(regimes: Sequence[Regime], names: Mapping[int, Sequence[str]]) -> str:
+def _by_speed(regimes: Sequence[Regime], names: Mapping[int, Sequence[str]]) -> str:
     """Return picks with the speeds of their regimes, by the place of a regime."""
     spans: dict[str, list[str]] = {}
     for place, regime in enumerate(regimes):
@@ -117,7 +116,7 @@ def by_speed(regimes: Sequence[Regime], names: Mapping[int, Sequence[str]]) -> s
                 format_speed_range(regime) if regime.speeds else ""
             )
     return ", ".join(
-        f"{picks} at {listed_names(speeds)}" if all(speeds) else picks
+        f"{picks} at {_listed_names(speeds)}" if all(speeds) else picks
         for picks, speeds in spans.items()
     )
 
@@ -132,7 +131,7 @@ def software_bound_picks(regimes: Sequence[Regime]) -> list[str]:
             if (picks := otherwise(regime).get(end))
         }
         if names:
-            lines.append(f"With {SOFTWARE_WORDS[end]}: {by_speed(regimes, names)} tokens/s.")
+            lines.append(f"With {SOFTWARE_WORDS[end]}: {_by_speed(regimes, names)} tokens/s.")
     return lines
 
 
@@ -150,7 +149,7 @@ def late_words(regimes: Sequence[Regime]) -> list[str]:
         for regime in regimes
         if regime.late and not regime.available and regime.speeds
     ]
-    lines = [f"Best within three months: {by_speed(regimes, names)}{unit}."] if names else []
+    lines = [f"Best within three months: {_by_speed(regimes, names)}{unit}."] if names else []
     return [
         *lines,
         *(
@@ -167,7 +166,7 @@ def later_words(later: Later | None) -> list[str]:
         return []
     names = {place: regime.picks for place, regime in enumerate(later.regimes)}
     return [
-        f"At prices and software of {later.date} (all there): {by_speed(later.regimes, names)}."
+        f"At prices and software of {later.date} (all there): {_by_speed(later.regimes, names)}."
     ]
 
 
@@ -180,12 +179,12 @@ def price_words(turns: Sequence[PriceTurn], found: Confidence, speed: float | No
     where = f" at {speed:g} tokens/s" if speed is not None else ""
     tie = regime is not None and len(regime.picks) > 1
     subject = f"The tie{where} tips from {turns[0].pick}" if tie else f"The pick{where} turns"
-    *first, last = map(turn_condition, turns)
+    *first, last = map(_turn_condition, turns)
     conditions = f"{', '.join(first)} or {last}" if first else last
     return [f"{subject} if {conditions}."]
 
 
-def turn_condition(turn: PriceTurn) -> str:
+def _turn_condition(turn: PriceTurn) -> str:
     """Return on which side of which price the pick is another."""
     value, unit = turn.shown if turn.shown and turn.shown[0] else (turn.value, turn.unit)
     scale = value / turn.value
@@ -202,13 +201,13 @@ def basis_words(results: Sequence[Result]) -> list[str]:
     """Return on what basis each rack is priced, and who can buy it at that price."""
     groups: dict[str, list[str]] = {}
     for result in results:
-        if (text := basis_of(result)) is not None:
+        if (text := _basis_of(result)) is not None:
             groups.setdefault(text, []).append(result.scenario)
     parts = [f"{', '.join(names)} {text}" for text, names in groups.items()]
     return [f"Basis: {'; '.join(parts)}."] if parts else []
 
 
-def basis_of(result: Result) -> str | None:
+def _basis_of(result: Result) -> str | None:
     """Return on what basis a rack is priced, in words."""
     if result.basis is None:
         return None
@@ -257,7 +256,7 @@ def verdict_words(found: Confidence, results: Sequence[Result]) -> list[str]:
         name for name, cost, _ in costs if cost is not None and name not in found.unrated
     ]
     if len(rated_names) == 1:
-        return [*only_words(rated_names[0], results), *unrated_words(found, results)]
+        return [*_only_words(rated_names[0], results), *unrated_words(found, results)]
     return [
         "No verdict: "
         + "; ".join(f"{result.scenario} {why_unrated(result)}" for result in results)
@@ -265,8 +264,7 @@ def verdict_words(found: Confidence, results: Sequence[Result]) -> list[str]:
     ]
 
 
-def only_words(name: str, results: Sequence[Result]) -> list[str]:
-    """Return that there is nothing to compare, as only one rack is rated."""
+def _only_words(name: str, results: Sequence[Result]) -> list[str]:
     unpriced = all(result.costless for result in results if result.scenario != name)
     verb = "can be priced" if unpriced else "is rated"
     buyers = {result.perspective for result in results}
@@ -279,7 +277,7 @@ def unrated_words(found: Confidence, results: Sequence[Result]) -> list[str]:
     groups: dict[str, list[str]] = {}
     for result in results:
         if (why := found.unrated.get(result.scenario)) is not None:
-            groups.setdefault(costless_reason(result) or why, []).append(result.scenario)
+            groups.setdefault(_costless_reason(result) or why, []).append(result.scenario)
     lines = []
     for why, names in groups.items():
         verb = (
@@ -292,12 +290,7 @@ def unrated_words(found: Confidence, results: Sequence[Result]) -> list[str]:
 COSTLESS = ("cannot be priced", "does not fit")  # how notes begin that say why a rack has no cost
 
 
-def costless_reason(result: Result) -> str:
-    """Return the reason that a rack has no cost.
-
-    The reason is a note of `result`, or else `result.costless`.
-    The text is empty where the rack has a cost.
-    """
+def _costless_reason(result: Result) -> str:
     return next((note for note in result.notes if note.startswith(COSTLESS)), result.costless)
 
 

@@ -76,7 +76,7 @@ PLACES = np.arange(-REACH * FINE, REACH * FINE + 1) * (P95 / FINE)
 
 
 @cache
-def quantile_table(kind: str) -> QuantileTable:
+def _quantile_table(kind: str) -> QuantileTable:
     """Return the table of a kind of distributions."""
     modes = np.linspace(0, 1, SHAPES + 1)
     shares = np.array([math.erfc(-place / math.sqrt(2)) / 2 for place in PLACES])
@@ -106,54 +106,47 @@ def pert(mode: AnyArray, shares: AnyArray) -> AnyArray:
     angles = np.linspace(0, np.pi, ANGLES + 1)
     x = (1 - np.cos(angles)) / 2
     with np.errstate(divide="ignore", invalid="ignore"):
-        density = np.exp(4 * (xlogy(mode, x) + xlogy(1 - mode, x[::-1]))) * np.sin(angles)
+        density = np.exp(4 * (_xlogy(mode, x) + _xlogy(1 - mode, x[::-1]))) * np.sin(angles)
     below = np.concatenate(
         [np.zeros((len(mode), 1)), np.cumsum(density[:, 1:] + density[:, :-1], axis=1)], axis=1
     )
     return np.array([np.interp(shares * row[-1], row, x) for row in below])
 
 
-def xlogy(share: AnyArray, x: AnyArray) -> AnyArray:
-    """Return s ln x, nought where s is."""
+def _xlogy(share: AnyArray, x: AnyArray) -> AnyArray:
     return np.where(share > 0, share * np.log(x), 0.0)
 
 
 # ---------------------------------------------------------------- places and values
-def feasible_distribution(belief: str, low: float) -> str:
-    """Return the distribution of a range: a logarithm knows no nought, so what errs by a factor and
-    may be none is triangular.
-    """
+def _feasible_distribution(belief: str, low: float) -> str:
     return TRIANGULAR if belief == LOGNORMAL and low <= 0 else belief
 
 
-def values_at(belief: str, low: float, value: float, high: float, place: AnyArray) -> AnyArray:
+def _values_at(belief: str, low: float, value: float, high: float, place: AnyArray) -> AnyArray:
     """Return the values of a range at some places."""
-    shape = feasible_distribution(belief, low)
+    shape = _feasible_distribution(belief, low)
     if shape == STEPS:
         return np.asarray(
             np.where(place < -STEP, low, np.where(place > STEP, high, value)), dtype=float
         )
     if shape == LOGNORMAL:
-        found = bent(math.log(value / low) / P95, math.log(high / value) / P95, place)
+        found = _bent(math.log(value / low) / P95, math.log(high / value) / P95, place)
         with np.errstate(over="ignore"):  # what has no end is moved to the bound of its attribute
             np.exp(found, out=found)
         found *= value
         return found
     if shape == NORMAL:
-        return np.asarray(value + bent((value - low) / P95, (high - value) / P95, place))
-    return interpolate_quantiles(
-        low + (high - low) * quantile_table(shape).row((value - low) / (high - low)), place
+        return np.asarray(value + _bent((value - low) / P95, (high - value) / P95, place))
+    return _interpolate_quantiles(
+        low + (high - low) * _quantile_table(shape).row((value - low) / (high - low)), place
     )
 
 
-def bent(below: float, above: float, place: AnyArray) -> AnyArray:
-    """Return places times one slope below nought and times another above: the greater of both
-    products, or the lesser where it is less steep.
-    """
+def _bent(below: float, above: float, place: AnyArray) -> AnyArray:
     return np.asarray((np.maximum if above >= below else np.minimum)(below * place, above * place))
 
 
-def interpolate_quantiles(row: AnyArray, place: AnyArray) -> AnyArray:
+def _interpolate_quantiles(row: AnyArray, place: AnyArray) -> AnyArray:
     """Return the values of a row at some places, in proportion between two columns; the columns are
     evenly apart, so none is searched.
     """
@@ -167,15 +160,12 @@ def interpolate_quantiles(row: AnyArray, place: AnyArray) -> AnyArray:
     return found
 
 
-def place_of_value(belief: str, low: float, value: float, high: float) -> float:
-    """Return the place at which the value of a range lies: the median, unless it is the most likely
-    of all.
-    """
-    shape = feasible_distribution(belief, low)
+def _place_of_value(belief: str, low: float, value: float, high: float) -> float:
+    shape = _feasible_distribution(belief, low)
     if shape not in (PERT, TRIANGULAR):
         return 0.0
     likely = (value - low) / (high - low)
-    return float(np.interp(likely, quantile_table(shape).row(likely), PLACES))
+    return float(np.interp(likely, _quantile_table(shape).row(likely), PLACES))
 
 
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)  # 2^64 over the golden ratio
@@ -205,11 +195,11 @@ class Range(NamedTuple):
     @property
     def home(self) -> float:
         """The place of its value."""
-        return place_of_value(self.shape, self.low, self.value, self.high)
+        return _place_of_value(self.shape, self.low, self.value, self.high)
 
     def quantile(self, place: AnyArray) -> AnyArray:
         """Return the values at some places, as standard normal deviates."""
-        many = values_at(self.shape, self.low, self.value, self.high, place)
+        many = _values_at(self.shape, self.low, self.value, self.high, place)
         return many.clip(self.minimum, self.maximum, out=many)
 
 

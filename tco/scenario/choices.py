@@ -124,7 +124,7 @@ class Checkpoint(NamedTuple):
     dense: str
 
 
-def checkpoints(catalogue: Catalogue) -> list[Checkpoint]:
+def _checkpoints(catalogue: Catalogue) -> list[Checkpoint]:
     """Return the rows of the table, those of a person's own folder first."""
 
     def read() -> list[Checkpoint]:
@@ -157,7 +157,7 @@ def checkpoint_of(catalogue: Catalogue, model: str, precision: str) -> Checkpoin
     """
     return next(
         row
-        for row in checkpoints(catalogue)
+        for row in _checkpoints(catalogue)
         if fnmatchcase(model, row.model) and fnmatchcase(precision.lower(), row.precision)
     )
 
@@ -166,7 +166,7 @@ def published(catalogue: Catalogue, model: str) -> dict[str, str]:
     """Return the formats of the parts of a model that has one checkpoint whatever precision is
     asked; none of other models.
     """
-    for row in checkpoints(catalogue):
+    for row in _checkpoints(catalogue):
         if row.precision == EVERY and row.model != EVERY and fnmatchcase(model, row.model):
             return {ATTENTION: row.attention, EXPERTS: row.experts}
     return {}

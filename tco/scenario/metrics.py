@@ -352,7 +352,7 @@ def collect(
 
     if cost is not None:
         found["goodput"] = cost.goodput
-        cost_metrics(values, system, cost, name)
+        _cost_metrics(values, system, cost, name)
     for metric, attribute in (
         ("peak_bf16_flop_per_s", "peak_bf16"),
         ("peak_fp8_flop_per_s", "peak_fp8"),
@@ -364,13 +364,13 @@ def collect(
     ):
         found[metric] = values[f"{part}.{attribute}"]
     for metric, value in workload.rates.items():
-        name(metric, partial(computed_value, value))
+        name(metric, partial(_computed_value, value))
     if cost is not None:
         joined_metrics(values, f"{part}.peak_fp8", workload, found, name)
     return found
 
 
-def cost_metrics(values: Values, system: System, cost: Cost, name: Name) -> None:
+def _cost_metrics(values: Values, system: System, cost: Cost, name: Name) -> None:
     """Name what the bill and the cost of a world come to a chip."""
     name("capex_usd", lambda: cost.capex)
     name("capex_usd_per_chip", lambda: cost.capex_per_chip)
@@ -436,6 +436,5 @@ def joined_metrics(
         )
 
 
-def computed_value(value: Quantity) -> Quantity:
-    """Return a value that is already computed."""
+def _computed_value(value: Quantity) -> Quantity:
     return value

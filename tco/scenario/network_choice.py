@@ -78,9 +78,9 @@ def clos_parts(inputs: ResolvedScenario) -> ClosParts:
         lists = [path for path, text in inputs.choosable.items() if text.startswith(CHEAPEST)]
         held = inputs.structure.texts if inputs.structure is not None else {}
         if not set(lists) <= held.keys():
-            held = dict(zip((SWITCH, OPTIC), cheapest_clos_parts(inputs), strict=True))
+            held = dict(zip((SWITCH, OPTIC), _cheapest_clos_parts(inputs), strict=True))
         elif not lists and inputs.structure is None:
-            cheapest_clos_parts(inputs)  # refuses a module that does not fit
+            _cheapest_clos_parts(inputs)  # refuses a module that does not fit
         inputs.texts = inputs.texts | {path: held[path] for path in lists}
     return ClosParts(
         switch_part(inputs.text(SWITCH), inputs.catalogue.parts),
@@ -103,14 +103,14 @@ def switch_of(inputs: ResolvedScenario) -> str:
     return switch_part(inputs.text(SWITCH), inputs.catalogue.parts)
 
 
-def cheapest_clos_parts(inputs: ResolvedScenario) -> ClosParts:
+def _cheapest_clos_parts(inputs: ResolvedScenario) -> ClosParts:
     """Return the parts whose network adds least to a chip-hour.
 
     Where hours are rented the price of the network decides. Of many values asked together their
     mean does. A chip alone has no network to price and takes the last of each list.
     """
     if inputs.system.bare:
-        return ClosParts(parts_for_sale(inputs, SWITCH)[-1], parts_for_sale(inputs, OPTIC)[-1])
+        return ClosParts(_parts_for_sale(inputs, SWITCH)[-1], _parts_for_sale(inputs, OPTIC)[-1])
     # of those that are not bought nothing is decided
     readings, inputs.readings = (
         inputs.readings,
@@ -121,18 +121,18 @@ def cheapest_clos_parts(inputs: ResolvedScenario) -> ClosParts:
 
     def networks() -> dict[ClosParts, tuple[float, float]]:
         priced = {}
-        for parts in clos_candidates(inputs, values, longest):
-            network = reachable_network(inputs, values, parts)
+        for parts in _clos_candidates(inputs, values, longest):
+            network = _reachable_network(inputs, values, parts)
             if network is not None:
                 priced[parts] = float(np.mean(network.price)), float(np.mean(network.power))
         return priced
 
     def cheapest() -> ClosParts:
-        pairs = clos_candidates(inputs, values, longest)
+        pairs = _clos_candidates(inputs, values, longest)
         if len(pairs) == 1:
             return pairs[0]
         priced = stage("networks", inputs, values, networks, texts)
-        return cheapest_network(inputs, values, priced) or pairs[0]
+        return _cheapest_network(inputs, values, priced) or pairs[0]
 
     texts = inputs.text(SWITCH), inputs.text(OPTIC)
     try:
@@ -142,12 +142,12 @@ def cheapest_clos_parts(inputs: ResolvedScenario) -> ClosParts:
         inputs.readings = readings
     for path in (SWITCH, OPTIC):
         if inputs.text(path).startswith(CHEAPEST):
-            inputs.compared += [f"parts.{part}.price" for part in parts_for_sale(inputs, path)]
+            inputs.compared += [f"parts.{part}.price" for part in _parts_for_sale(inputs, path)]
     inputs.judged |= set(values.inputs)
     return chosen
 
 
-def cheapest_network(
+def _cheapest_network(
     inputs: ResolvedScenario, values: Values, priced: Mapping[Key, tuple[float, float]]
 ) -> Key | None:
     """Return the key of the network that adds least to a chip-hour.
@@ -168,12 +168,12 @@ def cheapest_network(
         prices, powers = (
             numbers.reshape(column) for numbers in np.transpose([priced[key] for key in thrifty])
         )
-        hours = hours_of(inputs, values, prices, powers)
+        hours = _hours_of(inputs, values, prices, powers)
         return thrifty[int(np.argmin(hours.reshape(len(thrifty), -1).mean(axis=1)))]
     return thrifty[0] if thrifty else None
 
 
-def parts_for_sale(inputs: ResolvedScenario, path: str) -> list[str]:
+def _parts_for_sale(inputs: ResolvedScenario, path: str) -> list[str]:
     """Return the parts a text lists that are for sale at the scenario's date.
 
     Where none is for sale yet, all are returned; a text that names one part gives that part.
@@ -191,16 +191,16 @@ def parts_for_sale(inputs: ResolvedScenario, path: str) -> list[str]:
     ] or listed
 
 
-def clos_candidates(inputs: ResolvedScenario, values: Values, length: float) -> list[ClosParts]:
+def _clos_candidates(inputs: ResolvedScenario, values: Values, length: float) -> list[ClosParts]:
     """Return the pairs of switch and module that may be built together, with links of a length in
     metres.
     """
     joined = lane_neighbours(inputs.system)
     pairs = []
     refusals = []
-    for switch in parts_for_sale(inputs, SWITCH):
+    for switch in _parts_for_sale(inputs, SWITCH):
         try:
-            fitting = fitting_optics(inputs, values, [switch, *joined], length)
+            fitting = _fitting_optics(inputs, values, [switch, *joined], length)
         except DataError as error:
             refusals.append(error)
             continue
@@ -223,7 +223,7 @@ def lane_neighbours(system: System) -> list[str]:
     return [cards.part] if cards is not None else []
 
 
-def fitting_optics(
+def _fitting_optics(
     inputs: ResolvedScenario, values: Values, joined: Sequence[str], length: float
 ) -> list[str]:
     """Return the modules that cover a length and run on the lanes of what they join.
@@ -244,7 +244,7 @@ def fitting_optics(
         stated = inputs.catalogue.has_part_value(part, LANE) or values.has(path)
         return values.structure(path) if stated else None
 
-    optics = parts_for_sale(inputs, OPTIC)
+    optics = _parts_for_sale(inputs, OPTIC)
     limits = {part: rate for part in joined if (rate := lane_rate(part)) is not None}
     if limits:
         slowest = min(limits, key=lambda part: limits[part])
@@ -253,17 +253,16 @@ def fitting_optics(
             optic: rate for optic, rate in rates.items() if rate > limits[slowest] * (1 + 1e-9)
         }
         if len(too_fast) == len(optics):
-            lanes = ", ".join(f"{optic} {gigabits(rate)}" for optic, rate in too_fast.items())
+            lanes = ", ".join(f"{optic} {_gigabits(rate)}" for optic, rate in too_fast.items())
             raise DataError(
-                f"{OPTIC}: {slowest} has lanes of {gigabits(limits[slowest])}, every module faster "
-                f"ones ({lanes}); add a slower module"
+                f"{OPTIC}: {slowest} has lanes of {_gigabits(limits[slowest])}, every module "
+                f"faster ones ({lanes}); add a slower module"
             )
         optics = [optic for optic in optics if optic not in too_fast]
     return optics_covering(values, optics, length)
 
 
-def gigabits(rate: float) -> str:
-    """Return a rate in byte/s as Gb/s, such as 200G."""
+def _gigabits(rate: float) -> str:
     return f"{rate * 8 / 1e9:g}G"
 
 
@@ -280,12 +279,12 @@ def cheapest_clos_parts_by_draw(
         return None
     lengths = np.broadcast_to(values.number(CABLE_LENGTH), inputs.shape)
     reaches = {
-        optic: values.structure(f"parts.{optic}.reach") for optic in parts_for_sale(inputs, OPTIC)
+        optic: values.structure(f"parts.{optic}.reach") for optic in _parts_for_sale(inputs, OPTIC)
     }
-    pairs = pairs_covering(inputs, values, lengths, reaches.values())
+    pairs = _pairs_covering(inputs, values, lengths, reaches.values())
     if len(pairs) == 1:
         return None
-    networks = [reachable_network(inputs, values, parts) for parts in pairs]
+    networks = [_reachable_network(inputs, values, parts) for parts in pairs]
     lists = [path for path, text in inputs.choosable.items() if text.startswith(CHEAPEST)]
     choices = [
         {path: part for path, part in zip((SWITCH, OPTIC), parts, strict=True) if path in lists}
@@ -307,10 +306,10 @@ def cheapest_clos_parts_by_draw(
             for network in networks
         ]
     )
-    return choices, hours_of(inputs, values, prices, powers).argmin(axis=0)
+    return choices, _hours_of(inputs, values, prices, powers).argmin(axis=0)
 
 
-def pairs_covering(
+def _pairs_covering(
     inputs: ResolvedScenario, values: Values, lengths: Any, reaches: Iterable[float]
 ) -> list[ClosParts]:
     """Return the pairs that may be built together with links of some length among those of many
@@ -324,20 +323,21 @@ def pairs_covering(
     }
     return list(
         dict.fromkeys(
-            pair for length in sorted(probed) for pair in clos_candidates(inputs, values, length)
+            pair for length in sorted(probed) for pair in _clos_candidates(inputs, values, length)
         )
     )
 
 
-def reachable_network(inputs: ResolvedScenario, values: Values, parts: ClosParts) -> Network | None:
-    """Return the network of some parts; None where its switch has too few ports."""
+def _reachable_network(
+    inputs: ResolvedScenario, values: Values, parts: ClosParts
+) -> Network | None:
     try:
         return design_network(inputs, values, parts)
     except ReachError:
         return None
 
 
-def hours_of(inputs: ResolvedScenario, values: Values, prices: Any, powers: Any) -> Any:
+def _hours_of(inputs: ResolvedScenario, values: Values, prices: Any, powers: Any) -> Any:
     """Return the cost of a network in USD per chip-hour.
 
     It is the cost of a world for which only the network is bought. Arrays of `prices` and `powers`
@@ -370,7 +370,7 @@ def design_network(
     others are given.
     """
     parts = parts or clos_parts(inputs)
-    chip, port = f"parts.{inputs.system.chip}", port_of(inputs)
+    chip, port = f"parts.{inputs.system.chip}", _port_of(inputs)
     chips, design = values["cluster.chips"], network_design(inputs.system)
     tiers = tiers_of(inputs, values, parts.switch, design)
     back = NetworkDesign(
@@ -416,10 +416,10 @@ def requested_clos(
             "--span: a network of one tier has no links between switches, so none runs between "
             "sites; ask for --tiers 2"
         )
-    optics = fitting_optics(inputs, values, [request.switch], values.structure(CABLE_LENGTH))
+    optics = _fitting_optics(inputs, values, [request.switch], values.structure(CABLE_LENGTH))
     long_links: list[LongLinks | None] = [None]
     if request.span is not None and request.between_sites > 0:
-        reaching = fitting_optics(inputs, values, [request.switch], request.span)
+        reaching = _fitting_optics(inputs, values, [request.switch], request.span)
         long_links = [LongLinks(optic, request.between_sites, request.span) for optic in reaching]
     networks: dict[tuple[str, LongLinks | None], Network] = {}
     for optic, long in product(optics, long_links):
@@ -437,7 +437,7 @@ def requested_clos(
     priced = {
         key: (float(network.price), float(network.power)) for key, network in networks.items()
     }
-    cheapest = cheapest_network(inputs, values, priced)
+    cheapest = _cheapest_network(inputs, values, priced)
     return size, networks[cheapest] if cheapest is not None else next(iter(networks.values()))
 
 
@@ -484,14 +484,14 @@ def tiers_of(
     tapering, capacity, rest = (
         "cluster.oversubscription",
         f"parts.{switch}.switch_capacity",
-        (port_of(inputs), racks, domain),
+        (_port_of(inputs), racks, domain),
     )
     if chips is not None:
-        return tiers_for(chips, values.structure(tapering), values.structure(capacity), *rest)
-    return values.decided(tiers_for, "cluster.chips", tapering, capacity, rest=rest)
+        return _tiers_for(chips, values.structure(tapering), values.structure(capacity), *rest)
+    return values.decided(_tiers_for, "cluster.chips", tapering, capacity, rest=rest)
 
 
-def tiers_for(
+def _tiers_for(
     chips: float,
     oversubscription: float,
     capacity: float,
@@ -512,8 +512,7 @@ def tiers_for(
     return tiers_needed(ends, radix, oversubscription)
 
 
-def port_of(inputs: ResolvedScenario) -> float:
-    """Return the rate of the ports of the cluster's switches."""
+def _port_of(inputs: ResolvedScenario) -> float:
     return port_rate(inputs.text("cluster.port"), "cluster.port")
 
 
@@ -566,11 +565,11 @@ def links_of_system(
         inputs.catalogue, family_of(inputs.catalogue, inputs.system.chip)
     )
     if not isinstance(values, Values):  # of measured rows, which are asked once
-        return links_met(inputs, values, chosen)
-    return stage("links", inputs, values, lambda: links_met(inputs, values, chosen), chosen)
+        return _links_met(inputs, values, chosen)
+    return stage("links", inputs, values, lambda: _links_met(inputs, values, chosen), chosen)
 
 
-def links_met(inputs: ResolvedScenario, values: Readable, library: CollectiveLibrary) -> Links:
+def _links_met(inputs: ResolvedScenario, values: Readable, library: CollectiveLibrary) -> Links:
     """Return the links between the chips of a system under `library`."""
     system = inputs.system
     scopes = fabric_scopes(system, values)

@@ -62,7 +62,7 @@ def rack_placement_notes(inputs: ResolvedScenario, bill: Bill) -> list[str]:
     site, system = inputs.scenario.documents["site"], inputs.system
     rack, most = bill.power / system.racks, values.number("site.rack_kw_max")
     inputs.judged |= set(values.inputs)
-    over, notes = rack > most * (1 + 1e-9), not_ready(inputs)
+    over, notes = rack > most * (1 + 1e-9), _not_ready(inputs)
     power = bill.power
     if np.ndim(over):
         if np.any(over):
@@ -78,17 +78,17 @@ def rack_placement_notes(inputs: ResolvedScenario, bill: Bill) -> list[str]:
                 f"{site}: a rack position takes {most / 1e3:g} kW (site.rack_kw_max), a rack of "
                 f"{system.id} draws "
                 f"{power / 1e3:.1f} kW / {system.racks:g} = {rack / 1e3:.1f} kW; "
-                f"{roomiest(inputs)}; or set site.rack_kw_max"
+                f"{_roomiest(inputs)}; or set site.rack_kw_max"
             )
         notes.append(
             f"{site}: a rack position takes {most / 1e3:g} kW, so {fit} of {system.id} stand in a "
             f"rack where {1 / system.racks:g} would draw "
             f"{rack / 1e3:.1f} kW; what a rack itself holds is priced as if it were "
-            f"full{told_apart(inputs, 1 / fit)}"
+            f"full{_told_apart(inputs, 1 / fit)}"
         )
         rack = fit * power
     if not needs_sidecar(inputs):
-        return [*notes, *needless_hall(inputs, values)]
+        return [*notes, *_needless_hall(inputs, values)]
     price = float(np.mean(values.number(f"parts.{SIDECAR}.price_per_power")))
     share, left = (
         float(np.mean(values.number(f"parts.{SIDECAR}.{name}")))
@@ -102,7 +102,7 @@ def rack_placement_notes(inputs: ResolvedScenario, bill: Bill) -> list[str]:
     return [*notes, f"{site} is cooled by air: {cooler}"]
 
 
-def needless_hall(inputs: ResolvedScenario, values: Values) -> list[str]:
+def _needless_hall(inputs: ResolvedScenario, values: Values) -> list[str]:
     """Return a note on what an air-cooled rack pays for in a hall that is built for liquid-cooled
     racks.
     """
@@ -127,7 +127,7 @@ def needless_hall(inputs: ResolvedScenario, values: Values) -> list[str]:
     return [f"{built_for} at {liquid:.3g} USD per watt; a hall for air costs {air:.3g}"]
 
 
-def roomiest(inputs: ResolvedScenario) -> str:
+def _roomiest(inputs: ResolvedScenario) -> str:
     """Return the hall whose positions take the most, as words of advice; which rack asks is left
     out, as its power may be somebody's own.
     """
@@ -145,7 +145,7 @@ def roomiest(inputs: ResolvedScenario) -> str:
     return f"{hall} takes the most, {most / 1e3:g} kW"
 
 
-def told_apart(inputs: ResolvedScenario, racks: float) -> str:
+def _told_apart(inputs: ResolvedScenario, racks: float) -> str:
     """Return which variant of the system prices racks as they stand, if one does."""
     _, document = inputs.catalogue.document("systems", inputs.system.id, "system")
     for key, branches in document.get("variants", {}).items():
@@ -155,7 +155,7 @@ def told_apart(inputs: ResolvedScenario, racks: float) -> str:
     return ""
 
 
-def not_ready(inputs: ResolvedScenario) -> list[str]:
+def _not_ready(inputs: ResolvedScenario) -> list[str]:
     """Return a note where a site opens after the date of the prices."""
     ready = inputs.texts.get("site.ready")
     if ready is None or period(ready, "site.ready").first <= period(inputs.date).last:
@@ -215,12 +215,12 @@ def scenario_cost(
 ) -> Cost:
     """Return the cost of a scenario's world to its owner, or to who rents it."""
     system, sidecar = inputs.system, SIDECAR if needs_sidecar(inputs) else None
-    found, left = failures_of(inputs, values)
+    found, left = _failures_of(inputs, values)
     if inputs.perspective.rents:
         from tco.cost.ledger import cost_of_rent  # most scenarios own what they run
 
-        rent = comparable_rent_path(inputs, values)
-        return waited(
+        rent = _comparable_rent_path(inputs, values)
+        return _waited(
             inputs,
             values,
             cost_of_rent(values, bill, network, rent, system.chips, left, system.chip),
@@ -230,10 +230,10 @@ def scenario_cost(
     cost = cost_of_world(
         values, bill, network, rebates, system.chips, tenure, left, sidecar, holding, broken
     )
-    return waited(inputs, values, cost, holding.own_rates)
+    return _waited(inputs, values, cost, holding.own_rates)
 
 
-def waited(
+def _waited(
     inputs: ResolvedScenario, values: Values, cost: Cost, own_rates: frozenset[str] = frozenset()
 ) -> Cost:
     """Return a cost with what waiting for the system adds, where the terms ask for it."""
@@ -262,7 +262,7 @@ def waited(
     )
 
 
-def rent_path(inputs: ResolvedScenario, values: Values) -> str:
+def _rent_path(inputs: ResolvedScenario, values: Values) -> str:
     """Return the rent that a renter of a scenario's chips pays: one that is set, else the first
     kind of his commitment that is known of them.
     """
@@ -281,13 +281,13 @@ def rent_path(inputs: ResolvedScenario, values: Values) -> str:
     )
 
 
-def comparable_rent_path(inputs: ResolvedScenario, values: Values) -> str:
+def _comparable_rent_path(inputs: ResolvedScenario, values: Values) -> str:
     """Return the rent of a scenario's chips; one of another publisher than that of the comparison
     it stands in raises `UnavailableError`.
     """
     from tco.cost.ledger import RENTS
 
-    path, wanted = rent_path(inputs, values), inputs.texts.get(PUBLISHER)
+    path, wanted = _rent_path(inputs, values), inputs.texts.get(PUBLISHER)
     if not wanted or values.has(path):
         return path
     _, chip, name = path.split(".")
@@ -307,7 +307,7 @@ def notes_of_rent(inputs: ResolvedScenario, values: Values, bill: Bill) -> list[
     """
     from tco.cost.ledger import CIRCULAR, RENTS
 
-    given = values.input(rent_path(inputs, values))
+    given = values.input(_rent_path(inputs, values))
     if inputs.shape:
         return []
     span = "" if given.low is None or given.high is None else f", {given.low:g} to {given.high:g}"
@@ -373,7 +373,7 @@ def notes_of_cards(inputs: ResolvedScenario, cost: Cost) -> list[str]:
     ]
 
 
-def parts_that_fail(inputs: ResolvedScenario, values: Values) -> list[Failing]:
+def _parts_that_fail(inputs: ResolvedScenario, values: Values) -> list[Failing]:
     """Return the parts that fail, those among them whose rate somebody states."""
 
     def states(part: str, attribute: str) -> bool:
@@ -385,11 +385,11 @@ def parts_that_fail(inputs: ResolvedScenario, values: Values) -> list[Failing]:
         return failing(values, inputs.system, states)
 
 
-def failures_of(inputs: ResolvedScenario, values: Values) -> tuple[list[Failing], Quantity]:
+def _failures_of(inputs: ResolvedScenario, values: Values) -> tuple[list[Failing], Quantity]:
     """Return the parts that fail, and what failures leave of the hours; what they leave of
     availability may be stated instead.
     """
-    found = parts_that_fail(inputs, values)
+    found = _parts_that_fail(inputs, values)
     trains, stated = workload_kind(inputs).restarts, inputs.states(AVAILABILITY, values)
     with scope("failures"):
         return found, values.derived(
@@ -402,11 +402,10 @@ def notes_of_checkpoints(inputs: ResolvedScenario, values: Values) -> list[str]:
     if not workload_kind(inputs).restarts:
         return []
     with paused():
-        return long_checkpoints(values, inputs.system, parts_that_fail(inputs, values))
+        return long_checkpoints(values, inputs.system, _parts_that_fail(inputs, values))
 
 
-def agreements_of(inputs: ResolvedScenario) -> list[Agreement]:
-    """Return the agreements that cover a scenario's racks, whoever holds them."""
+def _agreements_of(inputs: ResolvedScenario) -> list[Agreement]:
     return [load_agreement(inputs.catalogue, name) for name in inputs.rebates]
 
 
@@ -415,7 +414,7 @@ def rebates_on_bill(inputs: ResolvedScenario, values: Values, bill: Bill) -> lis
 
     A warrant may be worth more than the purchases that vest it: its worth follows the share price.
     """
-    agreements = in_force_for(agreements_of(inputs), inputs.owner, inputs.date)
+    agreements = in_force_for(_agreements_of(inputs), inputs.owner, inputs.date)
     return [
         rebate_of(agreement, bill.lines, inputs.system.chips, values) for agreement in agreements
     ]
@@ -446,7 +445,7 @@ def refuse_strangers(
     """
     if inputs.scenario.rebates is None:
         return
-    for one in agreements_of(inputs):
+    for one in _agreements_of(inputs):
         if one.holder != inputs.owner:
             gross: Quantity = untraced_value(
                 scenario_cost(inputs, values, bill, network, []).per_chip_hour
@@ -458,23 +457,19 @@ def refuse_strangers(
             )
             raise DataError(
                 f"{inputs.scenario.where}: rebates: {one.id} is held by {one.holder}, the owner "
-                f"here is {owner_in_words(inputs)} "
+                f"here is {_owner_in_words(inputs)} "
                 f"(terms.owner); leave it out for {figure}, or set terms.owner={one.holder}"
             )
 
 
-def owner_in_words(inputs: ResolvedScenario) -> str:
-    """Return the name of the owner, or else the kind of owner.
-
-    The kind stands where the scenario names no owner.
-    """
+def _owner_in_words(inputs: ResolvedScenario) -> str:
     return inputs.owner or f"a {inputs.perspective.id}"
 
 
 def agreement_notes(inputs: ResolvedScenario) -> list[str]:
     """Return notes on agreements in force that others hold."""
     agreements = [
-        agreement for agreement in agreements_of(inputs) if agreement.in_force(inputs.date)
+        agreement for agreement in _agreements_of(inputs) if agreement.in_force(inputs.date)
     ]
     others = [
         f"{agreement.id}, held by {agreement.holder}"
@@ -482,7 +477,7 @@ def agreement_notes(inputs: ResolvedScenario) -> list[str]:
         if agreement.gives_back and agreement.holder != inputs.owner
     ]
     notes = (
-        [f"{', '.join(others)}: not counted, as the owner is {owner_in_words(inputs)}"]
+        [f"{', '.join(others)}: not counted, as the owner is {_owner_in_words(inputs)}"]
         if others
         else []
     )

@@ -64,31 +64,31 @@ def resolve_scenario(
     inputs = ResolvedScenario(
         catalogue, scenario, dict(settings), dict(variant), structure, kept or {}
     )
-    documents = inputs.scenario.documents | take_chosen_documents(inputs)
+    documents = inputs.scenario.documents | _take_chosen_documents(inputs)
     inputs.scenario = inputs.scenario._replace(documents=documents)
     variants = {**inputs.scenario.variant, **inputs.variant}
-    inputs.system = system_of_scenario(inputs, variants)
-    stated = take_settings(inputs)
-    take_perspective(inputs)
-    take_date_and_software(inputs, stated)
+    inputs.system = _system_of_scenario(inputs, variants)
+    stated = _take_settings(inputs)
+    _take_perspective(inputs)
+    _take_date_and_software(inputs, stated)
     if inputs.structure is not None:
         inputs.readings.take(inputs.structure.readings)
     values = inputs.values()
-    choose_parts(inputs, values, variants)
-    stage("wires", inputs, values, lambda: refuse_impossible_wires(inputs, values))
-    take_native_formats(inputs, values, stated)
+    _choose_parts(inputs, values, variants)
+    stage("wires", inputs, values, lambda: _refuse_impossible_wires(inputs, values))
+    _take_native_formats(inputs, values, stated)
     if inputs.kind == "training" and not inputs.kept and values.exists(DAYS):
         texts = {
             path: setting.text
             for path, setting in stated.items()
             if path in inputs.settings and setting.many is None
         }
-        size_cluster(inputs, values, texts)
+        _size_cluster(inputs, values, texts)
     inputs.judged = set(values.inputs)
     return inputs
 
 
-def take_settings(inputs: ResolvedScenario) -> dict[str, Given]:
+def _take_settings(inputs: ResolvedScenario) -> dict[str, Given]:
     """Read the documents, and return all settings by path; those of the user win."""
     scenario, catalogue = inputs.scenario, inputs.catalogue
     system, source = inputs.system, f"set by the scenario {inputs.scenario.name}"
@@ -106,7 +106,7 @@ def take_settings(inputs: ResolvedScenario) -> dict[str, Given]:
     inputs.texts |= texts_of("cluster", defaults)
     # Terms come before the site, whose prices are of their date.
     for group, name in reversed(scenario.documents.items()):
-        read_document(inputs, group, name, stated)
+        _read_document(inputs, group, name, stated)
     kind = KINDS.get(inputs.texts.get("workload.kind", ""))
     if kind is not None and kind.defaults:
         defaults_of_kind = catalogue.document_inputs("defaults", kind.defaults, "file", "workload")
@@ -117,12 +117,12 @@ def take_settings(inputs: ResolvedScenario) -> dict[str, Given]:
     for path, text in inputs.kept.items():
         stated[path] = Given(text, KEPT, "assumed", KEPT, own=False)
     for path, setting in stated.items():
-        apply_setting(inputs, path, setting)
+        _apply_setting(inputs, path, setting)
     inputs.shape = joint_array_shape(inputs.given)
     return stated
 
 
-def take_perspective(inputs: ResolvedScenario) -> None:
+def _take_perspective(inputs: ResolvedScenario) -> None:
     """Take in what the perspective states, and who owns the racks."""
     inputs.perspective = load_perspective(inputs.catalogue, inputs.text("terms.perspective"))
     names = inputs.catalogue.with_base(FOLDER, inputs.perspective.id, "perspective")
@@ -132,7 +132,7 @@ def take_perspective(inputs: ResolvedScenario) -> None:
     inputs.texts.setdefault("terms.owner", owner_of(inputs.perspective, inputs.system))
 
 
-def take_date_and_software(inputs: ResolvedScenario, stated: Mapping[str, Given]) -> None:
+def _take_date_and_software(inputs: ResolvedScenario, stated: Mapping[str, Given]) -> None:
     """Check the date of the terms, and take in what follows from it and from the software."""
     date = stated.get("terms.date")
     where = date.where if date else inputs.scenario.documents["terms"]
@@ -147,7 +147,7 @@ def take_date_and_software(inputs: ResolvedScenario, stated: Mapping[str, Given]
         inputs.found |= stated_by(inputs.catalogue, inputs.system.chip, software)
 
 
-def choose_parts(inputs: ResolvedScenario, values: Values, variants: dict[str, str]) -> None:
+def _choose_parts(inputs: ResolvedScenario, values: Values, variants: dict[str, str]) -> None:
     """Choose the parts of the tree: the size of a bare chip's domain, or one of its
     alternatives.
     """
@@ -159,14 +159,14 @@ def choose_parts(inputs: ResolvedScenario, values: Values, variants: dict[str, s
         inputs.system = bare_system(inputs.catalogue, name, domain, is_point_to_point)
     elif inputs.system.alternatives:
         inputs.alternatives = (
-            choose_cheapest_parts(inputs, values)
+            _choose_cheapest_parts(inputs, values)
             if inputs.structure is None
             else dict(inputs.structure.alternatives)
         )
         inputs.system = load_system(inputs.catalogue, name, variants, inputs.alternatives)
 
 
-def size_cluster(inputs: ResolvedScenario, values: Values, settings: JsonObject) -> None:
+def _size_cluster(inputs: ResolvedScenario, values: Values, settings: JsonObject) -> None:
     """Take as many chips as train in the days that are asked for."""
     days, tokens, where = (
         values.structure(DAYS),
@@ -180,7 +180,7 @@ def size_cluster(inputs: ResolvedScenario, values: Values, settings: JsonObject)
     inputs.given.pop(CHIPS, None)  # of the scenario
     key = DAYS, repr((inputs.scenario, sorted(settings.items()), sorted(inputs.variant.items())))
     chips = inputs.catalogue.once(
-        key, lambda: chips_for_days(inputs, settings, days, tokens, where)
+        key, lambda: _chips_for_days(inputs, settings, days, tokens, where)
     )
     inputs.taken = chips
     inputs.found[CHIPS] = inputs.found[CHIPS]._replace(
@@ -191,7 +191,7 @@ def size_cluster(inputs: ResolvedScenario, values: Values, settings: JsonObject)
     )
 
 
-def chips_for_days(
+def _chips_for_days(
     inputs: ResolvedScenario, settings: JsonObject, days: float, tokens: float, where: str
 ) -> float:
     """Return the chips that a training job takes for some days, every other input at one value."""
@@ -210,14 +210,13 @@ def chips_for_days(
     return chips_in(days, tokens, inputs.system.chips, token_rate, where)
 
 
-def refuse_impossible_wires(inputs: ResolvedScenario, values: Values) -> None:
-    """Refuse a system whose wires cannot be, or which nothing joins; a chip alone has no wires."""
+def _refuse_impossible_wires(inputs: ResolvedScenario, values: Values) -> None:
     if not inputs.system.bare:
         refuse_bad_wires(inputs.system, inputs.catalogue, values)
     refuse_unjoined(inputs.system, inputs.catalogue, values)
 
 
-def take_native_formats(
+def _take_native_formats(
     inputs: ResolvedScenario, values: Values, wanted: Mapping[str, Given]
 ) -> None:
     """Take the formats that the chip computes itself where they are asked for, but for those
@@ -238,7 +237,7 @@ def take_native_formats(
         inputs.structure.check(inputs.system, inputs.text)
 
 
-def system_of_scenario(inputs: ResolvedScenario, variant: dict[str, str]) -> System:
+def _system_of_scenario(inputs: ResolvedScenario, variant: dict[str, str]) -> System:
     """Return the system a scenario names, or the domain of a chip alone, whose size and links
     settings may still change.
     """
@@ -252,16 +251,13 @@ def system_of_scenario(inputs: ResolvedScenario, variant: dict[str, str]) -> Sys
     return bare_system(inputs.catalogue, name, 1, False)
 
 
-def take_chosen_documents(inputs: ResolvedScenario) -> dict[str, str]:
-    """Return the documents that settings name in place of the scenario's, as
-    `workload=reasoning` does.
-    """
+def _take_chosen_documents(inputs: ResolvedScenario) -> dict[str, str]:
     chosen = {group: text for group, text in inputs.settings.items() if group in DOCUMENTS}
     inputs.settings = {path: text for path, text in inputs.settings.items() if path not in chosen}
     return chosen
 
 
-def choose_cheapest_parts(inputs: ResolvedScenario, values: Values) -> dict[str, str]:
+def _choose_cheapest_parts(inputs: ResolvedScenario, values: Values) -> dict[str, str]:
     """Return the part for each place of the tree with alternatives, and note what was chosen
     among.
     """
@@ -273,14 +269,14 @@ def choose_cheapest_parts(inputs: ResolvedScenario, values: Values) -> dict[str,
     return chosen
 
 
-def read_document(
+def _read_document(
     inputs: ResolvedScenario, group: str, name: str, stated: Mapping[str, Given]
 ) -> None:
     """Take in the values and texts of one document, over those of the one it is `base`d on; a
     site's over those of its country at the date.
     """
     names = inputs.catalogue.with_base(DOCUMENTS[group], name, group)
-    cooling = site_hall_cooling(inputs, names, stated) if group == "site" else None
+    cooling = _site_hall_cooling(inputs, names, stated) if group == "site" else None
     for one in names:
         _, document = inputs.catalogue.document(DOCUMENTS[group], one, group)
         if (country := document.get("country")) is not None:
@@ -302,7 +298,7 @@ def read_document(
         inputs.texts["site.cooling"] = cooling
 
 
-def site_hall_cooling(
+def _site_hall_cooling(
     inputs: ResolvedScenario, names: Sequence[str], stated: Mapping[str, Given]
 ) -> str | None:
     """Return the cooling of the hall in which the racks stand, of a site's documents by name."""
@@ -316,7 +312,7 @@ def site_hall_cooling(
     return cooling
 
 
-def apply_setting(inputs: ResolvedScenario, path: str, given: Given) -> None:
+def _apply_setting(inputs: ResolvedScenario, path: str, given: Given) -> None:
     """Take in one setting: a text where the input is one, else a quantity for later."""
     if path in TEXTS or path == ALIAS:
         if given.keeps_back(path):

@@ -210,14 +210,14 @@ def load_result(path: str | Path) -> Result:
             name: document["metrics"].get(name) for name in METRICS
         },  # a metric that came later has no value
         lines=[
-            cost_line(cells, inputs, f"{where}: lines {number}")
+            _cost_line(cells, inputs, f"{where}: lines {number}")
             for number, cells in enumerate(document["lines"], 1)
         ],
-        bill=bill_of(document["bill"], f"{where}: bill"),
+        bill=_bill_of(document["bill"], f"{where}: bill"),
         rebates=records(Rebate, document["rebates"], f"{where}: rebates"),
         serving=None,
         inputs=inputs,
-        standing=record(Standing, document["standing"], f"{where}: standing"),
+        standing=_record(Standing, document["standing"], f"{where}: standing"),
         report=Report(
             report["plan"],
             report["search"],
@@ -226,14 +226,14 @@ def load_result(path: str | Path) -> Result:
             report["memory"],
             {},
         ),
-        ages=record(Ages, document["ages"], f"{where}: ages"),
+        ages=_record(Ages, document["ages"], f"{where}: ages"),
         plan=plan_from(document["plan"], f"{where}: plan"),
-        structure=structure_from(document, where),
+        structure=_structure_from(document, where),
         origin=origin_of(document["documents"], overrides["set"], overrides["variant"], *made),
     )
 
 
-def structure_from(document: JsonObject, where: str) -> Structure | None:
+def _structure_from(document: JsonObject, where: str) -> Structure | None:
     """Return the structure of a result; files of earlier versions hold none."""
     found = document.get("structure")
     if found is None:
@@ -301,7 +301,7 @@ def hold(table: JsonObject, wanted: dict[str, str], where: str) -> None:
             raise DataError(f"{where}: {key} is {str(table[key])[:60]!r}, expected {kind}")
 
 
-def record(cls: type, cells: Any, where: str) -> Any:
+def _record(cls: type, cells: Any, where: str) -> Any:
     """Return one record, its lists as tuples."""
     names = getattr(cls, "_fields", None) or cls.__slots__  # type: ignore[attr-defined]
     if not isinstance(cells, dict):
@@ -317,19 +317,18 @@ def record(cls: type, cells: Any, where: str) -> Any:
 
 def records(cls: type, rows: Iterable[Any], where: str) -> list[Any]:
     """Return a list of records."""
-    return [record(cls, cells, f"{where} {number}") for number, cells in enumerate(rows, 1)]
+    return [_record(cls, cells, f"{where} {number}") for number, cells in enumerate(rows, 1)]
 
 
-def cost_line(cells: Any, inputs: dict[str, Input], where: str) -> Flow:
-    """Return a line of the cost, which rests on inputs of the file."""
-    flow: Flow = record(Flow, cells, where)
+def _cost_line(cells: Any, inputs: dict[str, Input], where: str) -> Flow:
+    flow: Flow = _record(Flow, cells, where)
     for path in flow.inputs:
         if path not in inputs:
             raise unknown("input", path, inputs, where)
     return flow
 
 
-def bill_of(found: JsonObject | None, where: str) -> Bill | None:
+def _bill_of(found: JsonObject | None, where: str) -> Bill | None:
     """Return the bill; a chip alone has none."""
     if found is None:
         return None

@@ -57,11 +57,10 @@ def serving_of(inputs: ResolvedScenario, values: Values, plan: Any) -> ServingRe
     """Serve the scenario's workload on engines that lie in a scale-up domain or span several."""
     from tco.performance.serving.result import evaluate_serving
 
-    return evaluate_serving(*server_of(inputs, values, has_fixed_axes(plan)), values, plan)
+    return evaluate_serving(*server_of(inputs, values, _has_fixed_axes(plan)), values, plan)
 
 
-def has_fixed_axes(plan: Any) -> bool:
-    """Say whether a user fixed axes of a plan, now or where it was found."""
+def _has_fixed_axes(plan: Any) -> bool:
     return isinstance(plan, Mapping) or bool(getattr(plan, "stated", False))
 
 
@@ -79,22 +78,21 @@ def server_of(
             configured.
 
     """
-    model = served_model(inputs, values)
-    deployer = None if stated or has_stated_load(values) else scenario_deployer(inputs, values)
+    model = _served_model(inputs, values)
+    deployer = None if stated or _has_stated_load(values) else _scenario_deployer(inputs, values)
     return machine_of(
-        inputs, values, inputs.text, software_of_scenario(inputs, values), deployer
+        inputs, values, inputs.text, _software_of_scenario(inputs, values), deployer
     ), model
 
 
-def scenario_deployer(inputs: ResolvedScenario, values: Values) -> Deployer:
-    """Return the deployer of a scenario's plans, with engine and pool sizes."""
+def _scenario_deployer(inputs: ResolvedScenario, values: Values) -> Deployer:
     name = inputs.text(OPERATED_BY)
     if name == FLEET:
         return Deployer(name)
-    return Deployer(name, values.structure("workload.server_chips"), pool_shapes(inputs.catalogue))
+    return Deployer(name, values.structure("workload.server_chips"), _pool_shapes(inputs.catalogue))
 
 
-def pool_shapes(catalogue: Catalogue) -> tuple[PoolShape, ...]:
+def _pool_shapes(catalogue: Catalogue) -> tuple[PoolShape, ...]:
     """Return the sizes of pools of published runs."""
 
     def read() -> tuple[PoolShape, ...]:
@@ -109,30 +107,27 @@ def pool_shapes(catalogue: Catalogue) -> tuple[PoolShape, ...]:
     return shapes
 
 
-def has_stated_load(values: Values) -> bool:
-    """Say whether the workload states the requests in flight, or has all of them wait at once."""
+def _has_stated_load(values: Values) -> bool:
     return values.exists("workload.offline") or values.exists("workload.concurrency")
 
 
-def served_model(inputs: ResolvedScenario, values: Values) -> Architecture:
+def _served_model(inputs: ResolvedScenario, values: Values) -> Architecture:
     """Return the scenario's model, asked for no more than it can be."""
-    model = scenario_model(inputs, values)
-    refuse_beyond_context(model, values, ("workload.input_tokens", "workload.output_tokens"))
-    refuse_no_requests(values)
-    refuse_beyond_head(values)
-    refuse_unknown_software(inputs)
+    model = _scenario_model(inputs, values)
+    _refuse_beyond_context(model, values, ("workload.input_tokens", "workload.output_tokens"))
+    _refuse_no_requests(values)
+    _refuse_beyond_head(values)
+    _refuse_unknown_software(inputs)
     return model
 
 
-def software_of_scenario(inputs: ResolvedScenario, values: Values) -> SoftwareMaturity:
-    """Return the maturity of the software on a scenario's chip."""
+def _software_of_scenario(inputs: ResolvedScenario, values: Values) -> SoftwareMaturity:
     return resolve_software_maturity(
         inputs.catalogue, inputs.system.chip, inputs.text(SOFTWARE), inputs.date, values
     )
 
 
-def scenario_model(inputs: ResolvedScenario, values: Values) -> Architecture:
-    """Return the scenario's model, one of a given size in the size the workload asks for."""
+def _scenario_model(inputs: ResolvedScenario, values: Values) -> Architecture:
     return load_model(
         inputs.catalogue,
         inputs.text("workload.model"),
@@ -223,7 +218,7 @@ def storage_and_compute_formats(inputs: ResolvedScenario, values: Readable) -> d
     }
 
 
-def refuse_beyond_context(model: Architecture, values: Values, paths: tuple[str, ...]) -> None:
+def _refuse_beyond_context(model: Architecture, values: Values, paths: tuple[str, ...]) -> None:
     """Refuse sequences longer than the model was made for."""
     length = sum(values.number(path) for path in paths)
     if somewhere(length > model.context):
@@ -233,7 +228,7 @@ def refuse_beyond_context(model: Architecture, values: Values, paths: tuple[str,
         )
 
 
-def notes_on_length(model: Architecture, values: Values) -> list[str]:
+def _notes_on_length(model: Architecture, values: Values) -> list[str]:
     """Say that sequences are longer than what the model was made for, which training may extend."""
     length = np.max(values.number("workload.sequence_length"))
     return (
@@ -246,7 +241,7 @@ def notes_on_length(model: Architecture, values: Values) -> list[str]:
     )
 
 
-def refuse_no_requests(values: Values) -> None:
+def _refuse_no_requests(values: Values) -> None:
     """Refuse a concurrency of zero that somebody asks for; the default of zero means that every
     batch is searched.
     """
@@ -267,7 +262,7 @@ def refuse_no_requests(values: Values) -> None:
         )
 
 
-def refuse_unknown_software(inputs: ResolvedScenario) -> None:
+def _refuse_unknown_software(inputs: ResolvedScenario) -> None:
     """Refuse words of training software that are unknown, though nothing of it serves."""
     words = {path: inputs.texts.get(path, BY_DATE) for path in SOFTWARE_CHOICES}
     stated = {path: word for path, word in words.items() if word != BY_DATE}
@@ -279,7 +274,7 @@ def refuse_unknown_software(inputs: ResolvedScenario) -> None:
         refuse_unknown_words(inputs.catalogue, stated)
 
 
-def refuse_beyond_head(values: Values) -> None:
+def _refuse_beyond_head(values: Values) -> None:
     """Refuse more drafts a step than a head is run for."""
     if values.has(DRAFTS) and somewhere(
         (drafts := values.number(DRAFTS)) > (most := values.number(DEEPEST))
@@ -321,7 +316,7 @@ def job_on(inputs: ResolvedScenario, values: Values) -> tuple[TrainingJob, Machi
         )
     catalogue, chip = inputs.catalogue, inputs.system.chip
     family, precision = family_of(catalogue, chip), inputs.text("workload.precision")
-    model = scenario_model(inputs, values)
+    model = _scenario_model(inputs, values)
     does = training_software(
         catalogue,
         {path: inputs.text(path) for path in (*CHOICES, *DATED)},
@@ -342,7 +337,7 @@ def job_on(inputs: ResolvedScenario, values: Values) -> tuple[TrainingJob, Machi
             inputs.system.id,
         ),
     )
-    links, reach = links_of_system(inputs, values), software_of_scenario(inputs, values)
+    links, reach = links_of_system(inputs, values), _software_of_scenario(inputs, values)
     reached = trainer(
         chip,
         family,
@@ -365,14 +360,14 @@ def job_on(inputs: ResolvedScenario, values: Values) -> tuple[TrainingJob, Machi
     )
 
 
-def training_of(inputs: ResolvedScenario, values: Values, plan: Any) -> TrainingResult:
+def _training_of(inputs: ResolvedScenario, values: Values, plan: Any) -> TrainingResult:
     """Train the scenario's model on all chips of its cluster."""
     from tco.performance.training.job import notes_on_batch
     from tco.performance.training.result import train
 
     job, reached, formats = job_on(inputs, values)
     result = train(job, reached, formats, plan)
-    result.notes += [*notes_on_batch(values), *notes_on_length(job.model, values)]
+    result.notes += [*notes_on_batch(values), *_notes_on_length(job.model, values)]
     return result
 
 
@@ -380,7 +375,7 @@ def training_of(inputs: ResolvedScenario, values: Values, plan: Any) -> Training
 STATED = {"workload.output_rate": TOKENS}
 
 
-def stated_serving_rates(inputs: ResolvedScenario, values: Values, plan: Any) -> ServingResult:
+def _stated_serving_rates(inputs: ResolvedScenario, values: Values, plan: Any) -> ServingResult:
     """Take the rates that a scenario states in place of a workload; without any, only what the
     chips cost is asked for.
     """
@@ -393,13 +388,11 @@ def stated_serving_rates(inputs: ResolvedScenario, values: Values, plan: Any) ->
     )
 
 
-def not_served(reason: str) -> ServingResult:
-    """Return the result of a workload that no plan serves, and why."""
+def _not_served(reason: str) -> ServingResult:
     return ServingResult(None, reason=reason)
 
 
-def not_trained(reason: str) -> TrainingResult:
-    """Return the result of a job that no plan trains, and why."""
+def _not_trained(reason: str) -> TrainingResult:
     from tco.performance.training.result import TrainingResult
 
     return TrainingResult(None, reason=reason)
@@ -429,8 +422,8 @@ class WorkloadKind(NamedTuple):
 KINDS = {
     "serving": WorkloadKind(
         walk=serving_of,
-        judge=served_model,
-        without_plan=not_served,
+        judge=_served_model,
+        without_plan=_not_served,
         does="serves",
         metrics=SERVED,
         rate=TOKENS,
@@ -441,9 +434,9 @@ KINDS = {
         inputs=("workload.input_tokens", "workload.output_tokens", "workload.interactivity"),
     ),
     "training": WorkloadKind(
-        walk=training_of,
+        walk=_training_of,
         judge=job_on,
-        without_plan=not_trained,
+        without_plan=_not_trained,
         does="trains",
         metrics=TRAINING,
         rate="step_s",
@@ -455,7 +448,7 @@ KINDS = {
         restarts=True,
     ),
     "stated": WorkloadKind(
-        stated_serving_rates, lambda *_: None, not_served, "states its rates", SERVED, TOKENS
+        _stated_serving_rates, lambda *_: None, _not_served, "states its rates", SERVED, TOKENS
     ),  # runs no model: its rates are inputs
 }
 

@@ -138,7 +138,7 @@ YIELDS: dict[
 USUAL_YIELD = "negative-binomial"
 
 
-def built_up_price(values: Values, part: str, model: str = USUAL_YIELD) -> Quantity:
+def _built_up_price(values: Values, part: str, model: str = USUAL_YIELD) -> Quantity:
     """Return the built-up price of a chip without its HBM, USD.
 
     The price adds the costs of chip `part` from its wafer up. `model` names the yield model.
@@ -157,8 +157,7 @@ def built_up_price(values: Values, part: str, model: str = USUAL_YIELD) -> Quant
     return chip_cost(die, values[f"parts.{part}.dies"], *rest)
 
 
-def inputs_of_silicon(part: str, model: str) -> tuple[str, ...]:
-    """Return the paths that the price of a built-up chip rests on."""
+def _inputs_of_silicon(part: str, model: str) -> tuple[str, ...]:
     idle = {name for _, names in YIELDS.values() for name in names} - set(YIELDS[model][1])
     return tuple(f"parts.{part}.{name}" for name in INPUTS if name not in idle)
 
@@ -278,8 +277,8 @@ class Pricing:
             return values[own], False, (own,)
         if self.catalogue.has_part_value(part, "die_area"):
             with scope("parts", part):
-                price = values.derived(own, "USD", lambda: built_up_price(values, part, self.dies))
-            return price, False, (own,) if values.has(own) else inputs_of_silicon(part, self.dies)
+                price = values.derived(own, "USD", lambda: _built_up_price(values, part, self.dies))
+            return price, False, (own,) if values.has(own) else _inputs_of_silicon(part, self.dies)
         return values[whole], True, (whole,)  # raises: the price is missing
 
 
@@ -342,7 +341,7 @@ class Place(NamedTuple):
     contains: bool  # holds other places of the tree
 
 
-def tree_slots(system: System, catalogue: Catalogue) -> list[Place]:
+def _tree_slots(system: System, catalogue: Catalogue) -> list[Place]:
     """Return the places of a tree, parents first.
 
     An assembly with an `own_price` takes labour: where its hours are missing, the bill says so.
@@ -350,13 +349,13 @@ def tree_slots(system: System, catalogue: Catalogue) -> list[Place]:
 
     def list_places() -> list[Place]:
         holders = {leaf.parent for leaf in system.leaves}
-        return [tree_slot(leaf, leaf.path in holders, catalogue) for leaf in system.leaves]
+        return [_tree_slot(leaf, leaf.path in holders, catalogue) for leaf in system.leaves]
 
     places: list[Place] = system.once("places", list_places)
     return places
 
 
-def tree_slot(leaf: Leaf, contains: bool, catalogue: Catalogue) -> Place:
+def _tree_slot(leaf: Leaf, contains: bool, catalogue: Catalogue) -> Place:
     """Return the bill's place for a leaf, from its part's attributes."""
     has = partial(catalogue.has_part_value, leaf.part)
     power = "power" if has("power") or not has("tdp") else "tdp"
@@ -392,7 +391,7 @@ def bill_of_materials(
     labour: list[Labour] = []
     assembly: Leaf | None = None
     converter: Leaf | None = None
-    for place in tree_slots(system, catalogue):
+    for place in _tree_slots(system, catalogue):
         leaf = place.leaf
         if place.assembles:
             assembly = leaf
@@ -409,10 +408,10 @@ def bill_of_materials(
                 converter, power = leaf, None
             else:
                 power = extended_power(values[place.power], leaf.quantity)
-        lines.append(bill_line(values, leaf, price, extended, power, paths, holder))
+        lines.append(_bill_line(values, leaf, price, extended, power, paths, holder))
     if assembly is not None:
-        lines.append(assembly_line(values, assembly, labour, system))
-    add_conversion_loss(values, converter, lines, system)
+        lines.append(_assembly_line(values, assembly, labour, system))
+    _add_conversion_loss(values, converter, lines, system)
     with scope("bill"):
         price_sum = values.derived(
             "system.price",
@@ -425,7 +424,7 @@ def bill_of_materials(
     return Bill(lines, price_sum, power_sum)
 
 
-def bill_line(
+def _bill_line(
     values: Values,
     leaf: Leaf,
     price: Any,
@@ -455,7 +454,7 @@ def bill_line(
     )
 
 
-def assembly_line(values: Values, leaf: Leaf, labour: list[Labour], system: System) -> BillLine:
+def _assembly_line(values: Values, leaf: Leaf, labour: list[Labour], system: System) -> BillLine:
     """Return the line of assembly and test: the hours of every tray and rack at one rate."""
     if not labour:
         raise DataError(
@@ -472,12 +471,12 @@ def assembly_line(values: Values, leaf: Leaf, labour: list[Labour], system: Syst
     with scope("bill", leaf.path):
         price = total("assembly_and_test", costs)
         paths = (rate, *dict.fromkeys(task.path for task in labour))
-        return bill_line(
+        return _bill_line(
             values, leaf, price, extended_price(price, 1.0), extended_power(0.0, 1.0), paths, None
         )
 
 
-def add_conversion_loss(
+def _add_conversion_loss(
     values: Values, converter: Leaf | None, lines: list[BillLine], system: System
 ) -> None:
     """Give the power shelves, which only convert, the loss behind everything else as their

@@ -459,10 +459,10 @@ def scale_out_network(values: Values, plan: NetworkDesign) -> Network:
     if plan.design not in DESIGNS:
         raise unknown("network design", plan.design, DESIGNS)
     with scope(f"{plan.prefix}network"):
-        return tier_by_tier(values, plan)
+        return _tier_by_tier(values, plan)
 
 
-def tier_by_tier(values: Values, plan: NetworkDesign) -> Network:
+def _tier_by_tier(values: Values, plan: NetworkDesign) -> Network:
     """Return the network of a known design, from the chips up."""
     oversubscription = values["cluster.oversubscription"]
     capacity = values[f"parts.{plan.switch}.switch_capacity"]
@@ -473,7 +473,7 @@ def tier_by_tier(values: Values, plan: NetworkDesign) -> Network:
         optical.add(plan.optic, down)
     elif not plan.in_rack:
         lines.append(
-            network_line(
+            _network_line(
                 values,
                 plan,
                 "copper-cables",
@@ -486,7 +486,7 @@ def tier_by_tier(values: Values, plan: NetworkDesign) -> Network:
             up: Quantity = uplink_bandwidth(down, oversubscription) if tier < plan.tiers else 0.0
             if tier > 1 or not plan.in_rack:
                 lines.append(
-                    network_line(
+                    _network_line(
                         values,
                         plan,
                         f"switches-tier-{tier}",
@@ -542,21 +542,21 @@ class OpticalLinks:
         for optic, links in self.links.items():
             ends = module_ends(total("optical_links", links), 2)
             lines.append(
-                network_line(values, plan, f"modules-{optic.removeprefix('optic-')}", optic, ends)
+                _network_line(values, plan, f"modules-{optic.removeprefix('optic-')}", optic, ends)
             )
             if values.decided(operator.gt, f"parts.{optic}.port_bandwidth", rest=(plan.port,)):
                 shuffled += links
         if self.links:
             every_link = [link for links in self.links.values() for link in links]
-            lines.append(network_line(values, plan, "fibres", FIBRE, total("fibres", every_link)))
+            lines.append(_network_line(values, plan, "fibres", FIBRE, total("fibres", every_link)))
             lines.append(
-                network_line(
+                _network_line(
                     values, plan, "fibre-length", STRAND, total("fibre_length", self.metres)
                 )
             )
         if shuffled:
             lines.append(
-                network_line(values, plan, "shuffle", SHUFFLE, total("shuffled_links", shuffled))
+                _network_line(values, plan, "shuffle", SHUFFLE, total("shuffled_links", shuffled))
             )
         return lines
 
@@ -582,7 +582,7 @@ def network_totals(tiers: int, lines: list[NetworkLine]) -> Network:
     )
 
 
-def network_line(
+def _network_line(
     values: Values, plan: NetworkDesign, name: str, part: str, quantity: Quantity
 ) -> NetworkLine:
     """Return one line of the network's bill."""

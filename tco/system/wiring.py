@@ -23,16 +23,16 @@ SWITCHLESS = ("torus", "mesh")  # fabrics whose chips are wired to each other
 NOT_SCALE_UP = ("host", "nic")  # purposes of lanes that are no part of the scale-up fabric
 
 
-def wire_faults(system: System, catalogue: Catalogue, values: Values) -> Iterator[str]:
+def _wire_faults(system: System, catalogue: Catalogue, values: Values) -> Iterator[str]:
     """Yield the faults in a system's wiring, as messages.
 
     A fault is more lanes than the chip has, more ports than its switches have, or a link beyond its
     reach.
     """
     for faults in (
-        chip_faults(system, catalogue, values),
-        switch_faults(system, catalogue, values),
-        cable_faults(system, catalogue, values),
+        _chip_faults(system, catalogue, values),
+        _switch_faults(system, catalogue, values),
+        _cable_faults(system, catalogue, values),
         system.once("faults of cards", lambda: list(nic_faults(system))),
     ):
         yield from (f"{system.where}: {fault}" for fault in faults)
@@ -51,7 +51,7 @@ def refuse_bad_wires(system: System, catalogue: Catalogue, values: Values) -> No
             beyond its reach, or a fault of the cards.
 
     """
-    faults = list(wire_faults(system, catalogue, values))
+    faults = list(_wire_faults(system, catalogue, values))
     if faults:
         raise DataError("; ".join(faults))
 
@@ -92,7 +92,7 @@ def unstated(system: System, catalogue: Catalogue) -> Iterator[str]:
             f"{system.where}: fabric.switch is missing; it names the part of the tree that the "
             "chips' lanes end on"
         )
-    used = fabric_section_table(system, "lanes")
+    used = _fabric_section_table(system, "lanes")
     wanted = ["lanes", *(["serdes_lanes"] if set(NOT_SCALE_UP) & used.keys() else [])]
     for attribute in wanted:
         if not catalogue.has_part_value(system.chip, attribute):
@@ -108,7 +108,7 @@ def used_lanes(system: System) -> dict[str, float]:
     """Return the lanes of one chip by purpose, spares included: a torus has two links in most
     dimensions, a mesh one to every chip.
     """
-    stated = {name: lanes(system, name) for name in fabric_section_table(system, "lanes")}
+    stated = {name: lanes(system, name) for name in _fabric_section_table(system, "lanes")}
     kind = system.fabric.get("kind")
     if kind == "torus":
         links = dict(zip(AXES, (min(size - 1, 2) for size in sizes(system)), strict=False))
@@ -126,7 +126,7 @@ def scale_up(used: dict[str, float]) -> dict[str, float]:
     return {name: each for name, each in used.items() if name not in NOT_SCALE_UP}
 
 
-def chip_faults(system: System, catalogue: Catalogue, values: Values) -> Iterator[str]:
+def _chip_faults(system: System, catalogue: Catalogue, values: Values) -> Iterator[str]:
     """Yield the lanes a chip lacks: for its scale-up links, and for those with its host and
     NICs.
     """
@@ -136,19 +136,19 @@ def chip_faults(system: System, catalogue: Catalogue, values: Values) -> Iterato
         ("lanes", inside, "scale-up lanes"),
         ("serdes_lanes", used, "lanes in all"),
     ):
-        have = stated_part_value(catalogue, values, system.chip, attribute)
+        have = _stated_part_value(catalogue, values, system.chip, attribute)
         need = sum(wanted.values())
         if have is not None and need > have:
             terms = " + ".join(f"{name} {each:g}" for name, each in wanted.items())
             yield f"fabric.lanes: {terms} = {need:g} {what}, a {system.chip} has {have:g}"
 
 
-def switch_faults(system: System, catalogue: Catalogue, values: Values) -> Iterator[str]:
+def _switch_faults(system: System, catalogue: Catalogue, values: Values) -> Iterator[str]:
     """Yield the ports its switches lack."""
     switch, kind = system.fabric.get("switch"), system.fabric.get("kind")
     if switch is None:
         return
-    yield from absent(system, catalogue, switch, "fabric.switch")
+    yield from _absent(system, catalogue, switch, "fabric.switch")
     have, standing = values.structure(f"parts.{switch}.lanes"), system.quantity.get(switch, 0.0)
     if kind == "two-level":
         racks, port, planes = (
@@ -183,12 +183,12 @@ def switch_faults(system: System, catalogue: Catalogue, values: Values) -> Itera
             )
 
 
-def cable_faults(system: System, catalogue: Catalogue, values: Values) -> Iterator[str]:
+def _cable_faults(system: System, catalogue: Catalogue, values: Values) -> Iterator[str]:
     """Yield the links that are longer than their cable reaches."""
-    cables = fabric_section_table(system, "cable")
+    cables = _fabric_section_table(system, "cable")
     for name, cable in cables.items():
-        yield from absent(system, catalogue, cable, f"fabric.cable.{name}")
-    for name, span in fabric_section_table(system, "span").items():
+        yield from _absent(system, catalogue, cable, f"fabric.cable.{name}")
+    for name, span in _fabric_section_table(system, "span").items():
         if isinstance(span, bool) or not isinstance(span, (int, float)):
             raise DataError(
                 f"{system.where}: fabric.span.{name} is {span!r}, expected a number of metres"
@@ -204,17 +204,14 @@ def cable_faults(system: System, catalogue: Catalogue, values: Values) -> Iterat
             )
 
 
-def absent(system: System, catalogue: Catalogue, part: Any, key: str) -> Iterator[str]:
-    """Yield that the tree holds none of a part the fabric names; a part nobody knows raises
-    `DataError`.
-    """
+def _absent(system: System, catalogue: Catalogue, part: Any, key: str) -> Iterator[str]:
     if part not in catalogue.parts:
         raise unknown("part", str(part), catalogue.parts, f"{system.where}: {key}")
     if not system.quantity.get(part):
         yield f"{key} names {part}, of which the tree holds none"
 
 
-def stated_part_value(
+def _stated_part_value(
     catalogue: Catalogue, values: Values, part: str, attribute: str
 ) -> float | None:
     """Return a value the catalogue or the user states; None where nobody does."""
@@ -226,8 +223,7 @@ def stated_part_value(
     )
 
 
-def fabric_section_table(system: System, name: str) -> JsonObject:
-    """Return a table of the fabric section; none is an empty one."""
+def _fabric_section_table(system: System, name: str) -> JsonObject:
     found = system.fabric.get(name, {})
     if not isinstance(found, dict):
         raise DataError(f"{system.where}: fabric.{name} is {found!r}, expected a table")

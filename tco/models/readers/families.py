@@ -64,8 +64,7 @@ def uneven(
     )
 
 
-def wide_window(c: Config) -> Attention:
-    """Return attention with one window for all layers, if any."""
+def _wide_window(c: Config) -> Attention:
     return grouped_query(c)._replace(window=c.count("sliding_window", 10**9))
 
 
@@ -99,18 +98,15 @@ def after_gpt(
     )
 
 
-def ungated_feed_forward(c: Config, key: str, bias: bool = True, hidden: str = "") -> FeedForward:
-    """Return a feed-forward part without a gate; where the key of the model's width is given, four
-    times as wide unless its own says otherwise.
-    """
+def _ungated_feed_forward(c: Config, key: str, bias: bool = True, hidden: str = "") -> FeedForward:
     return FeedForward(c.integer(key, 4 * c.integer(hidden) if hidden else None), 2, bias=bias)
 
 
-def like_gpt2(
+def _like_gpt2(
     c: Config, attention: Attention, norms: int = 2, tied: bool = True, logits_bias: bool = False
 ) -> ParsedConfig:
     """Return layers under the keys of GPT-2."""
-    part = ungated_feed_forward(c, "n_inner", hidden="n_embd")
+    part = _ungated_feed_forward(c, "n_inner", hidden="n_embd")
     return after_gpt(
         c,
         attention,
@@ -123,8 +119,7 @@ def like_gpt2(
     )
 
 
-def biased(attention: Attention, bias: bool = True) -> Attention:
-    """Return an attention whose projections have biases, or none."""
+def _biased(attention: Attention, bias: bool = True) -> Attention:
     return attention._replace(in_bias=bias, out_bias=bias)
 
 
@@ -133,12 +128,11 @@ def local_experts(c: Config, shared: int = 0) -> FeedForward:
     return routed(c, "intermediate_size", "num_local_experts", shared)
 
 
-def with_positions(made: ParsedConfig, spare: int = 0) -> ParsedConfig:
-    """Return a layout whose positions are learned, some of them spare."""
+def _with_positions(made: ParsedConfig, spare: int = 0) -> ParsedConfig:
     return made._replace(positions=made.context + spare)
 
 
-def read_gemma3(c: Config) -> ParsedConfig:
+def _read_gemma3(c: Config) -> ParsedConfig:
     """Five of six layers see a window, queries and keys have norms, four more norms a layer, one
     embedding.
     """
@@ -154,7 +148,7 @@ def read_gemma3(c: Config) -> ParsedConfig:
     )
 
 
-def read_gemma4(c: Config) -> ParsedConfig:
+def _read_gemma4(c: Config) -> ParsedConfig:
     """Windows, and every sixth layer wider heads that see all and whose values are keys; in a
     mixture a dense part beside the experts.
     """
@@ -195,7 +189,7 @@ def read_gemma4(c: Config) -> ParsedConfig:
     )
 
 
-def read_gemma2(c: Config) -> ParsedConfig:
+def _read_gemma2(c: Config) -> ParsedConfig:
     """Windows on every other layer, four norms a layer, one embedding."""
     far, part = grouped_query(c), dense(c)
     near = far._replace(window=c.integer("sliding_window", 4096))
@@ -207,7 +201,7 @@ def read_gemma2(c: Config) -> ParsedConfig:
     )
 
 
-def read_llama4(c: Config) -> ParsedConfig:
+def _read_llama4(c: Config) -> ParsedConfig:
     """Three of four layers see their own chunk only; every layer or every other one has experts and
     a shared one.
     """
@@ -225,7 +219,7 @@ def read_llama4(c: Config) -> ParsedConfig:
     return uneven(c, kinds, two_norms(c))
 
 
-def read_bloom(c: Config) -> ParsedConfig:
+def _read_bloom(c: Config) -> ParsedConfig:
     """Biases everywhere, no learned positions, a norm behind the embedding."""
     hidden, heads = c.either("hidden_size", "n_embed"), c.either("n_head", "num_attention_heads")
     attention, part = (
@@ -243,7 +237,7 @@ def read_bloom(c: Config) -> ParsedConfig:
     return made._replace(others=2 * made.others)
 
 
-def read_gpt_oss(c: Config) -> ParsedConfig:
+def _read_gpt_oss(c: Config) -> ParsedConfig:
     """Windows on every other layer, sinks, biases on projections, router and experts."""
     part = local_experts(c)._replace(router_bias=True, bias=True)
     return uneven(
@@ -253,7 +247,7 @@ def read_gpt_oss(c: Config) -> ParsedConfig:
     )
 
 
-def read_minimax_m3(c: Config) -> ParsedConfig:
+def _read_minimax_m3(c: Config) -> ParsedConfig:
     """The first layers dense with full attention, the others experts and blocks of keys that an
     indexer scores.
     """
@@ -284,8 +278,7 @@ def read_minimax_m3(c: Config) -> ParsedConfig:
     return made._replace(prediction_layers=c.count("num_nextn_predict_layers", 100))
 
 
-def read_phimoe(c: Config) -> ParsedConfig:
-    """Norms with bias, and a bias on the logits."""
+def _read_phimoe(c: Config) -> ParsedConfig:
     hidden = c.integer("hidden_size")
     made = even(c, grouped_query(c), local_experts(c), layer_norms(hidden, 2))
     return made._replace(
@@ -293,7 +286,7 @@ def read_phimoe(c: Config) -> ParsedConfig:
     )
 
 
-def read_dbrx(c: Config) -> ParsedConfig:
+def _read_dbrx(c: Config) -> ParsedConfig:
     """As Mixtral, under other keys."""
     hidden, heads, inner = c.integer("d_model"), c.integer("n_heads"), c.section("ffn_config")
     head, experts = hidden // heads, inner.integer("moe_num_experts")
@@ -314,7 +307,7 @@ def read_dbrx(c: Config) -> ParsedConfig:
     )
 
 
-def read_chatglm(c: Config) -> ParsedConfig:
+def _read_chatglm(c: Config) -> ParsedConfig:
     """ChatGLM 2 and 3, GLM-4-9B: groups of queries share keys and values; biases on queries, keys
     and values.
     """
@@ -345,7 +338,7 @@ def read_chatglm(c: Config) -> ParsedConfig:
     )
 
 
-def read_falcon(c: Config) -> ParsedConfig:
+def _read_falcon(c: Config) -> ParsedConfig:
     """Attention and feed-forward side by side behind one norm or two, one head of keys and values
     or groups of them.
     """
@@ -361,11 +354,11 @@ def read_falcon(c: Config) -> ParsedConfig:
         else int(c.flag("multi_query", True))
     )
     norms = c.integer("num_ln_in_parallel_attn", 2, most=2) if grouped else 1 if parallel else 2
-    part = ungated_feed_forward(c, "ffn_hidden_size", bias, hidden="hidden_size")
+    part = _ungated_feed_forward(c, "ffn_hidden_size", bias, hidden="hidden_size")
     return after_gpt(c, multi_head(c, groups=groups, bias=bias), part, norms, tied=True)
 
 
-def read_opt(c: Config) -> ParsedConfig:
+def _read_opt(c: Config) -> ParsedConfig:
     """Learned positions, two of them spare, and biases everywhere."""
     hidden, bias = c.integer("hidden_size"), c.flag("enable_bias", True)
     if c.integer("word_embed_proj_dim", hidden) != hidden or not c.flag(
@@ -375,13 +368,15 @@ def read_opt(c: Config) -> ParsedConfig:
             "word_embed_proj_dim unlike hidden_size, or do_layer_norm_before false: OPT's models "
             "with it are not read"
         )
-    return with_positions(
-        after_gpt(c, multi_head(c, bias=bias), ungated_feed_forward(c, "ffn_dim", bias), tied=True),
+    return _with_positions(
+        after_gpt(
+            c, multi_head(c, bias=bias), _ungated_feed_forward(c, "ffn_dim", bias), tied=True
+        ),
         spare=2,
     )
 
 
-def read_mpt(c: Config) -> ParsedConfig:
+def _read_mpt(c: Config) -> ParsedConfig:
     """No learned positions and one embedding; without biases its norms have scales alone."""
     hidden, heads, bias = c.integer("d_model"), c.integer("n_heads"), not c.flag("no_bias", True)
     inner = (c.section("attn_config") if c.has("attn_config") else Config({}, c.where)).without(
@@ -403,10 +398,10 @@ def read_mpt(c: Config) -> ParsedConfig:
         c.flag("tie_word_embeddings", True),
         scales,
     )
-    return made if inner.flag("alibi") else with_positions(made)
+    return made if inner.flag("alibi") else _with_positions(made)
 
 
-def read_arctic(c: Config) -> ParsedConfig:
+def _read_arctic(c: Config) -> ParsedConfig:
     """Beside the experts a dense part as wide as the model, which every token passes as it would a
     shared expert.
     """
@@ -419,7 +414,7 @@ def read_arctic(c: Config) -> ParsedConfig:
     )
 
 
-def read_deepseek1(c: Config) -> ParsedConfig:
+def _read_deepseek1(c: Config) -> ParsedConfig:
     """The first layer dense, then fine-grained experts with shared ones, attention as Llama's."""
     blocks = dense_then_routed(c, grouped_query(c))
     return c.layout(
@@ -430,7 +425,7 @@ def read_deepseek1(c: Config) -> ParsedConfig:
     )
 
 
-def read_ernie_moe(c: Config) -> ParsedConfig:
+def _read_ernie_moe(c: Config) -> ParsedConfig:
     """The first layers dense, shared experts, a bias that balances the experts, one embedding."""
     layers, width = (
         c.without("use_bias").every_layer("moe_layer_interval").layers(),
@@ -460,7 +455,7 @@ def read_ernie_moe(c: Config) -> ParsedConfig:
     )
 
 
-def read_hunyuan(c: Config) -> ParsedConfig:
+def _read_hunyuan(c: Config) -> ParsedConfig:
     """Experts on every layer: a shared one, norms of queries and keys; the figures of a part are
     lists, a number a layer.
     """
@@ -490,11 +485,11 @@ READERS: dict[str, Callable[[Config], ParsedConfig]] = {  # by model_type
     **latent_attention.READERS,
     **state_space.READERS,
     # dense, after Llama: a gate, norms of scales alone, grouped-query attention
-    **dict.fromkeys(("llama", "mistral", "phi3"), lambda c: even(c, wide_window(c), dense(c))),
+    **dict.fromkeys(("llama", "mistral", "phi3"), lambda c: even(c, _wide_window(c), dense(c))),
     "baichuan": lambda c: even(c, multi_head(c), dense(c))._replace(
         context=c.integer(c.either("max_position_embeddings", "model_max_length"), 4096)
     ),
-    "chatglm": read_chatglm,
+    "chatglm": _read_chatglm,
     "cohere": lambda c: even(
         c,
         all_heads_norm(grouped_query(c), c.flag("use_qk_norm")),
@@ -516,9 +511,9 @@ READERS: dict[str, Callable[[Config], ParsedConfig]] = {  # by model_type
         c, grouped_query(c), dense(c), layers=c.either("num_layers", "num_hidden_layers")
     ),
     "gemma": lambda c: even(c, grouped_query(c), dense(c), tied=True),
-    "gemma2": read_gemma2,
-    **dict.fromkeys(("gemma3", "gemma3_text"), read_gemma3),
-    **dict.fromkeys(("gemma4", "gemma4_text"), read_gemma4),
+    "gemma2": _read_gemma2,
+    **dict.fromkeys(("gemma3", "gemma3_text"), _read_gemma3),
+    **dict.fromkeys(("gemma4", "gemma4_text"), _read_gemma4),
     "olmo": lambda c: even(c, grouped_query(c), dense(c), norms=0)._replace(others=0),
     "olmo2": lambda c: even(c, all_heads_norm(grouped_query(c)), dense(c)),
     **dict.fromkeys(
@@ -536,37 +531,39 @@ READERS: dict[str, Callable[[Config], ParsedConfig]] = {  # by model_type
         c.without("use_sliding_window"), grouped_query(c), dense(c), tied=True
     ),
     # dense, after GPT: norms with bias, most with biases on products, few with a gate
-    "bloom": read_bloom,
-    "falcon": read_falcon,
-    "gpt2": lambda c: with_positions(
-        like_gpt2(c, multi_head(c, "n_embd", "n_head", bias=True))._replace(
+    "bloom": _read_bloom,
+    "falcon": _read_falcon,
+    "gpt2": lambda c: _with_positions(
+        _like_gpt2(c, multi_head(c, "n_embd", "n_head", bias=True))._replace(
             context=c.integer("n_positions")
         )
     ),
-    "gpt_bigcode": lambda c: with_positions(
-        like_gpt2(c, multi_head(c, "n_embd", "n_head", int(c.flag("multi_query", True)), bias=True))
+    "gpt_bigcode": lambda c: _with_positions(
+        _like_gpt2(
+            c, multi_head(c, "n_embd", "n_head", int(c.flag("multi_query", True)), bias=True)
+        )
     ),
     "gpt_neox": lambda c: after_gpt(
         c,
         multi_head(c, bias=c.flag("attention_bias", True)),
-        ungated_feed_forward(c, "intermediate_size"),
+        _ungated_feed_forward(c, "intermediate_size"),
         tied=False,
     ),
-    "gptj": lambda c: like_gpt2(
+    "gptj": lambda c: _like_gpt2(
         c, multi_head(c, "n_embd", "n_head"), norms=1, tied=False, logits_bias=True
     ),
-    "mpt": read_mpt,
+    "mpt": _read_mpt,
     "nemotron": lambda c: after_gpt(
         c,
         grouped_query(c),
-        ungated_feed_forward(c, "intermediate_size", c.flag("mlp_bias")),
+        _ungated_feed_forward(c, "intermediate_size", c.flag("mlp_bias")),
         tied=False,
     ),
-    "opt": read_opt,
+    "opt": _read_opt,
     "phi": lambda c: after_gpt(
         c.without("qk_layernorm"),
-        biased(grouped_query(c)),
-        ungated_feed_forward(c, "intermediate_size"),
+        _biased(grouped_query(c)),
+        _ungated_feed_forward(c, "intermediate_size"),
         norms=1,
         tied=False,
         logits_bias=True,
@@ -582,15 +579,15 @@ READERS: dict[str, Callable[[Config], ParsedConfig]] = {  # by model_type
     ),
     "starcoder2": lambda c: after_gpt(
         c,
-        biased(wide_window(c), c.flag("use_bias", True)),
-        ungated_feed_forward(c, "intermediate_size", c.flag("use_bias", True)),
+        _biased(_wide_window(c), c.flag("use_bias", True)),
+        _ungated_feed_forward(c, "intermediate_size", c.flag("use_bias", True)),
         tied=True,
     ),
     # mixtures of experts
-    "arctic": read_arctic,
-    "dbrx": read_dbrx,
-    "deepseek": read_deepseek1,
-    "ernie4_5_moe": read_ernie_moe,
+    "arctic": _read_arctic,
+    "dbrx": _read_dbrx,
+    "deepseek": _read_deepseek1,
+    "ernie4_5_moe": _read_ernie_moe,
     **dict.fromkeys(
         ("glm4_moe", "solar_open"),
         lambda c: c.layout(
@@ -600,10 +597,10 @@ READERS: dict[str, Callable[[Config], ParsedConfig]] = {  # by model_type
             prediction="num_nextn_predict_layers",
         ),
     ),
-    "gpt_oss": read_gpt_oss,
-    **dict.fromkeys(("hunyuan", "hunyuan_v1_moe"), read_hunyuan),
-    **dict.fromkeys(("llama4", "llama4_text"), read_llama4),
-    "minimax_m3": read_minimax_m3,
+    "gpt_oss": _read_gpt_oss,
+    **dict.fromkeys(("hunyuan", "hunyuan_v1_moe"), _read_hunyuan),
+    **dict.fromkeys(("llama4", "llama4_text"), _read_llama4),
+    "minimax_m3": _read_minimax_m3,
     "minimax_m2": lambda c: even(
         c, all_heads_norm(grouped_query(c)), local_experts(c)._replace(router_bias=True)
     ),
@@ -613,7 +610,7 @@ READERS: dict[str, Callable[[Config], ParsedConfig]] = {  # by model_type
     "olmoe": lambda c: even(
         c, all_heads_norm(grouped_query(c)), routed(c, "intermediate_size", "num_experts")
     ),
-    "phimoe": read_phimoe,
+    "phimoe": _read_phimoe,
     "qwen2_moe": lambda c: even(
         c.without("use_sliding_window", "mlp_only_layers").every_layer("decoder_sparse_step"),
         grouped_query(c, bias=c.flag("qkv_bias", True))._replace(out_bias=False),

@@ -32,10 +32,10 @@ def latent_attention(c: Config, value: int | None = None) -> Attention:
         rope,
     )
     biased = plain._replace(in_bias=c.flag("attention_bias"), out_bias=c.flag("attention_bias"))
-    return indexed(c, biased) if c.has("index_topk") else biased
+    return _indexed(c, biased) if c.has("index_topk") else biased
 
 
-def indexed(c: Config, attention: Attention) -> Attention:
+def _indexed(c: Config, attention: Attention) -> Attention:
     """Return an attention whose queries reach the tokens an indexer scores highest."""
     top, heads, width = (
         c.integer("index_topk"),
@@ -45,7 +45,7 @@ def indexed(c: Config, attention: Attention) -> Attention:
     return attention._replace(top_tokens=top, index_heads=heads, index_dim=width)
 
 
-def read_deepseek(c: Config) -> ParsedConfig:
+def _read_deepseek(c: Config) -> ParsedConfig:
     """DeepSeek V2, V3 and V3.2, Kimi K2, GLM-5: latent attention, first layers dense, then
     fine-grained experts with shared ones.
 
@@ -57,19 +57,17 @@ def read_deepseek(c: Config) -> ParsedConfig:
     layers = [block._replace(layers=1) for block in blocks for _ in range(block.layers)]
     kinds = c.kinds("indexer_types", len(layers), ("full", "shared"))
     shared = (
-        b if kind == "full" else b._replace(attention=without_indexer(b.attention))
+        b if kind == "full" else b._replace(attention=_without_indexer(b.attention))
         for b, kind in zip(layers, kinds, strict=True)
     )
     return c.layout(merge_equal_layers(shared), prediction="num_nextn_predict_layers")
 
 
-def without_indexer(attention: Attention) -> Attention:
-    """Return an attention that reaches the tokens another layer's indexer has chosen."""
+def _without_indexer(attention: Attention) -> Attention:
     return attention._replace(index_heads=0, index_dim=0)
 
 
-def read_minicpm3(c: Config) -> ParsedConfig:
-    """MiniCPM3: latent attention on dense layers, one embedding."""
+def _read_minicpm3(c: Config) -> ParsedConfig:
     value = c.integer("hidden_size") // c.integer("num_attention_heads")
     return c.layout(
         (LayerBlock(c.layers(), latent_attention(c, value), dense(c), others=two_norms(c)),),
@@ -77,7 +75,7 @@ def read_minicpm3(c: Config) -> ParsedConfig:
     )
 
 
-def read_deepseek4(c: Config) -> ParsedConfig:
+def _read_deepseek4(c: Config) -> ParsedConfig:
     """DeepSeek V4: caches compressed 4 to 1 with an indexer, 128 to 1 without, or windows alone;
     several residual streams.
     """
@@ -102,7 +100,7 @@ def read_deepseek4(c: Config) -> ParsedConfig:
     )
     attentions = {
         0: window,
-        4: indexed(c, window._replace(compression=4)),
+        4: _indexed(c, window._replace(compression=4)),
         128: window._replace(compression=128),
     }
     streams, expert = c.integer("hc_mult", most=1000), c.integer("moe_intermediate_size")
@@ -122,7 +120,7 @@ def read_deepseek4(c: Config) -> ParsedConfig:
     return layout._replace(others=layout.others + streams * (streams * hidden + 1) + 1)
 
 
-def read_parametric(c: Config) -> ParsedConfig:
+def _read_parametric(c: Config) -> ParsedConfig:
     """A mixture of experts of a given size: the expert width follows from `total_parameters` and
     the other shapes.
 
@@ -166,9 +164,9 @@ READERS: dict[str, Callable[[Config], ParsedConfig]] = {  # by model_type
             "kimi_k2",
             "kimi_k25",
         ),
-        read_deepseek,
+        _read_deepseek,
     ),
-    "deepseek_v4": read_deepseek4,
-    "minicpm3": read_minicpm3,
-    "parametric-moe": read_parametric,
+    "deepseek_v4": _read_deepseek4,
+    "minicpm3": _read_minicpm3,
+    "parametric-moe": _read_parametric,
 }

@@ -12,7 +12,7 @@ from tco.models.readers.shared import dense, grouped_query, routed, two_norms
 UNBOUNDED = 10**9  # tokens of a context that no state or position bounds
 
 
-def read_qwen35(c: Config, part: FeedForward) -> ParsedConfig:
+def _read_qwen35(c: Config, part: FeedForward) -> ParsedConfig:
     """Qwen 3.5: gated delta rule on three of four layers, gated attention on the fourth; the
     feed-forward part of all is experts or dense.
     """
@@ -45,14 +45,13 @@ def read_qwen35(c: Config, part: FeedForward) -> ParsedConfig:
     return c.layout(blocks, prediction="mtp_num_hidden_layers")
 
 
-def gated_experts(c: Config) -> FeedForward:
-    """Return the experts of Qwen 3.5, with a shared one that has a gate of its own."""
+def _gated_experts(c: Config) -> FeedForward:
     return routed(
         c, "moe_intermediate_size", "num_experts", c.integer("shared_expert_intermediate_size")
     )._replace(shared_gate=True)
 
 
-def nemotron_order(c: Config) -> list[str]:
+def _nemotron_order(c: Config) -> list[str]:
     """Return the kind of each layer: the letters of `hybrid_override_pattern`, or the words of
     `layers_block_type` that newer releases give.
     """
@@ -66,7 +65,7 @@ def nemotron_order(c: Config) -> list[str]:
     return [words[word] for word in c.kinds("layers_block_type", length, tuple(words))]
 
 
-def read_nemotron(c: Config) -> ParsedConfig:
+def _read_nemotron(c: Config) -> ParsedConfig:
     """Nemotron-H and Nemotron 3: a layer is a Mamba-2 mixer (M), attention (*), experts (E) or a
     dense feed-forward (-).
     """
@@ -77,7 +76,7 @@ def read_nemotron(c: Config) -> ParsedConfig:
         c.integer("n_groups"),
         c.integer("ssm_state_size"),
     )
-    kinds = nemotron_order(c)
+    kinds = _nemotron_order(c)
     mixer = StateMixer(
         heads,
         head,
@@ -115,7 +114,7 @@ def read_nemotron(c: Config) -> ParsedConfig:
     return c.layout(merge_equal_layers(made[kind] for kind in kinds))
 
 
-def read_kimi_linear(c: Config) -> ParsedConfig:
+def _read_kimi_linear(c: Config) -> ParsedConfig:
     """Kimi Linear and K3: a delta rule whose state decays number by number, on every fourth layer
     latent attention; experts on a narrower width.
 
@@ -170,7 +169,7 @@ def read_kimi_linear(c: Config) -> ParsedConfig:
     return c.layout(merge_equal_layers(kinds), prediction="num_nextn_predict_layers")
 
 
-def read_mamba2(c: Config) -> ParsedConfig:
+def _read_mamba2(c: Config) -> ParsedConfig:
     """Mamba-2: every layer a recurrence behind one norm, no attention and no feed-forward part; a
     sequence may be of any length.
     """
@@ -199,12 +198,12 @@ def read_mamba2(c: Config) -> ParsedConfig:
 
 
 READERS: dict[str, Callable[[Config], ParsedConfig]] = {  # by model_type
-    **dict.fromkeys(("kimi_k3", "kimi_linear"), read_kimi_linear),
-    "mamba2": read_mamba2,
-    "nemotron_h": read_nemotron,
-    **dict.fromkeys(("qwen3_5", "qwen3_5_text"), lambda c: read_qwen35(c, dense(c))),
+    **dict.fromkeys(("kimi_k3", "kimi_linear"), _read_kimi_linear),
+    "mamba2": _read_mamba2,
+    "nemotron_h": _read_nemotron,
+    **dict.fromkeys(("qwen3_5", "qwen3_5_text"), lambda c: _read_qwen35(c, dense(c))),
     **dict.fromkeys(
         ("qwen3_5_moe", "qwen3_5_moe_text", "qwen3_next"),
-        lambda c: read_qwen35(c, gated_experts(c)),
+        lambda c: _read_qwen35(c, _gated_experts(c)),
     ),
 }

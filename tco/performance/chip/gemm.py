@@ -202,7 +202,7 @@ def operands(chip: Chip, form: Computed, efficiency: Any = None) -> Operands:
         efficiency: Share of the rates that the products reach; None for the full rates.
 
     """
-    made = read_operands(chip, form)
+    made = _read_operands(chip, form)
     if efficiency is not None:
         if made.rate is not None:
             made = made._replace(rate=achieved_rate(made.rate, efficiency))
@@ -211,7 +211,7 @@ def operands(chip: Chip, form: Computed, efficiency: Any = None) -> Operands:
     return made._replace(extent=extent((*made, *(made.array or ()), *(made.unpacking or ()))))
 
 
-def read_operands(chip: Chip, form: Computed) -> Operands:
+def _read_operands(chip: Chip, form: Computed) -> Operands:
     """Return the same before it is known how many numbers each of them is."""
     rate = chip.rate(form.peak, form.tile_efficiency)
     # of 16 bits it is what measured products tell, with the rate they held
@@ -277,7 +277,7 @@ def product(
     inner side.
     """
     many = 1 if groups is None else groups
-    computing = matrix_unit_time(
+    computing = _matrix_unit_time(
         made,
         rows,
         columns,
@@ -342,7 +342,7 @@ def products(
         stack_terms([one.columns for one in several], axes),
         stack_terms([one.inner for one in several], axes),
     )
-    alone = made[0] if all(one is made[0] for one in made) else stack_operands(tuple(made), axes)
+    alone = made[0] if all(one is made[0] for one in made) else _stack_operands(tuple(made), axes)
     return product(alone, rows, columns, inner, groups)
 
 
@@ -359,7 +359,7 @@ def batching_key(made: Operands) -> Any:
 
 
 @lru_cache(maxsize=64)
-def stack_operands(made: tuple[Operands, ...], axes: int) -> Operands:
+def _stack_operands(made: tuple[Operands, ...], axes: int) -> Operands:
     """Return operands of plain numbers as one, each of their numbers that differ on an axis in
     front of so many others.
     """
@@ -383,7 +383,7 @@ def stack_operands(made: tuple[Operands, ...], axes: int) -> Operands:
     )
 
 
-def matrix_unit_time(
+def _matrix_unit_time(
     made: Operands,
     rows: Quantity,
     columns: Quantity,
@@ -400,11 +400,11 @@ def matrix_unit_time(
         padded = padded_weights(inner, columns, array_rows, joined, array_columns)
         return cost.array_time(rows, padded, groups, moving, made.rate)
     return least_over(
-        "tiles", TILES, tiles_time, rows, columns, inner, groups, split, *tiled(made, hidden)
+        "tiles", TILES, _tiles_time, rows, columns, inner, groups, split, *_tiled(made, hidden)
     )
 
 
-def tiled(made: Operands, hidden: bool) -> tuple[Quantity, ...]:
+def _tiled(made: Operands, hidden: bool) -> tuple[Quantity, ...]:
     """Return the operands of the tile time, in the order of `tiles_time`.
 
     Where `hidden`, a step has no latency: kernels of many groups hide the latency behind other
@@ -424,7 +424,7 @@ def tiled(made: Operands, hidden: bool) -> tuple[Quantity, ...]:
     )
 
 
-def tiles_time(
+def _tiles_time(
     tile_rows: Quantity,
     tile_columns: Quantity,
     rows: Any,
@@ -488,11 +488,11 @@ def tiling(
     if made.array is not None:
         return None
     many, split = 1 if groups is None else groups, groups is None and made.splits
-    sides, rests = (rows, columns, inner, many), tiled(made, groups is not None)
-    times = [tiles_time(*tile, *sides, split, *rests) for tile in TILES]
+    sides, rests = (rows, columns, inner, many), _tiled(made, groups is not None)
+    times = [_tiles_time(*tile, *sides, split, *rests) for tile in TILES]
     best = TILES[int(np.argmin(times))]
     tiles = float(cost.tiles_of(rows, columns, many, *best))
-    shared = split and min(times) < tiles_time(*best, *sides, False, *rests)
+    shared = split and min(times) < _tiles_time(*best, *sides, False, *rests)
     sharing = min(max(made.cores / tiles, 1.0), SPLITS) if shared else 1.0
     waves = tiles / made.cores if shared else np.ceil(tiles / made.cores - 1e-9)
     return Tiling(*best, tiles, float(max(waves, 1.0)), float(sharing))

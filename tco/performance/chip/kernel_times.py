@@ -119,11 +119,11 @@ def kernel_timing(
         DataError: The shape lacks a side of the operation.
 
     """
-    made = by_physics(chip, operation, form, shape, library, cores)
+    made = _by_physics(chip, operation, form, shape, library, cores)
     return made if learnt is None else made._replace(time=learnt.of(operation, made.time, shape))
 
 
-def by_physics(
+def _by_physics(
     chip: Chip, operation: str, form: Computed, shape: Shape, library: str, cores: Quantity
 ) -> KernelTime:
     """Return the time of a kernel by physics and the practice of its library."""
@@ -134,24 +134,20 @@ def by_physics(
         )
     runs, sides = KernelLibrary(chip.values, library), [shape[name] for name in SHAPES[operation]]
     if operation == "experts":
-        return expert_layer(chip, form, runs, *sides)
+        return _expert_layer(chip, form, runs, *sides)
     if operation == "latent":
-        return latent_decode(chip, form, runs, *sides)
+        return _latent_decode(chip, form, runs, *sides)
     if operation in ("gemm", "grouped"):
         rows, columns, inner, groups = sides if operation == "grouped" else (*sides, None)
-        return product_kernel(chip, form, runs, rows, columns, inner, groups, cores)
+        return _product_kernel(chip, form, runs, rows, columns, inner, groups, cores)
     if operation == "prefill":
-        return prefill_attention_kernel(chip, form, runs, *sides)
+        return _prefill_attention_kernel(chip, form, runs, *sides)
     if operation == "decode":
-        return decode_attention_kernel(chip, form, runs, *sides)
+        return _decode_attention_kernel(chip, form, runs, *sides)
     return elementwise(chip, *sides)
 
 
-def on_cores(chip: Chip, made: Operands, cores: Quantity) -> Operands:
-    """Return operands limited to `cores` cores of a chip.
-
-    The cores have their part of the chip's rates, and more where neighbours on the die are idle.
-    """
+def _on_cores(chip: Chip, made: Operands, cores: Quantity) -> Operands:
     every, device = chip.part("cores"), chip.part("cores_per_device")
     rate = cost.partial_rate(
         made.rate, cores, every, device, chip.part("dies"), chip.practice("lone_core_gain")
@@ -159,7 +155,7 @@ def on_cores(chip: Chip, made: Operands, cores: Quantity) -> Operands:
     return made._replace(rate=rate, stream=cost.partial_bandwidth(made.stream, cores, every))
 
 
-def run_by(library: KernelLibrary, made: Operands) -> Operands:
+def _run_by(library: KernelLibrary, made: Operands) -> Operands:
     """Return operands with the rate shares that `library` achieves.
 
     The shares are relative to the best kernels.
@@ -176,7 +172,7 @@ def run_by(library: KernelLibrary, made: Operands) -> Operands:
     )
 
 
-def product_kernel(
+def _product_kernel(
     chip: Chip,
     form: Computed,
     library: KernelLibrary,
@@ -191,9 +187,9 @@ def product_kernel(
 
     A framework that calls compiled programs adds the call and the copy of the result to the host.
     """
-    made = run_by(library, operands(chip, form))
+    made = _run_by(library, operands(chip, form))
     if cores is not None:
-        made = on_cores(chip, made, cores)
+        made = _on_cores(chip, made, cores)
     found = product(made, rows, columns, inner, groups)
     launch = chip.practice("kernel_launch")
     parts, terms = (
@@ -201,7 +197,7 @@ def product_kernel(
         [launch, found.time],
     )
     if FORMATS[form.activations].casts:
-        cast = casting_time(chip, made, form, rows, inner)
+        cast = _casting_time(chip, made, form, rows, inner)
         parts["cast"] = repeated(cast, library.practice("casts_activations"))
         terms.append(parts["cast"])
     parts["call"] = cost.program_call_time(
@@ -234,7 +230,7 @@ def skew_of_power_law(exponent: Any, tokens: Any, topk: Any, experts: Any) -> An
     )
 
 
-def expert_layer(
+def _expert_layer(
     chip: Chip,
     form: Computed,
     library: KernelLibrary,
@@ -254,7 +250,7 @@ def expert_layer(
     the experts' popularity is, as standard deviation over mean; `even` says that tokens are dealt
     out in turn.
     """
-    made = run_by(library, operands(chip, form))
+    made = _run_by(library, operands(chip, form))
     local = cost.group_tokens(experts, 1.0, ranks)
     load = cost.busiest_popular(
         cost.group_tokens(tokens, topk, ranks),
@@ -284,7 +280,7 @@ def expert_layer(
     return KernelTime(total("experts", (up.time, down.time, passing, latency)), parts, flops, moved)
 
 
-def casting_time(
+def _casting_time(
     chip: Chip, made: Operands, form: Computed, rows: Quantity, inner: Quantity
 ) -> Quantity:
     """Return the time of casting the wide activations of a product to its format before it."""
@@ -293,12 +289,11 @@ def casting_time(
     moving = stream_time(message_bytes(rows, inner, size), chip.bandwidth("row_efficiency"))
     return total(
         "cast",
-        (repeated(chip.practice("kernel_stage"), cast.casts), over_rows(chip, inner, 1, moving)),
+        (repeated(chip.practice("kernel_stage"), cast.casts), _over_rows(chip, inner, 1, moving)),
     )
 
 
-def over_rows(chip: Chip, width: Quantity, passes: Quantity, moving: Quantity) -> Quantity:
-    """Return the time of a pass over rows: the memory, or the one core that a row has to itself."""
+def _over_rows(chip: Chip, width: Quantity, passes: Quantity, moving: Quantity) -> Quantity:
     if not chip.tiled:
         return moving
     return smooth_maximum(
@@ -317,12 +312,12 @@ def elementwise(
     moving = stream_time(moved, chip.bandwidth("row_efficiency" if by_row else "stream_efficiency"))
     launch = chip.practice("kernel_launch")
     time = total(
-        "elementwise", (launch, over_rows(chip, width, passes, moving) if by_row else moving)
+        "elementwise", (launch, _over_rows(chip, width, passes, moving) if by_row else moving)
     )
     return KernelTime(time, {"memory": moving, "latency": launch}, 0.0, touched)
 
 
-def prefill_attention_kernel(
+def _prefill_attention_kernel(
     chip: Chip,
     form: Computed,
     library: KernelLibrary,
@@ -380,7 +375,7 @@ def prefill_attention_kernel(
     return KernelTime(total("attention", (core, memory, *latency)), parts, flops, moved)
 
 
-def decode_attention_kernel(
+def _decode_attention_kernel(
     chip: Chip,
     form: Computed,
     library: KernelLibrary,
@@ -437,7 +432,7 @@ def decode_attention_kernel(
     return KernelTime(total("attention", (core, stages, launches)), parts, flops, moved)
 
 
-def latent_decode(
+def _latent_decode(
     chip: Chip,
     form: Computed,
     library: KernelLibrary,

@@ -341,7 +341,7 @@ def forward_and_backward(forward: FLOP) -> Quantity:
     return 3 * forward
 
 
-def keys_met(a: Attention, context: Quantity) -> list[Quantity]:
+def _keys_met(a: Attention, context: Quantity) -> list[Quantity]:
     """Return the keys a query meets on average in each place it looks: its chunk, the entries of
     its cache, its window.
     """
@@ -361,13 +361,13 @@ def entries_of(a: Attention, context: Quantity) -> Quantity:
     return compressed_entries(context, a.compression) if a.compression else context
 
 
-def attention_terms(a: Attention, layers: int, context: Quantity) -> list[Quantity]:
+def _attention_terms(a: Attention, layers: int, context: Quantity) -> list[Quantity]:
     """Return the work of scores and values of all layers with one kind of attention, and of their
     indexer.
     """
     terms = [
         attention_flops(1, keys, layers * a.heads, a.qk_dim, a.v_dim)
-        for keys in keys_met(a, context)
+        for keys in _keys_met(a, context)
     ]
     if a.top_tokens:  # the indexer scores every entry to choose the best
         entries = entries_of(a, context)
@@ -390,7 +390,7 @@ def flops_per_token(model: Architecture, context: Quantity, training: bool = Tru
     """
     terms = [passing_flops(model.active_parameters, 1)]
     for attention, layers in model.attentions.items():
-        terms += attention_terms(attention, layers, context)
+        terms += _attention_terms(attention, layers, context)
     terms += [
         state_flops(layers * mixer.state_numbers, mixer.passes)
         for mixer, layers in model.mixers.items()

@@ -180,13 +180,12 @@ def quantile_error(times: FloatArray, quantile: float) -> float:
     )
 
 
-def meets_promises(times: dict[str, FloatArray], promises: Sequence[Promise]) -> bool:
-    """Say whether promises are kept."""
+def _meets_promises(times: dict[str, FloatArray], promises: Sequence[Promise]) -> bool:
     return all(np.quantile(times[one.metric], one.quantile) <= one.limit for one in promises)
 
 
 # ---------------------------------------------------------------- plans
-def decoders_of(machine: Machine, model: Architecture, request: ServingRequest) -> list[PoolPlan]:
+def _decoders_of(machine: Machine, model: Architecture, request: ServingRequest) -> list[PoolPlan]:
     """Return the best plans that decode, of every size at every speed."""
     axes = decoding_at(
         decode_axes(machine, model, request),
@@ -221,7 +220,7 @@ def decoders_of(machine: Machine, model: Architecture, request: ServingRequest) 
     return found
 
 
-def readers_of(
+def _readers_of(
     machine: Machine, model: Architecture, request: ServingRequest, fresh: float
 ) -> list[PoolPlan]:
     """Return the plans that read prompts, a share of their tokens, of every size the one that reads
@@ -312,8 +311,8 @@ class Search:
         # of the prompts' tokens, where a cache forgets nothing
         fresh = self.fresh = 1 - float(some.known.sum() / some.prompt.sum())
         self.decoders, self.readers = (
-            decoders_of(machine, model, request),
-            readers_of(machine, model, request, fresh),
+            _decoders_of(machine, model, request),
+            _readers_of(machine, model, request, fresh),
         )
         self.prompt = float(some.prompt.mean())
         self.known: dict[tuple[DecodePlan, int, str], Times] = {}
@@ -429,7 +428,7 @@ class Search:
                 break
 
             def soon(n: int, pool: PoolPlan = pool) -> bool:
-                return meets_promises(
+                return _meets_promises(
                     self.joined(self.times(pool, n, DECODE), None),
                     [one for one in promises if one.metric == "tpot"],
                 )
@@ -462,7 +461,7 @@ class Search:
             room = self.most_chips(best)
 
             def good(n: int, pool: PoolPlan = pool) -> bool:
-                return meets_promises(self.joined(self.times(pool, n, BOTH), None), promises)
+                return _meets_promises(self.joined(self.times(pool, n, BOTH), None), promises)
 
             count = self.least(pool, good, self.most(pool, room))
             if count is not None and count * pool.chips < room:
@@ -492,7 +491,7 @@ class Search:
     ) -> ServingFleet | None:
         """Return the cheaper of a fleet and the least one of so many engines that decode."""
         decoding = self.times(pool, engines, DECODE)
-        if not meets_promises(self.joined(decoding, None), promises):
+        if not _meets_promises(self.joined(decoding, None), promises):
             return best
         for reader in readers:
             room = self.most_chips(best) - engines * pool.chips
@@ -500,7 +499,7 @@ class Search:
                 continue
 
             def good(n: int, reader: PoolPlan = reader) -> bool:
-                return meets_promises(self.joined(decoding, self.times(reader, n, READ)), promises)
+                return _meets_promises(self.joined(decoding, self.times(reader, n, READ)), promises)
 
             count = self.least(reader, good, self.most(reader, room))
             if count is not None and count * reader.chips < room:

@@ -100,7 +100,7 @@ def first_tokens(
     """
     draws = np.random.default_rng([seed, 20260])
     runs = [EngineRun(fleet.engine) for _ in range(fleet.servers)]
-    router = router_of(fleet, draws)
+    router = _router_of(fleet, draws)
     order = draws.permutation(prompts.groups * max(prompts.per_group, 1))
     warm_up = RateStage(len(order) / WARM_UP, WARM_UP)
     times = []
@@ -110,7 +110,7 @@ def first_tokens(
         arrived = begin + np.sort(draws.uniform(0, stage.seconds, count))
         sent = []
         for place, instant in enumerate(arrived.tolist()):
-            arrival = arrival_of(prompts, int(order[place % len(order)]), instant)
+            arrival = _arrival_of(prompts, int(order[place % len(order)]), instant)
             number = router.choose(arrival, runs)
             sent.append((number, len(runs[number].arrived)))
             runs[number].submit(arrival)
@@ -125,15 +125,14 @@ def first_tokens(
     return times[1:]
 
 
-def arrival_of(prompts: Prompts, number: int, instant: float) -> Arrival:
-    """Return the request that sends a prompt at an instant."""
+def _arrival_of(prompts: Prompts, number: int, instant: float) -> Arrival:
     group = number % prompts.groups
     question = prompts.groups + number if prompts.per_group else -1
     length = prompts.prefix + prompts.question
     return Arrival(instant, length, prompts.answer, group, prompts.prefix, prompts.prefix, question)
 
 
-def router_of(fleet: RoutedFleet, draws: np.random.Generator) -> RandomRouter | AffinityRouter:
+def _router_of(fleet: RoutedFleet, draws: np.random.Generator) -> RandomRouter | AffinityRouter:
     """Return a fleet's router, which is told how fast its engines read a prompt alone."""
     if not fleet.router.sticky_share:
         return RandomRouter(draws)

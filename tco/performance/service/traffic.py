@@ -132,7 +132,7 @@ class Traffic(NamedTuple):
         sides = one, share * one + np.sqrt(1 - share**2) * other
         quantiles = np.array([self.values[name] for name in LENGTHS]).reshape(2, 3)
         prompt, answer = (
-            np.rint(np.exp(np.interp(at, *knots(np.log(known)))))
+            np.rint(np.exp(np.interp(at, *_knots(np.log(known)))))
             for at, known in zip(sides, quantiles, strict=True)
         )
         return np.maximum(prompt, 1), np.maximum(answer, 1)
@@ -183,16 +183,13 @@ class Traffic(NamedTuple):
         return before, after
 
 
-def knots(logs: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return the quantiles of a length and their logarithms, those at both ends on the lines of
-    their neighbours.
-    """
+def _knots(logs: FloatArray) -> tuple[FloatArray, FloatArray]:
     slopes = np.diff(logs) / np.diff(KNOTS)
     ends = logs[0] - slopes[0] * ENDS, logs[2] + slopes[1] * (ENDS - KNOTS[2])
     return np.array([-ENDS, *KNOTS, ENDS]), np.array([ends[0], *logs, ends[1]])
 
 
-def values_set(settings: Mapping[str, str]) -> dict[str, float]:
+def _values_set(settings: Mapping[str, str]) -> dict[str, float]:
     """Read values of traffic that are set, as `traffic.requests_per_s`."""
     values = {}
     for key, text in settings.items():
@@ -237,7 +234,7 @@ def load_traffic(
         path, document = catalogue.document(GROUP, name, GROUP)
         inputs = catalogue.document_inputs(GROUP, name, GROUP, GROUP)
     values = UNLESS_SAID | {key.partition(".")[2]: one.value for key, one in inputs.items()}
-    values |= values_set(settings or {})
+    values |= _values_set(settings or {})
     shares = document.get("shares", {})
     if not isinstance(shares, dict) or not all(
         isinstance(share, int | float) and share > 0 for share in shares.values()

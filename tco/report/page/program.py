@@ -62,17 +62,15 @@ WHOLE = 2**53  # below which a float is a whole number to the last digit
 
 
 # ---------------------------------------------------------------- formulas
-def javascript_expression(value: Any) -> str:
-    """Return a symbol as an expression."""
+def _javascript_expression(value: Any) -> str:
     if not isinstance(value, Symbol):
         return repr(float(value)).removesuffix(".0") if value >= 0 else f"({float(value)!r})"
     if value.operation == "name":
-        return script_parameter_name(value.arguments[0])
-    return WRITTEN[value.operation].format(*map(javascript_expression, value.arguments))
+        return _script_parameter_name(value.arguments[0])
+    return WRITTEN[value.operation].format(*map(_javascript_expression, value.arguments))
 
 
-def script_parameter_name(parameter: str) -> str:
-    """Return the name of a parameter as the script has it, which is no word of the language."""
+def _script_parameter_name(parameter: str) -> str:
     return f"${parameter}"
 
 
@@ -81,7 +79,7 @@ def function(name: str) -> str:
     if name in GATHERED:
         return GATHERED[name]
     formula = REGISTRY[name]
-    return f"({','.join(map(script_parameter_name, formula.parameters))})=>{javascript_expression(expression(formula))}"
+    return f"({','.join(map(_script_parameter_name, formula.parameters))})=>{_javascript_expression(expression(formula))}"
 
 
 def script(names: Iterable[str]) -> str:
@@ -91,7 +89,7 @@ def script(names: Iterable[str]) -> str:
     lines = [f"  {function(name)}, // {name}" for name in names]
     return "\n".join(
         [
-            f"const normal_cdf = {script_parameter_name('x')} => {javascript_expression(normal_form(Symbol('name', 'x')))};",
+            f"const normal_cdf = {_script_parameter_name('x')} => {_javascript_expression(normal_form(Symbol('name', 'x')))};",
             "const FORMULAS = [",
             *lines,
             "];",
@@ -127,7 +125,7 @@ class PayerScenario(NamedTuple):
     fixed: Set[str]
 
 
-def payers_of(asked: Sequence[Evaluation]) -> list[dict[str, Evaluation]]:
+def _payers_of(asked: Sequence[Evaluation]) -> list[dict[str, Evaluation]]:
     """Return every scenario as each perspective pays for it, its own first; renters pay by one
     statistic, as in a comparison.
     """
@@ -147,25 +145,27 @@ def payers_of(asked: Sequence[Evaluation]) -> list[dict[str, Evaluation]]:
     return found
 
 
-def ways_of(recording: Recording, paid: Mapping[str, Evaluation]) -> dict[str, list[PayerScenario]]:
+def _ways_of(
+    recording: Recording, paid: Mapping[str, Evaluation]
+) -> dict[str, list[PayerScenario]]:
     """Return a scenario as each perspective pays for it: as it is, and where its chip is built up
     with a price of the whole chip instead.
     """
     own, found = next(iter(paid.values())), {}
     price = f"parts.{chip_of(own.catalogue, own.result)}.price"
     for who, one in paid.items():
-        way = record_payer_scenario(recording, one, {}, one.result)
+        way = _record_payer_scenario(recording, one, {}, one.result)
         found[who] = [way._replace(fixed=way.fixed - {price})]
         if price in way.fixed and not way.none and (whole := built_up(one)) is not None:
             asked = {price: f"{whole.value!r} USD"}
             recording.given.setdefault(price, whole)
             found[who].append(
-                record_payer_scenario(recording, one, asked, one.again(asked, refuse=False))
+                _record_payer_scenario(recording, one, asked, one.again(asked, refuse=False))
             )
     return found
 
 
-def record_payer_scenario(
+def _record_payer_scenario(
     recording: Recording, one: Evaluation, asked: Mapping[str, str], result: Result
 ) -> PayerScenario:
     """Record a scenario with some settings."""
@@ -173,7 +173,7 @@ def record_payer_scenario(
     inputs = resolve_scenario(
         one.catalogue, one.scenario, {**one.settings, **asked}, dict(one.variant), structure
     )
-    plans, results = recorded_plans(inputs, result), []
+    plans, results = _recorded_plans(inputs, result), []
     fixed = (
         {path for path, one in structure.readings.items() if not one or not isinstance(one, bool)}
         if structure
@@ -181,7 +181,7 @@ def record_payer_scenario(
     )
     for plan in plans:
         names, cut = recorded(recording, inputs, plan)
-        results.append(names | record_extra_outputs(recording, inputs, names))
+        results.append(names | _record_extra_outputs(recording, inputs, names))
         fixed |= cut
     if f"{METRIC}{HOUR}" not in results[0]:
         missed = "it has no cost" if result.bill is not None else none
@@ -193,10 +193,10 @@ def record_payer_scenario(
             ),
             missed,
         )
-    return PayerScenario(results, decode_plan_labels(plans[0]), inputs.system.racks, none, fixed)
+    return PayerScenario(results, _decode_plan_labels(plans[0]), inputs.system.racks, none, fixed)
 
 
-def recorded_plans(inputs: ResolvedScenario, result: Result) -> Sequence[Any]:
+def _recorded_plans(inputs: ResolvedScenario, result: Result) -> Sequence[Any]:
     """Return the plans recorded for a scenario, by kind of workload.
 
     Serving has a single entry with all plans. Training has its quickest plans. Any other workload
@@ -212,7 +212,7 @@ def recorded_plans(inputs: ResolvedScenario, result: Result) -> Sequence[Any]:
     return [result.plan]
 
 
-def decode_plan_labels(plan: Any) -> list[str]:
+def _decode_plan_labels(plan: Any) -> list[str]:
     """Return the plans that decode in words: the chips of an engine, and how they divide."""
     if not isinstance(plan, ServingPlan):
         return []
@@ -238,7 +238,7 @@ def decode_plan_labels(plan: Any) -> list[str]:
     ]
 
 
-def record_extra_outputs(
+def _record_extra_outputs(
     recording: Recording, inputs: ResolvedScenario, names: Mapping[str, int]
 ) -> dict[str, int]:
     """Record what the page needs beside the metrics.
@@ -281,7 +281,7 @@ def program_of(
     some `more`.
     """
     recording = Recording()
-    ways = [ways_of(recording, paid) for paid in payers_of(asked)]
+    ways = [_ways_of(recording, paid) for paid in _payers_of(asked)]
     every = [way for own in ways for some in own.values() for way in some]
     needed = reached(
         recording,
@@ -289,7 +289,7 @@ def program_of(
             place
             for way in every
             for names in way.results
-            for place in script_outputs(names, shown).values()
+            for place in _script_outputs(names, shown).values()
         ],
     )
     leaves, steps = (
@@ -315,14 +315,14 @@ def program_of(
     }
     plans = list(dict.fromkeys(tuple(way.plans) for way in every))  # the same whoever pays
     document = {
-        "leaves": [script_number(recording.leaves[place]) for place in leaves],
+        "leaves": [_script_number(recording.leaves[place]) for place in leaves],
         "lines": lines,
         "batch": next(iter(inputs.pop(BATCH_PATH, [])), None),
         "most": SEQUENCES[-1],
         "plans": plans,
         "ways": [
             {
-                who: [payer_scenario_document(way, cell, shown, plans) for way in some]
+                who: [_payer_scenario_document(way, cell, shown, plans) for way in some]
                 for who, some in own.items()
             }
             for own in ways
@@ -336,11 +336,7 @@ def program_of(
     )
 
 
-def script_outputs(names: Mapping[str, int], shown: Container[str]) -> dict[str, int]:
-    """Return the cells passed to the script, by output name.
-
-    The outputs are the metrics in `shown`, and all values that a choice depends on.
-    """
+def _script_outputs(names: Mapping[str, int], shown: Container[str]) -> dict[str, int]:
     return {
         name.removeprefix(METRIC): place
         for name, place in names.items()
@@ -348,7 +344,7 @@ def script_outputs(names: Mapping[str, int], shown: Container[str]) -> dict[str,
     }
 
 
-def payer_scenario_document(
+def _payer_scenario_document(
     way: PayerScenario,
     cell: Mapping[int, int],
     shown: Container[str],
@@ -356,7 +352,7 @@ def payer_scenario_document(
 ) -> JsonObject:
     """Return a way as the script reads it, its plans by their place among those of all."""
     results = [
-        {name: cell[place] for name, place in script_outputs(names, shown).items()}
+        {name: cell[place] for name, place in _script_outputs(names, shown).items()}
         for names in way.results
     ]
     return {
@@ -379,12 +375,11 @@ def reached(program: Program, wanted: Iterable[int]) -> list[int]:
     return sorted(found)
 
 
-def script_number(leaf: float | PlanNumbers) -> Any:
-    """Return a number, or the axis and the numbers of a row of plans."""
+def _script_number(leaf: float | PlanNumbers) -> Any:
     return (
-        [leaf.axis, *map(json_number, leaf.numbers.tolist())]
+        [leaf.axis, *map(_json_number, leaf.numbers.tolist())]
         if isinstance(leaf, PlanNumbers)
-        else json_number(leaf)
+        else _json_number(leaf)
     )
 
 
@@ -392,13 +387,10 @@ def shortest(value: Any) -> Any:
     """Return a value with its numbers, or those of a list, in the fewest digits."""
     if isinstance(value, list):
         return [shortest(one) for one in value]
-    return json_number(value) if isinstance(value, float) else value
+    return _json_number(value) if isinstance(value, float) else value
 
 
-def json_number(number: float) -> float | None:
-    """Return a number, a whole one as such; JSON has none that is without end, which stands as
-    none.
-    """
+def _json_number(number: float) -> float | None:
     if number == np.inf:
         return None
     return int(number) if number.is_integer() and abs(number) < WHOLE else number

@@ -27,7 +27,7 @@ from tco.scenario.result import Result
 from tco.sweeps.study import read_study, shipped_studies
 
 
-def headline_first(material: Material, results: Sequence[Result]) -> list[str]:
+def _headline_first(material: Material, results: Sequence[Result]) -> list[str]:
     """Return the verdict, what is said of the speed the baseline is asked for first."""
     lines, regimes = verdict_words(material.confidence, results), material.confidence.regimes
     if len(lines) < len(regimes):  # of one scenario there is but one thing to say
@@ -65,7 +65,7 @@ def report_page(
     ]
     return ReportPage(
         f"{' · '.join(result.scenario for result in results)} | total cost of ownership",
-        headline_first(material, results),
+        _headline_first(material, results),
         said,
         made.sections_of(material),
         what_if_of(material, compared_by),
@@ -154,13 +154,13 @@ def gallery_of(report: ReportPage, material: Material, ranking: Ranking) -> dict
     }
     return pages | {
         own[one.scenario]: page(
-            one.title, made.sections_of(scenario_material(material, one.scenario))
+            one.title, made.sections_of(_scenario_material(material, one.scenario))
         )
         for one in results
     }
 
 
-def scenario_material(material: Material, name: str) -> Material:
+def _scenario_material(material: Material, name: str) -> Material:
     """Return the report material of the scenario `name` alone."""
     places = [at for at, one in enumerate(material.asked) if one.result.scenario == name]
     sure = [material.sure[at] for at in places] if material.sure else []

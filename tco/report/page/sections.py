@@ -43,8 +43,7 @@ def both(draw: Callable[..., str], wide: float = WIDE) -> Picture:
     return Picture(draw(width=wide), draw(width=NARROW))
 
 
-def paired_pictures(drawings: Sequence[Callable[..., str]]) -> list[Picture]:
-    """Return figures of one kind: alone over the whole width, several in pairs."""
+def _paired_pictures(drawings: Sequence[Callable[..., str]]) -> list[Picture]:
     return [both(draw, WIDE if len(drawings) == 1 else HALF) for draw in drawings]
 
 
@@ -52,13 +51,13 @@ def sections_of(material: Material) -> list[Section]:
     """Return every section that has something to say."""
     made = (
         frontier_sections,
-        summary_sections,
+        _summary_sections,
         order_change_section,
-        cost_section,
-        tornado_sections,
+        _cost_section,
+        _tornado_sections,
         winners,
-        roofline_section,
-        fabric_sections,
+        _roofline_section,
+        _fabric_sections,
         bill,
         sources,
         validation,
@@ -66,7 +65,7 @@ def sections_of(material: Material) -> list[Section]:
     return [section for make in made for section in make(material)]
 
 
-def summary_sections(material: Material) -> Iterator[Section]:
+def _summary_sections(material: Material) -> Iterator[Section]:
     """Yield the comparison."""
     results = material.results
     sure = material.sure if any(one.draws for one in material.sure) else ()
@@ -78,7 +77,7 @@ def summary_sections(material: Material) -> Iterator[Section]:
     )
 
 
-def curve_table(material: Material) -> Table:
+def _curve_table(material: Material) -> Table:
     """Return the table of cost by speed and comparison with the baseline."""
     results = material.results
     names = [result.scenario for result in results]
@@ -107,11 +106,11 @@ def regimes(material: Material) -> Iterator[Section]:
         "regimes",
         "By speed",
         words,
-        tables=[curve_table(material)] if material.confidence.curve else [],
+        tables=[_curve_table(material)] if material.confidence.curve else [],
     )
 
 
-def points_table(material: Material) -> Table:
+def _points_table(material: Material) -> Table:
     """Return every point of the curve: with every input at its value, and in the middle of the
     draws.
     """
@@ -179,7 +178,7 @@ def order_change_section(material: Material) -> Iterator[Section]:
         )
 
 
-def cost_section(material: Material) -> Iterator[Section]:
+def _cost_section(material: Material) -> Iterator[Section]:
     """Yield the section on cost per chip-hour by class of asset."""
     results = [result for result in material.results if result.lines]
     if not results:
@@ -206,7 +205,7 @@ def cost_section(material: Material) -> Iterator[Section]:
     )
 
 
-def roofline_section(material: Material) -> Iterator[Section]:
+def _roofline_section(material: Material) -> Iterator[Section]:
     """Yield the section on operator times and their binding bounds."""
     shown = OPERATOR.only("name", "phase", "time_us", "share", "bound", "of_bound")
     timed = [(result, operators_of(result)) for result in material.results]
@@ -226,7 +225,7 @@ def roofline_section(material: Material) -> Iterator[Section]:
             "roofline",
             "Where the time goes",
             words,
-            paired_pictures(roofed),
+            _paired_pictures(roofed),
             folded=tables,
             paper=False,
         )
@@ -247,12 +246,12 @@ def frontier_sections(material: Material) -> Iterator[Section]:
             "What speed costs",
             (),
             figures,
-            [curve_table(material)],
-            [points_table(material), *map(frontier_table, found)],
+            [_curve_table(material)],
+            [_points_table(material), *map(frontier_table, found)],
         )
 
 
-def tornado_sections(material: Material) -> Iterator[Section]:
+def _tornado_sections(material: Material) -> Iterator[Section]:
     """Yield the section on the inputs that move each answer most."""
     tables = [sensitivity_table(one) for one in material.tornados]
     if tables:
@@ -260,7 +259,7 @@ def tornado_sections(material: Material) -> Iterator[Section]:
             "Every input alone at its P5 and at its P95, the plan held: those that move the answer "
             "most."
         ]
-        figures = paired_pictures([partial(tornado_figure, one) for one in material.tornados])
+        figures = _paired_pictures([partial(tornado_figure, one) for one in material.tornados])
         yield Section(
             "tornado", "What drives the answer", words, figures, folded=tables, paper=False
         )
@@ -310,7 +309,7 @@ def winners(material: Material) -> Iterator[Section]:
     )
 
 
-def fabric_sections(material: Material) -> Iterator[Section]:
+def _fabric_sections(material: Material) -> Iterator[Section]:
     """Yield hops and bandwidth of each scale-up fabric."""
     tables = [fabric_table(one.system, one.scopes) for one in material.fabrics]
     if tables:
@@ -377,7 +376,7 @@ def bill(material: Material) -> Iterator[Section]:
     if tables:
         words = ["Every part of one whole scale-up domain, as large as its price."]
         yield Section(
-            "bom", "What it is made of", words, paired_pictures(drawn), folded=tables, paper=False
+            "bom", "What it is made of", words, _paired_pictures(drawn), folded=tables, paper=False
         )
 
 

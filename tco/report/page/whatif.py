@@ -45,7 +45,7 @@ FACTOR = 2.0  # a slider goes at least to this many times the value, and to one 
 GEOMETRIC = 8.0  # a slider whose ends are so many times apart moves in steps of a factor
 
 
-def controls_of(
+def _controls_of(
     program: PageProgram,
     results: Sequence[Result],
     catalogue: Catalogue,
@@ -70,12 +70,12 @@ def controls_of(
     )[:OPEN]
     rest = sorted((path for path in program.inputs if path not in first), key=input_sort_key)
     return [
-        control(program, path, catalogue, chips) | {"open": path in first}
+        _control(program, path, catalogue, chips) | {"open": path in first}
         for path in (*first, *rest)
     ]
 
 
-def control(
+def _control(
     program: PageProgram, path: str, catalogue: Catalogue, chips: Mapping[str, str]
 ) -> JsonObject:
     """Return one input, its numbers in the unit its file writes; several cells are values of
@@ -181,7 +181,7 @@ def what_if_of(material: Material, command: Sequence[str]) -> WhatIf | None:
     ]
     read = material.catalogue.document
     perspectives = list(dict.fromkeys(who for own in program.document["ways"] for who in own))
-    controls = controls_of(program, results, material.catalogue, swings)
+    controls = _controls_of(program, results, material.catalogue, swings)
     document = {
         "program": program.document,
         "scenarios": [result.scenario for result in results],
@@ -198,7 +198,7 @@ def what_if_of(material: Material, command: Sequence[str]) -> WhatIf | None:
         "controls": {
             key: [shortest(one[key]) for one in controls] for key in controls[0]
         },  # the name of each attribute once
-        "rows": whatif_metric_rows(known),
+        "rows": _whatif_metric_rows(known),
         "ratios": [
             {"metric": ratio, "formula": program.functions.index(formulas[ratio]), "of": of}
             for ratio, of in ratios.items()
@@ -215,7 +215,7 @@ def what_if_of(material: Material, command: Sequence[str]) -> WhatIf | None:
     return WhatIf(document, program.functions)
 
 
-def whatif_metric_rows(known: Container[str]) -> list[dict[str, object]]:
+def _whatif_metric_rows(known: Container[str]) -> list[dict[str, object]]:
     """Return the metrics that the what-if shows, as the comparison labels them."""
     found = []
     for metric, label, unit, size in SHOWN:

@@ -27,7 +27,7 @@ POLICY = (
 
 
 @cache
-def environment() -> Any:
+def _environment() -> Any:
     """Return the Jinja environment that renders the templates.
 
     It escapes every text.
@@ -68,18 +68,18 @@ def render_page(page: ReportPage) -> str:
         [
             '"use strict";',
             script_of(page.what_if.functions),
-            read_page_asset("engine.js"),
-            read_page_asset("whatif.js"),
+            _read_page_asset("engine.js"),
+            _read_page_asset("whatif.js"),
         ]
     )
     script = Markup(program or "")
     found: str = (
-        environment()
+        _environment()
         .get_template("page.html")
         .render(
             page=page,
-            policy=POLICY.format(scripts=f"'sha256-{digest(script)}'" if script else "'none'"),
-            style=Markup(colours() + style_sheet() + read_page_asset("style.css")),
+            policy=POLICY.format(scripts=f"'sha256-{_digest(script)}'" if script else "'none'"),
+            style=Markup(_colours() + style_sheet() + _read_page_asset("style.css")),
             script=script,
             data=Markup("" if page.what_if is None else embedded(page.what_if.document)),
             markup=Markup,
@@ -88,23 +88,18 @@ def render_page(page: ReportPage) -> str:
     return found
 
 
-def colours() -> str:
-    """Return the colours that page and figures share: light, and where a screen is asked to be
-    dark, dark; paper is light.
-    """
+def _colours() -> str:
     return (
         f":root{{{properties(dark=False)}}}\n@media screen and (prefers-color-scheme: "
         f"dark){{:root{{{properties(dark=True)}}}}}\n"
     )
 
 
-def read_page_asset(name: str) -> str:
-    """Return a file that stands beside this one."""
+def _read_page_asset(name: str) -> str:
     return (HERE / name).read_text(encoding="utf-8")
 
 
-def digest(script: str) -> str:
-    """Return the mark by which a browser knows the script as ours."""
+def _digest(script: str) -> str:
     return base64.b64encode(sha256(script.encode("utf-8")).digest()).decode("ascii")
 
 

@@ -27,7 +27,7 @@ TOP = 2  # rows above the head
 QUANTITY, UNIT_PRICE, PRICE, POWER = 2, 3, 4, 5  # columns
 
 
-def bill_blocks(book: Workbook) -> list[tuple[int, int, list[BillLine]]]:
+def _bill_blocks(book: Workbook) -> list[tuple[int, int, list[BillLine]]]:
     """Return for each scenario its number, the row of its title, and its lines."""
     found, row = [], TOP + 1
     for scenario, result in enumerate(book.results):
@@ -39,7 +39,7 @@ def bill_blocks(book: Workbook) -> list[tuple[int, int, list[BillLine]]]:
 
 def assign_bill_cells(book: Workbook) -> None:
     """Give prices and powers their cells."""
-    for scenario, top, lines in bill_blocks(book):
+    for scenario, top, lines in _bill_blocks(book):
         for row, line in enumerate(lines, top + 1):
             for name, column in (("extended_price", PRICE), ("extended_power", POWER)):
                 if (scenario, f"bill/{line.path}/{name}") in book.content.computed:
@@ -55,11 +55,11 @@ def write_bill_sheet(book: Workbook) -> None:
     book.title(SHEET, "Bill of materials", said)
     book.head(SHEET, TOP, HEADS, range(QUANTITY, POWER + 1), WIDTHS)
     last = TOP
-    for scenario, top, lines in bill_blocks(book):
+    for scenario, top, lines in _bill_blocks(book):
         result = book.results[scenario]
         book.text(SHEET, top, 0, f"{result.scenario}: {result.title}", "section")
         for row, line in enumerate(lines, top + 1):
-            write_line(book, scenario, row, line)
+            _write_line(book, scenario, row, line)
         last = top + len(lines) + 1
         if result.bill and lines:
             for column in range(POWER):
@@ -76,7 +76,7 @@ def write_bill_sheet(book: Workbook) -> None:
     book.page(SHEET, last, len(HEADS) - 1, TOP + 1, 2)
 
 
-def write_line(book: Workbook, scenario: int, row: int, line: BillLine) -> None:
+def _write_line(book: Workbook, scenario: int, row: int, line: BillLine) -> None:
     """Write one leaf: live where the trace has a cell for it, as a number that nothing moves where
     it has none.
     """
@@ -89,11 +89,11 @@ def write_line(book: Workbook, scenario: int, row: int, line: BillLine) -> None:
         if price
         else ""
     )
-    write_value(book, scenario, (row, QUANTITY), f"{below}/quantity", line.quantity, "")
-    write_value(book, scenario, (row, UNIT_PRICE), unit_price, line.unit_price, "USD")
-    write_value(book, scenario, (row, PRICE), f"{below}/extended_price", line.extended, "USD")
-    write_value(
-        book, scenario, (row, POWER), power_of(book, scenario, below, line.power), line.power, "W"
+    _write_value(book, scenario, (row, QUANTITY), f"{below}/quantity", line.quantity, "")
+    _write_value(book, scenario, (row, UNIT_PRICE), unit_price, line.unit_price, "USD")
+    _write_value(book, scenario, (row, PRICE), f"{below}/extended_price", line.extended, "USD")
+    _write_value(
+        book, scenario, (row, POWER), _power_of(book, scenario, below, line.power), line.power, "W"
     )
     kind = line.kind + (" (own)" if line.overlay else "")
     sources = ", ".join(book.catalogue.source_title(source) for source in line.sources)
@@ -106,7 +106,7 @@ def write_line(book: Workbook, scenario: int, row: int, line: BillLine) -> None:
             book.text(SHEET, row, column, text, "weak")
 
 
-def write_value(
+def _write_value(
     book: Workbook, scenario: int, cell: tuple[int, int], name: str, value: Any, unit: str
 ) -> None:
     """Write the cell of the trace that lies here, a reference to one that lies elsewhere, or a
@@ -126,7 +126,7 @@ def write_value(
         book.number(SHEET, *cell, value, "number", numbers)
 
 
-def power_of(book: Workbook, scenario: int, below: str, power: Any) -> str:
+def _power_of(book: Workbook, scenario: int, below: str, power: Any) -> str:
     """Return the name of the cell that is the power of a line: what it draws, or what is lost in
     it.
     """

@@ -56,8 +56,8 @@ def workbook_of(
         "", {"format_columns": True, "format_rows": True, "select_locked_cells": True}
     )
     summary.write_summary_sheet(book)
-    write_sources(book)
-    write_read_me(book)
+    _write_sources(book)
+    _write_read_me(book)
     book.sheets["Summary"].activate()
     workbook.close()
     return stream.getvalue()
@@ -77,7 +77,7 @@ def used(book: Workbook) -> Iterator[str]:
             yield from line.sources
 
 
-def write_sources(book: Workbook) -> None:
+def _write_sources(book: Workbook) -> None:
     """Write the sources that are used, by id."""
     book.title(SOURCES, SOURCES)
     book.head(SOURCES, 2, ("id", "title", "address", "date"), widths=(34, 80, 80, 12))
@@ -112,7 +112,7 @@ MEANT = {  # what is written in sheets -> what it means
 }
 
 
-def write_read_me(book: Workbook) -> None:
+def _write_read_me(book: Workbook) -> None:
     """Write what the workbook is, how it is used, and what made it."""
     made = {
         "made by": f"tco {__version__}",

@@ -132,11 +132,11 @@ def split_long_formulas(nodes: Iterable[Node]) -> Iterator[Node]:
         if node.operation is None or len(node.inputs) <= SPLIT:
             yield node
             continue
-        whole = aggregate_node(node, node.id, node.inputs)
+        whole = _aggregate_node(node, node.id, node.inputs)
         while len(whole.inputs) > SPLIT:
             level = f"{whole.id}-part-{len(whole.inputs)}"
             parts = [
-                aggregate_node(node, f"{level}-{at // SPLIT + 1}", whole.inputs[at : at + SPLIT])
+                _aggregate_node(node, f"{level}-{at // SPLIT + 1}", whole.inputs[at : at + SPLIT])
                 for at in range(0, len(whole.inputs), SPLIT)
             ]
             yield from parts
@@ -144,7 +144,7 @@ def split_long_formulas(nodes: Iterable[Node]) -> Iterator[Node]:
         yield whole
 
 
-def aggregate_node(node: Node, name: str, inputs: list[tuple[str, Node]]) -> Node:
+def _aggregate_node(node: Node, name: str, inputs: list[tuple[str, Node]]) -> Node:
     """Return the gathering of a node over some of its terms."""
     from tco.core.formula import greatest, least, total
 

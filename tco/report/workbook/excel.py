@@ -52,27 +52,26 @@ def expression_with_precedence(value: Any) -> tuple[str, int]:
         and all(isinstance(one, Symbol) for one in arguments)
         and arguments[0].operation == "-"
     ):
-        return vanishing(*(expression_with_precedence(argument) for argument in arguments)), 9
+        return _vanishing(*(expression_with_precedence(argument) for argument in arguments)), 9
     if operation in INFIX:
-        return infix(operation, *map(expression_with_precedence, arguments)), INFIX[operation]
+        return _infix(operation, *map(expression_with_precedence, arguments)), INFIX[operation]
     texts = [expression_with_precedence(argument)[0] for argument in arguments]
     if operation == "neg":  # a minus binds tighter in a spreadsheet than anywhere else
-        return f"(-{bracketed(*expression_with_precedence(arguments[0]))})", 9
+        return f"(-{_bracketed(*expression_with_precedence(arguments[0]))})", 9
     if operation == "ceil":
-        return f"(-INT(-{bracketed(*expression_with_precedence(arguments[0]))}))", 9
+        return f"(-INT(-{_bracketed(*expression_with_precedence(arguments[0]))}))", 9
     if operation in NEAR_ONE:
-        return NEAR_ONE[operation].format(bracketed(*expression_with_precedence(arguments[0]))), 9
+        return NEAR_ONE[operation].format(_bracketed(*expression_with_precedence(arguments[0]))), 9
     if operation == "log2":
         return f"LOG({texts[0]},2)", 9
     return f"{FUNCTIONS[operation]}({','.join(texts)})", 9
 
 
-def bracketed(text: str, rank: int) -> str:
-    """Return a text that stands as one thing beside a minus."""
+def _bracketed(text: str, rank: int) -> str:
     return text if rank == 9 else f"({text})"
 
 
-def infix(operation: str, left: tuple[str, int], right: tuple[str, int]) -> str:
+def _infix(operation: str, left: tuple[str, int], right: tuple[str, int]) -> str:
     """Return two operands with their operation between them; powers, which spreadsheets read from
     the left, keep all brackets.
     """
@@ -87,10 +86,7 @@ def infix(operation: str, left: tuple[str, int], right: tuple[str, int]) -> str:
     return f"{before}{'^' if power else operation}{after}"
 
 
-def vanishing(base: tuple[str, int], exponent: tuple[str, int]) -> str:
-    """Return a power of what is left of one, such as (1 - p)^n: a spreadsheet may call it an error
-    where it is too small for a number.
-    """
+def _vanishing(base: tuple[str, int], exponent: tuple[str, int]) -> str:
     times = exponent[0] if exponent[1] > INFIX["*"] else f"({exponent[0]})"
     return f"EXP(MAX({times}*LN(MAX({base[0]},1E-300)),-700))"
 

@@ -58,10 +58,10 @@ def write_grid_sheets(book: Workbook) -> None:
     for sheet, (top, rows) in book.grids.items():
         if sheet in TITLES:
             book.title(sheet, sheet, TITLES[sheet])
-        write_grid(book, sheet, top, rows)
+        _write_grid(book, sheet, top, rows)
 
 
-def write_grid(book: Workbook, sheet: str, top: int, rows: Sequence[SheetRow]) -> None:
+def _write_grid(book: Workbook, sheet: str, top: int, rows: Sequence[SheetRow]) -> None:
     """Write the head and the rows of a grid."""
     names = [result.scenario for result in book.results]
     after = VALUES + len(names)
@@ -134,21 +134,21 @@ PARTS = (
 )
 
 
-def flatten_tables(found: Any, lead: str = "") -> Iterator[tuple[str, Any]]:
+def _flatten_tables(found: Any, lead: str = "") -> Iterator[tuple[str, Any]]:
     """Yield the values of nested tables with their joined names.
 
     A list becomes a single text. A value of None is left out.
     """
     if isinstance(found, Mapping):
         for name, inner in found.items():
-            yield from flatten_tables(inner, f"{lead}/{name}" if lead else str(name))
+            yield from _flatten_tables(inner, f"{lead}/{name}" if lead else str(name))
     elif isinstance(found, (list, tuple)):
         yield lead, ", ".join(map(str, found))
     elif found is not None:
         yield lead, found
 
 
-def decisions_by_name(result: Result) -> JsonObject:
+def _decisions_by_name(result: Result) -> JsonObject:
     """Return all that is decided of a result, by name: its documents and texts, its plan, its
     choices, and what they were decided by.
     """
@@ -163,13 +163,13 @@ def decisions_by_name(result: Result) -> JsonObject:
         plain_plan(result.plan),
         *map(document.get, ("alternatives", "choices", "rests_on")),
     ]
-    return dict(flatten_tables(dict(zip(PARTS, told, strict=True))))
+    return dict(_flatten_tables(dict(zip(PARTS, told, strict=True))))
 
 
 def write_choices(book: Workbook) -> int:
     """Write the plan and the choices, and return the row at which the head of the counts stands."""
     book.title(STRUCTURE_SHEET, STRUCTURE_SHEET, HELD)
-    found = [decisions_by_name(result) for result in book.results]
+    found = [_decisions_by_name(result) for result in book.results]
     book.head(
         STRUCTURE_SHEET,
         2,

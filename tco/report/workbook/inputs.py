@@ -30,14 +30,14 @@ def write_inputs_sheet(book: Workbook) -> None:
     book.head(SHEET, TOP, HEADS, (VALUE, BASE, LOW, HIGH), WIDTHS)
     leaves = sorted(book.content.inputs, key=lambda leaf: input_sort_key(leaf.node.id))
     for row, leaf in enumerate(leaves, TOP + 1):
-        write_row(book, row, leaf)
+        _write_row(book, row, leaf)
     last = TOP + len(leaves)
     sheet.autofilter(TOP, 0, last, len(HEADS) - 1)
     sheet.set_row(TOP, 30)
     book.page(SHEET, last, len(HEADS) - 2, TOP + 1, 1)
 
 
-def write_row(book: Workbook, row: int, leaf: InputCell) -> None:
+def _write_row(book: Workbook, row: int, leaf: InputCell) -> None:
     """Write one input."""
     node, given = leaf.node, leaf.given
     value, name, factor = own_unit(node)

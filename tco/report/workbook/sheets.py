@@ -87,7 +87,7 @@ def number_format(unit: str, *values: float) -> str:
 
 
 @cache
-def sheet_class() -> Any:
+def _sheet_class() -> Any:
     """Return the class of sheets: one that takes formulas as they are, since a search of each for
     newer functions is a third of the time.
     """
@@ -114,7 +114,7 @@ class Workbook:
                 LOOKS[look] | ({"num_format": numbers} if numbers else {})
             )
         )
-        self.sheets = {name: workbook.add_worksheet(name, sheet_class()) for name in SHEETS}
+        self.sheets = {name: workbook.add_worksheet(name, _sheet_class()) for name in SHEETS}
         # scenario and cell -> sheet, row, column
         self.where: dict[tuple[int, str], tuple[str, int, int]] = {}
         # sheet -> the row of its head, and what stands below

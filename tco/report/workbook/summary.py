@@ -72,7 +72,7 @@ def write_summary_sheet(book: Workbook) -> None:
     shown = [
         one for one in SHOWN if any(result.metrics.get(one[0]) is not None for result in results)
     ]
-    stack = classes_of(book)
+    stack = _classes_of(book)
     stack_top = top + len(shown) + 3
     table = SummaryTable(book, stack_top + (len(stack) + CHART_ROWS + 4 if stack else 0))
     book.head(SHEET, top, ("", "unit", *names), range(VALUES, VALUES + len(book.results)))
@@ -92,15 +92,15 @@ def write_summary_sheet(book: Workbook) -> None:
                 look = "strong" if metric in RATIOS else "number"
                 book.live(SHEET, row, VALUES + scenario, formula, value / size, look, numbers)
     if stack:
-        write_stack(book, stack_top, stack, table)
-    write_metrics(book, table)
+        _write_stack(book, stack_top, stack, table)
+    _write_metrics(book, table)
     book.head(SHEET, top, (), widths=(50, 18, *(20 for _ in names)))
     book.page(
         SHEET, table.top + len(table.rows), max(last, VALUES + 3), top + 1, VALUES, upright=True
     )
 
 
-def classes_of(book: Workbook) -> dict[str, dict[int, list[Any]]]:
+def _classes_of(book: Workbook) -> dict[str, dict[int, list[Any]]]:
     """Return the lines of the cost a chip-hour of every scenario by class of asset: servers,
     network, site and so on.
     """
@@ -113,7 +113,7 @@ def classes_of(book: Workbook) -> dict[str, dict[int, list[Any]]]:
     return found
 
 
-def write_stack(
+def _write_stack(
     book: Workbook, top: int, stack: dict[str, dict[int, list[Any]]], table: SummaryTable
 ) -> None:
     """Write what each class of cost adds to the chip-hour, live, and the chart of it."""
@@ -187,7 +187,7 @@ def write_stack(
     )
 
 
-def write_metrics(book: Workbook, table: SummaryTable) -> None:
+def _write_metrics(book: Workbook, table: SummaryTable) -> None:
     """Write every metric under its name, in its own unit."""
     book.text(SHEET, table.top - 1, 0, "Every metric", "section")
     book.head(
@@ -218,12 +218,12 @@ def write_metrics(book: Workbook, table: SummaryTable) -> None:
                 if result.metrics.get(TOKENS if one == GROSS else one) is not None
             ]
             if name in RATIOS and (cost := cost_behind(name, known)):
-                formula = registered_formula_call(
+                formula = _registered_formula_call(
                     perf_per_tco, baseline=table.cell(cost, base), own=table.cell(cost, scenario)
                 )
             elif name == GROSS:
                 cells = {"net": TOKENS, "gross_hour": GROSS_HOUR, "net_hour": HOUR}
-                formula = registered_formula_call(
+                formula = _registered_formula_call(
                     gross_token_cost,
                     **{
                         parameter: table.cell(metric, scenario)
@@ -238,6 +238,5 @@ def write_metrics(book: Workbook, table: SummaryTable) -> None:
             book.live(SHEET, row, VALUES + scenario, formula, value, "number", numbers)
 
 
-def registered_formula_call(formula: Any, **cells: str) -> str:
-    """Return one call of a registered formula on cells."""
+def _registered_formula_call(formula: Any, **cells: str) -> str:
     return excel.formula_call(REGISTRY[formula.__name__], cells)
