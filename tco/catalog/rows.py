@@ -160,60 +160,66 @@ def to_input(row: CatalogueRow, path: str, wanted: Attribute) -> Input:
             the value or its range is out of bounds or out of order, or a guess has no range.
 
     """
-    cells, where = row.cells, row.where
-    text_unit = str(cells.get("unit", ""))
+    cells, row_path = row.cells, f"{row.where}: {path}"
     if cells.get("value", "") == "":
-        raise DataError(
-            f"{where}: {path}: the value is missing; a missing value is never taken as zero"
-        )
-    value = parse_finite_number(cells["value"], "value", where)
-    kind = str(cells.get("kind", ""))
+        raise DataError(f"{row_path}: the value is missing; a missing value is never taken as zero")
+    value = parse_finite_number(cells["value"], "value", row.where)
+    kind, source = str(cells.get("kind", "")), str(cells.get("source", ""))
     if kind not in KINDS:
         raise DataError(
-            f"{where}: {path}: kind {kind!r} is not one of {', '.join(KINDS)}{nearest(kind, KINDS)}"
+            f"{row_path}: kind {kind!r} is not one of {', '.join(KINDS)}{nearest(kind, KINDS)}"
         )
-    source = str(cells.get("source", ""))
     if not source:
-        raise DataError(f"{where}: {path}: the source is missing")
-    ends: list[float | None] = []
-    try:
-        amount = convert(value, text_unit, wanted.unit)
-        for name in ("low", "high"):
-            cell = cells.get(name, "")
-            ends.append(
-                None
-                if cell in ("", None)
-                else convert(parse_finite_number(cell, name, where), text_unit, wanted.unit)
-            )
-    except DataError as error:
-        raise (
-            error if str(error).startswith(where) else DataError(f"{where}: {path}: {error}")
-        ) from None
+        raise DataError(f"{row_path}: the source is missing")
+    amount, low, high = _converted_range(row, row_path, value, wanted.unit)
     if row.as_of:
-        period(row.as_of, f"{where}: {path}: as_of")
-    if kind in GUESSED and None in ends:
-        raise DataError(f"{where}: {path}: an {kind} value needs low and high")
-    if (use := cells.get("use") or "") not in ("", ALTERNATIVE):
-        raise DataError(f"{where}: {path}: use {use!r}, expected {ALTERNATIVE!r} or nothing")
+        period(row.as_of, f"{row_path}: as_of")
+    if kind in GUESSED and None in (low, high):
+        raise DataError(f"{row_path}: an {kind} value needs low and high")
+    usage = cells.get("use") or ""
+    if usage not in ("", ALTERNATIVE):
+        raise DataError(f"{row_path}: use {usage!r}, expected {ALTERNATIVE!r} or nothing")
     note = str(cells.get("note", ""))
-    given = Input(
+    row_input = Input(
         path,
         amount,
         wanted.unit,
-        ends[0],
-        ends[1],
+        low,
+        high,
         row.as_of,
         kind,
         source,
         note,
-        (value, text_unit),
-        where,
+        (value, str(cells.get("unit", ""))),
+        row.where,
         row.overlay,
         own_directness(row, kind, note, path),
         solved_from=str(cells.get("solved_from") or ""),
         evidence_of=_evidence_date(row, path),
     )
-    return bounded(given, wanted.minimum, wanted.maximum)
+    return bounded(row_input, wanted.minimum, wanted.maximum)
+
+
+def _converted_range(
+    row: CatalogueRow, row_path: str, value: float, unit: str
+) -> tuple[float, float | None, float | None]:
+    """Return value, low and high of a row in `unit`; an empty low or high is None."""
+    row_unit = str(row.cells.get("unit", ""))
+    ends: list[float | None] = []
+    try:
+        amount = convert(value, row_unit, unit)
+        for column in ("low", "high"):
+            cell = row.cells.get(column, "")
+            if cell in ("", None):
+                ends.append(None)
+            else:
+                number = parse_finite_number(cell, column, row.where)
+                ends.append(convert(number, row_unit, unit))
+    except DataError as error:
+        if str(error).startswith(row.where):
+            raise
+        raise DataError(f"{row_path}: {error}") from None
+    return amount, ends[0], ends[1]
 
 
 def _evidence_date(row: CatalogueRow, path: str) -> str:

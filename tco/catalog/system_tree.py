@@ -70,6 +70,8 @@ class System:
 
 DEEPEST = 40  # assemblies inside one another; more is a mistake
 MOST_PLACES = 20_000  # of a tree
+# tables of a system that a branch of a variant may extend
+BRANCH_TABLES = ("fabric", "network", "spares", "alternatives")
 
 DOMAIN = "scale_up_domain"  # chips of the domain that a chip is sold in
 
@@ -166,7 +168,18 @@ def load_system(
 def read_system(
     catalogue: Catalogue, name: str, variant: Mapping[str, str], parts: Mapping[str, str]
 ) -> System:
-    """Read a system's file, apply its variants and unfold its tree."""
+    """Read a system's file, apply its variants and unfold its tree.
+
+    Args:
+        catalogue: Holds systems, shared assemblies and parts.
+        name: Id of the system, or path of its file.
+        variant: Value by key of the chosen variants.
+        parts: Chosen part by place of the alternatives.
+
+    Raises:
+        DataError: The file, a variant, a part or a count of spares is wrong.
+
+    """
     path, document = catalogue.document("systems", name, "system")
     where = str(path)
     if catalogue.is_overlay(path):  # shipped files are checked before they are shipped
@@ -175,9 +188,8 @@ def read_system(
         expect_system(path, document)
     contains = {part: dict(children) for part, children in shared_assemblies(catalogue).items()}
     contains |= {part: dict(children) for part, children in document["assemblies"].items()}
-    fabric, network = dict(document["fabric"]), dict(document.get("network", {}))
-    alternatives, settings = dict(document.get("alternatives", {})), dict[str, str]()
-    spares = dict(document.get("spares", {}))
+    tables: dict[str, dict[str, Any]] = {"set": {}}
+    tables |= {key: dict(document.get(key, {})) for key in BRANCH_TABLES}
     racks = float(document["racks"])
     chosen = choose_variants(document.get("variants", {}), variant, name, where)
     for key, value in chosen.items():
@@ -190,12 +202,9 @@ def read_system(
                 )
             contains[part] |= children
         racks = float(branch.get("racks", racks))
-        fabric |= branch.get("fabric", {})
-        settings |= branch.get("set", {})
-        network |= branch.get("network", {})
-        spares |= branch.get("spares", {})
-        alternatives |= branch.get("alternatives", {})
-    for place, candidates in alternatives.items():
+        for table_key, table in tables.items():
+            table.update(branch.get(table_key, {}))
+    for place, candidates in tables["alternatives"].items():
         contains = substitute_alternative(contains, place, candidates, parts.get(place), where)
     system = System(
         name,
@@ -208,22 +217,32 @@ def read_system(
         racks,
         chosen,
         contains,
-        fabric,
-        network,
+        tables["fabric"],
+        tables["network"],
         tuple(document.get("rebates", ())),
-        settings,
+        tables["set"],
         where,
-        alternatives,
+        tables["alternatives"],
         builder=document.get("builder", ""),
-        spares=spares,
+        spares=tables["spares"],
     )
     system.leaves = list(expand(contains, where))
     for leaf in system.leaves:
         system.quantity[leaf.part] = system.quantity.get(leaf.part, 0) + leaf.quantity
-    for part in (
-        *system.quantity,
-        *(part for candidates in alternatives.values() for part in candidates),
-    ):
+    _expect_parts(catalogue, system)
+    return system
+
+
+def _expect_parts(catalogue: Catalogue, system: System) -> None:
+    """Check the parts of a system's tree, its alternatives and its spares.
+
+    Raises:
+        DataError: A part is unknown, a count of spares is no count, or the tree lacks the chip.
+
+    """
+    where = system.where
+    candidates = (part for parts in system.alternatives.values() for part in parts)
+    for part in (*system.quantity, *candidates):
         if part not in catalogue.parts:
             raise unknown("part", part, catalogue.parts, where)
     for part, count in system.spares.items():
@@ -236,7 +255,6 @@ def read_system(
             )
     if not system.quantity.get(system.chip):
         raise DataError(f"{where}: the tree holds no {system.chip!r}, which `chip` names")
-    return system
 
 
 def substitute_alternative(

@@ -214,48 +214,11 @@ def cost_of_world(
     """
     with scope("cost"):
         ledger = Ledger(values, chips, holding.own_rates)
-        in_racks = _add_servers(ledger, values, bill, holding.network)
         share = world_share(chips, values["cluster.chips"])
-        in_common = []
-        for part in network.lines:
-            with scope("network", part.name):
-                in_common.append(share_of_price(part.price, share))
-            ledger.capital(
-                f"network/{part.name}",
-                "network",
-                in_common[-1],
-                part.kind,
-                part.sources,
-                part.inputs,
-            )
-        network_price = total("network_share", in_common)
-        all_network = (
-            total("scale_out_network", [*in_racks, network_price]) if in_racks else network_price
-        )
-        storage = _add_storage(ledger, values, bill, share, holding.tiers)
-        capex = total(
-            "capex",
-            [
-                bill.price,
-                network_price,
-                storage,
-                *_add_surcharges(ledger, values, bill, network_price, storage),
-            ],
-        )
-        network_power = extended_power(network.power, share)
-        drawn = [bill.power, network_power]
-        if sidecar is not None:
-            drawn.append(sidecar_power(bill.power, values[f"parts.{sidecar}.power_share"]))
-        it_power = total("it_power", drawn)
+        all_network, capex = _add_purchases(ledger, values, bill, network, share, holding)
+        it_power = _it_power(values, bill, extended_power(network.power, share), sidecar)
         if holding.design is not None:
-            names = [
-                f"parts.{holding.design}.{name}"
-                for name in ("design_cost", "software_cost", "design_volume")
-            ]
-            ledger.priced(
-                "design", "design", design_share(chips, *(values[name] for name in names)), *names
-            )
-
+            _add_design(ledger, values, holding.design)
         draw = _average_power_share(values, bill, holding.chip, it_power)
         energy = _add_site(ledger, values, (it_power, draw), tenure, holding, sidecar)
         if sidecar is not None:
@@ -266,19 +229,14 @@ def cost_of_world(
         ledger.yearly("upkeep/equipment", "upkeep", yearly_upkeep, capex, "terms.maintenance")
         add_repairs(ledger, values, bill, broken)
         gross = total("gross_cost_per_chip_hour", [line.usd_per_chip_hour for line in ledger.lines])
-        for rebate in rebates:
-            path = rebate.path.replace(".", "/")
-            with scope(path):
-                price = negative(rebate.value)
-            ledger.capital(path, "rebate", price, rebate.kind, rebate.sources, rebate.inputs)
-        given_back = total("rebates", [rebate.value for rebate in rebates]) if rebates else 0.0
+        rebate_sum = _add_rebates(ledger, rebates)
         calendar = total("cost_per_chip_hour", [line.usd_per_chip_hour for line in ledger.lines])
         return Cost(
             ledger.lines,
             capex,
             _per_chip(price_per_chip, "capex", capex, chips),
             _per_chip(price_per_chip, "network", all_network, chips),
-            _per_chip(price_per_chip, "rebates", given_back, chips),
+            _per_chip(price_per_chip, "rebates", rebate_sum, chips),
             it_power,
             _per_chip(power_per_chip, "it_power", it_power, chips),
             energy,
@@ -288,6 +246,59 @@ def cost_of_world(
             values["terms.utilisation"],
             draw,
         )
+
+
+def _add_purchases(
+    ledger: Ledger,
+    values: Values,
+    bill: Bill,
+    network: Network,
+    share: Quantity,
+    holding: Holding,
+) -> tuple[Quantity, Quantity]:
+    """Add servers, network, storage and surcharges; return the sums of the network and of all."""
+    rack_network_prices = _add_servers(ledger, values, bill, holding.network)
+    shared_prices = []
+    for part in network.lines:
+        with scope("network", part.name):
+            price = share_of_price(part.price, share)
+        shared_prices.append(price)
+        ledger.capital(
+            f"network/{part.name}", "network", price, part.kind, part.sources, part.inputs
+        )
+    network_price = total("network_share", shared_prices)
+    all_network = network_price
+    if rack_network_prices:
+        all_network = total("scale_out_network", [*rack_network_prices, network_price])
+    storage = _add_storage(ledger, values, bill, share, holding.tiers)
+    surcharges = _add_surcharges(ledger, values, bill, network_price, storage)
+    return all_network, total("capex", [bill.price, network_price, storage, *surcharges])
+
+
+def _it_power(values: Values, bill: Bill, network_power: Quantity, sidecar: str | None) -> Quantity:
+    powers = [bill.power, network_power]
+    if sidecar is not None:
+        powers.append(sidecar_power(bill.power, values[f"parts.{sidecar}.power_share"]))
+    return total("it_power", powers)
+
+
+def _add_design(ledger: Ledger, values: Values, design: str) -> None:
+    paths = [
+        f"parts.{design}.{attribute}"
+        for attribute in ("design_cost", "software_cost", "design_volume")
+    ]
+    price = design_share(ledger.chips, *(values[path] for path in paths))
+    ledger.priced("design", "design", price, *paths)
+
+
+def _add_rebates(ledger: Ledger, rebates: Sequence[Rebate]) -> Quantity:
+    """Add rebates as negative purchases; return their sum in USD."""
+    for rebate in rebates:
+        path = rebate.path.replace(".", "/")
+        with scope(path):
+            price = negative(rebate.value)
+        ledger.capital(path, "rebate", price, rebate.kind, rebate.sources, rebate.inputs)
+    return total("rebates", [rebate.value for rebate in rebates]) if rebates else 0.0
 
 
 def with_waiting(

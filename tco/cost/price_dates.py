@@ -396,57 +396,66 @@ def ages_of(
 
     """
     day, newest = period(date), newest_price(catalogue)
-    known: dict[str, DatedInput] = catalogue.once(("ages", date), dict)
-    found = {
+    cache: dict[str, DatedInput] = catalogue.once(("ages", date), dict)
+    prices_by_line = {
         line.path: [
-            one
+            price
             for path in line.inputs
-            if (one := _cached_dated_input(known, inputs[path], day)).moves
+            if (price := _cached_dated_input(cache, inputs[path], day)).moves
         ]
         for line in lines
     }
     bill = [
-        (float(line.amount), found[line.path])
+        (float(line.amount), prices_by_line[line.path])
         for line in lines
         if line.asset in BILL and not line.recurs
     ]
-    dated = [one for _, rows in bill for one in rows]
-    whole = sum(usd for usd, _ in bill)
-    notes = (
-        [f"{date} lies beyond the prices known: the last is of {newest}, and holds on"]
-        if day.first > period(newest).last
-        else []
-    )
-    first = min(dated, key=lambda one: one.first, default=None)
+    _refuse_bill_before_first_price(bill, date, day)
+    notes = []
+    if day.first > period(newest).last:
+        notes.append(f"{date} lies beyond the prices known: the last is of {newest}, and holds on")
+    later_share, later_notes = _misdated_share(bill, LATER, f"later than {date}")
+    old_share, old_notes = _misdated_share(bill, OLD, "older than their kind may be")
+    notes += [*later_notes, *old_notes]
+    for line in lines:
+        if line.asset in ("rebate", "rent"):
+            notes += [
+                _aged(line.path, price.given, day.last)
+                for price in prices_by_line[line.path]
+                if price.later or price.old
+            ]
+    notes += unguarded_notes(_bill_parts(lines, prices_by_line))
+    hour_older, hour_notes = _old_hours(lines, cache, inputs, day)
+    return Ages(later_share, old_share, tuple(notes), hour_older, hour_notes)
+
+
+def _refuse_bill_before_first_price(
+    bill: Sequence[tuple[float, list[DatedInput]]], date: str, day: Period
+) -> None:
+    prices = [price for _, line_prices in bill for price in line_prices]
+    first = min(prices, key=lambda price: price.first, default=None)
     if first is not None and (first.first - day.last).days > ORDERED:
         raise UnavailableError(
             f"terms.date={date} lies before the first price of this bill, of {first.given.as_of}: "
             "its parts were not for sale yet"
         )
-    shares = []
-    for is_wrong, words in ((LATER, f"later than {date}"), (OLD, "older than their kind may be")):
-        rests = (
-            [
-                (usd, amiss)
-                for usd, rows in bill
-                if (amiss := [one.given for one in rows if is_wrong(one)])
-            ]
-            if any(map(is_wrong, dated))
-            else []
-        )
-        shares.append(sum(usd for usd, _ in rests) / whole if rests else 0.0)
-        if rests:
-            notes.append(f"{shares[-1] * 100:.1f} %{BY_ROWS}{words}: {_largest(rests)}")
-    for line in lines:
-        if line.asset in ("rebate", "rent"):
-            notes += [
-                _aged(line.path, one.given, day.last)
-                for one in found[line.path]
-                if one.later or one.old
-            ]
-    notes += unguarded_notes(_bill_parts(lines, found))
-    hour_older, hour_notes = _old_hours(lines, known, inputs, day)
-    return Ages(shares[0], shares[1], tuple(notes), hour_older, hour_notes)
+
+
+def _misdated_share(
+    bill: Sequence[tuple[float, list[DatedInput]]],
+    is_misdated: Callable[[DatedInput], bool],
+    words: str,
+) -> tuple[float, list[str]]:
+    """Return the share of a bill with prices of another date, and the note on it."""
+    misdated_lines = []
+    for usd, line_prices in bill:
+        misdated = [price.given for price in line_prices if is_misdated(price)]
+        if misdated:
+            misdated_lines.append((usd, misdated))
+    if not misdated_lines:
+        return 0.0, []
+    share = sum(usd for usd, _ in misdated_lines) / sum(usd for usd, _ in bill)
+    return share, [f"{share * 100:.1f} %{BY_ROWS}{words}: {_largest(misdated_lines)}"]
 
 
 def _bill_parts(

@@ -442,19 +442,13 @@ def chip_links(
     """
     inner, world, prior, part = tiers[0], tiers[-1], f"performance.{family}", f"parts.{chip}"
     efficiency, direct = values[f"{prior}.link_efficiency"], values[f"{prior}.direct_efficiency"]
-    network, step = _network_of(
-        values,
-        route,
-        values[f"{part}.scale_out_bandwidth"],
-        efficiency,
-        values[f"{prior}.{route.step}"],
-    )
-
-    def balanced(rate: Quantity) -> Quantity:
-        return rate if inner.balanced else link_rate(rate, values[f"{prior}.load_balance"])
-
-    everyone = balanced(inner.all_to_all)
-    lane = None if inner.torus is None else balanced(inner.lane)
+    nic, step_latency = values[f"{part}.scale_out_bandwidth"], values[f"{prior}.{route.step}"]
+    network, step = _network_of(values, route, nic, efficiency, step_latency)
+    everyone, lane = inner.all_to_all, None if inner.torus is None else inner.lane
+    if not inner.balanced:
+        load_balance = values[f"{prior}.load_balance"]
+        everyone = link_rate(everyone, load_balance)
+        lane = None if lane is None else link_rate(lane, load_balance)
     return Links(
         domain=inner.chips,
         world=world.chips,
@@ -476,16 +470,16 @@ def chip_links(
         pair_hops=SWITCHES_ACROSS if world.shared else 0,
         tray=inner.tray,
         mesh=inner.mesh,
-        board=values[f"parts.{chip}.board_chips"],
+        board=values[f"{part}.board_chips"],
         copy_rate=values[f"{prior}.core_copy_rate"],
         library=library_with_parameters(library, values),
-        doubling=Doubling(
-            values[f"{part}.dma_signal"],
-            ranks_of_a_chip(values[f"{part}.cores"], values[f"{part}.cores_per_device"]),
-        )
-        if signalled
-        else None,
+        doubling=_signalled_doubling(values, part) if signalled else None,
     )
+
+
+def _signalled_doubling(values: Settings, part: str) -> Doubling:
+    ranks = ranks_of_a_chip(values[f"{part}.cores"], values[f"{part}.cores_per_device"])
+    return Doubling(values[f"{part}.dma_signal"], ranks)
 
 
 def _domain_of(values: Settings, chip: str) -> FabricScope:

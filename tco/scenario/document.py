@@ -4,26 +4,17 @@ from __future__ import annotations
 
 from os.path import exists  # unlike a path's method it says no to a name that no file can have
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from tco.catalog import Catalogue
-from tco.catalog.system_tree import (
-    known_systems,
-)
+from tco.catalog.system_tree import known_systems
 from tco.core.errors import DataError, unknown
 from tco.core.files import read_toml, scenario_directory
 from tco.core.provenance import ANCHOR, making
-from tco.scenario.choices import (
-    DOCUMENTS,
-)
-
-if TYPE_CHECKING:
-    pass
-
+from tco.core.types import JsonObject
+from tco.scenario.choices import DOCUMENTS
 
 HEADLINE_SYSTEM = "gb200-nvl72"
-
-
 HEADLINE_DOCUMENTS = {
     "site": "us-hyperscale",
     "terms": "hyperscaler-2026-11",
@@ -86,31 +77,58 @@ def load_scenario(catalogue: Catalogue, name: str | Path) -> Scenario:
             holds another kind of value.
 
     """
-    path, known = Path(name), catalogue.scenarios
-    if str(name) in known:
-        path = known[str(name)]
-    elif path.parent.name == "published" and path.name in catalogue.published:
-        path = catalogue.published[path.name]
-    elif path.suffix != ".toml" and not exists(path):
+    path = _scenario_path(catalogue, name)
+    if path.suffix != ".toml" and not exists(path):
         system, _, variants = str(name).partition("@")
         if system not in known_systems(catalogue):
-            # are meant before a publication or a chip alone where a part of their name is given
-            racks = [
-                *known,
-                *catalogue.ids("systems"),
-            ]
-            more = [*(f"published/{one}" for one in catalogue.published), *known_systems(catalogue)]
-            raise unknown(
-                "scenario",
-                str(name),
-                racks if any(str(name).lower() in rack for rack in racks) else [*racks, *more],
-            )
+            raise _unknown_scenario(catalogue, str(name))
         return headline_scenario(str(name), system, variants_of(variants, str(name)))
-    document = (
-        catalogue.toml(path)
-        if path in (known.get(path.stem), catalogue.published.get(path.name))
-        else read_toml(path)
+    is_shipped = path in (
+        catalogue.scenarios.get(path.stem),
+        catalogue.published.get(path.name),
     )
+    document = catalogue.toml(path) if is_shipped else read_toml(path)
+    _expect_scenario(catalogue, path, document)
+    rebates = document.get("rebates")
+    return Scenario(
+        path.stem,
+        str(document.get("title", path.stem)),
+        document["system"],
+        {group: document[group] for group in DOCUMENTS},
+        None if rebates is None else tuple(map(str, rebates)),
+        document.get("variant", {}),
+        document.get("set", {}),
+        str(path),
+    )
+
+
+def _scenario_path(catalogue: Catalogue, name: str | Path) -> Path:
+    """Return the file of a scenario; the path `name` itself for one that is not shipped."""
+    path = Path(name)
+    if str(name) in catalogue.scenarios:
+        return catalogue.scenarios[str(name)]
+    if path.parent.name == "published" and path.name in catalogue.published:
+        return catalogue.published[path.name]
+    return path
+
+
+def _unknown_scenario(catalogue: Catalogue, name: str) -> DataError:
+    """Return the error on an unknown scenario, with the nearest names."""
+    racks = [*catalogue.scenarios, *catalogue.ids("systems")]
+    # a rack is meant before a publication or a chip where the name is part of a rack's
+    if any(name.lower() in rack for rack in racks):
+        return unknown("scenario", name, racks)
+    published = [f"published/{file_name}" for file_name in catalogue.published]
+    return unknown("scenario", name, [*racks, *published, *known_systems(catalogue)])
+
+
+def _expect_scenario(catalogue: Catalogue, path: Path, document: JsonObject) -> None:
+    """Check the keys of a scenario's document.
+
+    Raises:
+        DataError: A key is unknown or missing, or holds another kind of value.
+
+    """
     for key in document:
         if key not in SCENARIO_KEYS:
             raise unknown("key", key, SCENARIO_KEYS, str(path))
@@ -133,19 +151,8 @@ def load_scenario(catalogue: Catalogue, name: str | Path) -> Scenario:
             f"{path}: {ANCHOR}: its runs are read where one scenario or several are asked (perf, "
             "price, compare, uncertainty), not here"
         )
-    rebates = document.get("rebates")
-    if rebates is not None and not isinstance(rebates, list):
+    if not isinstance(document.get("rebates", []), list):
         raise DataError(f"{path}: rebates takes a list of ids")
-    return Scenario(
-        path.stem,
-        str(document.get("title", path.stem)),
-        document["system"],
-        {group: document[group] for group in DOCUMENTS},
-        None if rebates is None else tuple(map(str, rebates)),
-        document.get("variant", {}),
-        document.get("set", {}),
-        str(path),
-    )
 
 
 def headline_scenario(name: str, system: str, variant: dict[str, str]) -> Scenario:

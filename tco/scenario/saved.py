@@ -164,51 +164,21 @@ def load_result(path: str | Path) -> Result:
             user's values would reveal the values in the file.
 
     """
-    document = saved(Path(path))
-    where = str(path)
-    hold(document, TOP, where)
-    hold(
-        document["overrides"],
-        {"set": "a table of texts", "variant": "a table of texts"},
-        f"{where}: overrides",
-    )
-    hold(
-        document["report"],
-        {"plan": "a table", "search": "a table", "memory": "a table of numbers", "margin": MAYBE},
-        f"{where}: report",
-    )
-    hold(
-        document["bounds"],
-        dict.fromkeys(document["bounds"], "a table of numbers"),
-        f"{where}: bounds",
-    )
-    hold(document["texts"], dict.fromkeys(TEXTS, "a text"), f"{where}: texts")
-    if (kind := KINDS.get(document["texts"]["workload.kind"])) is not None:
-        hold(document["inputs"], dict.fromkeys(kind.inputs, "a table"), f"{where}: inputs")
-    if document["bill"] is not None:
-        hold(document["shares"], dict.fromkeys(SHARES, "a table of numbers"), f"{where}: shares")
-        hold(document["inputs"], dict.fromkeys(TERMS, "a table"), f"{where}: inputs")
-    if document["lines"]:
-        hold(document["metrics"], dict.fromkeys(SUMS, "a number"), f"{where}: metrics")
+    document, where = saved(Path(path)), str(path)
+    _hold_result(document, where)
     report, overrides = document["report"], document["overrides"]
-    made = (document[name] for name in ("data_hash", "formulas", "tco_version"))
-    inputs = dict(
-        zip(
-            document["inputs"],
-            records(Input, document["inputs"].values(), f"{where}: inputs"),
-            strict=True,
-        )
-    )
-    if making.get() and any(one.overlay for one in inputs.values()):
+    versions = (document[name] for name in ("data_hash", "formulas", "tco_version"))
+    input_records = records(Input, document["inputs"].values(), f"{where}: inputs")
+    inputs = dict(zip(document["inputs"], input_records, strict=True))
+    if making.get() and any(given.overlay for given in inputs.values()):
         raise DataError(
             f"{where}: was saved with values of your own, and nothing can stand in their place; "
             "expected a scenario"
         )
     return Result(
         **{name: document[name] for name in (*FOUND, *KEPT)},
-        metrics={
-            name: document["metrics"].get(name) for name in METRICS
-        },  # a metric that came later has no value
+        # a metric that is newer than the file has no value
+        metrics={name: document["metrics"].get(name) for name in METRICS},
         lines=[
             _cost_line(cells, inputs, f"{where}: lines {number}")
             for number, cells in enumerate(document["lines"], 1)
@@ -229,8 +199,30 @@ def load_result(path: str | Path) -> Result:
         ages=_record(Ages, document["ages"], f"{where}: ages"),
         plan=plan_from(document["plan"], f"{where}: plan"),
         structure=_structure_from(document, where),
-        origin=origin_of(document["documents"], overrides["set"], overrides["variant"], *made),
+        origin=origin_of(document["documents"], overrides["set"], overrides["variant"], *versions),
     )
+
+
+def _hold_result(document: JsonObject, where: str) -> None:
+    """Check that a saved result holds what its kind of workload has."""
+    hold(document, TOP, where)
+    overrides = {"set": "a table of texts", "variant": "a table of texts"}
+    hold(document["overrides"], overrides, f"{where}: overrides")
+    hold(
+        document["report"],
+        {"plan": "a table", "search": "a table", "memory": "a table of numbers", "margin": MAYBE},
+        f"{where}: report",
+    )
+    bounds = dict.fromkeys(document["bounds"], "a table of numbers")
+    hold(document["bounds"], bounds, f"{where}: bounds")
+    hold(document["texts"], dict.fromkeys(TEXTS, "a text"), f"{where}: texts")
+    if (kind := KINDS.get(document["texts"]["workload.kind"])) is not None:
+        hold(document["inputs"], dict.fromkeys(kind.inputs, "a table"), f"{where}: inputs")
+    if document["bill"] is not None:
+        hold(document["shares"], dict.fromkeys(SHARES, "a table of numbers"), f"{where}: shares")
+        hold(document["inputs"], dict.fromkeys(TERMS, "a table"), f"{where}: inputs")
+    if document["lines"]:
+        hold(document["metrics"], dict.fromkeys(SUMS, "a number"), f"{where}: metrics")
 
 
 def _structure_from(document: JsonObject, where: str) -> Structure | None:

@@ -102,47 +102,37 @@ def engine_for_plan(
         Engine with times in s, by sequences of a group and by tokens of a pass.
 
     """
-    before = as_prefill_plan(plan)
-    budget = float(untraced_value(machine.habit("token_budget"))) * float(before.context_parallel)
+
+    def habit(name: str) -> float:
+        return float(untraced_value(machine.habit(name)))
+
+    def step_times(length: float) -> AnyArray:
+        decoded = request._replace(prompt=length, answer=0.0, cache_hit=None)
+        batches = plan._replace(sequences=SIZES[None])
+        return np.ravel(passes.decode_pass(machine, model, batches, decoded).per_token)
+
+    def prompt_times(length: float) -> AnyArray:
+        read = request._replace(prompt=length, cache_hit=None)
+        prompts = TOKENS[None] / length
+        return np.ravel(passes.evaluate_prefill(machine, model, prefill_plan, read, prompts).time)
+
+    prefill_plan = as_prefill_plan(plan)
+    budget = habit("token_budget") * float(prefill_plan.context_parallel)
     groups = max(int(plan.chips / attention_chips(plan)), 1)
     empty = passes.decode_memory(machine, model, plan._replace(sequences=0.0), request)
-    held = sequences_held(
-        machine.memory, empty, passes.sequence_memory(machine, model, plan, request)
-    )
-    reserved = float(untraced_value(machine.habit("answer_reserved")))
-    foreseen = float(untraced_value(machine.habit("answer_foreseen")))
-    mixed = not machine.values.exists(f"performance.{machine.engine}.prefill_first")
-    sequences = float(untraced_value(engine_room(held, groups)))
-    room = sequences * float(
-        untraced_value(reserved_context(request.prompt, request.answer, reserved))
-    )
+    sequence = passes.sequence_memory(machine, model, plan, request)
+    room_per_chip = sequences_held(machine.memory, empty, sequence)
+    sequences = float(untraced_value(engine_room(room_per_chip, groups)))
+    context = reserved_context(request.prompt, request.answer, habit("answer_reserved"))
+    room = sequences * float(untraced_value(context))
     largest = int(min(np.ceil(sequences * SHORTER / groups), MOST))
-
-    def step(length: float) -> AnyArray:
-        asked = request._replace(prompt=length, answer=0.0, cache_hit=None)
-        return np.ravel(
-            passes.decode_pass(
-                machine, model, plan._replace(sequences=SIZES[None]), asked
-            ).per_token
-        )
-
-    def read(length: float) -> AnyArray:
-        asked = request._replace(prompt=length, cache_hit=None)
-        return np.ravel(
-            passes.evaluate_prefill(machine, model, before, asked, TOKENS[None] / length).time
-        )
-
-    steps = lines(step(SHORT), step(LONG), SHORT, LONG, SIZES, np.arange(largest + 1))
+    steps = lines(step_times(SHORT), step_times(LONG), SHORT, LONG, SIZES, np.arange(largest + 1))
     near, far = (float(untraced_value(causal_keys(length))) for length in (SHORT, LONG))
     quanta = np.arange(int((budget + largest) / QUANTUM) + 2)
-    prompt_passes = lines(read(SHORT), read(LONG), near, far, TOKENS / QUANTUM, quanta)
-    return Engine(
-        *steps,
-        *prompt_passes,
-        groups,
-        budget,
-        room,
-        foreseen,
-        min(most, float(largest * groups)),
-        mixed,
+    prompt_passes = lines(
+        prompt_times(SHORT), prompt_times(LONG), near, far, TOKENS / QUANTUM, quanta
     )
+    foreseen = habit("answer_foreseen")
+    mixed = not machine.values.exists(f"performance.{machine.engine}.prefill_first")
+    limit = min(most, float(largest * groups))
+    return Engine(*steps, *prompt_passes, groups, budget, room, foreseen, limit, mixed)

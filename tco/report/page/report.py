@@ -105,11 +105,11 @@ def gallery_of(report: ReportPage, material: Material, ranking: Ranking) -> dict
 
     """
     results = material.results
-    own = {result.scenario: f"{result.scenario}.html" for result in results}
-    twice = next((file for file in own.values() if file in SHARED.values()), None)
-    if twice is not None:
-        raise UsageError(f"{twice} is a page of the folder: call the scenario something else")
-    bare = report._replace(what_if=None, notes=[], links=SHARED | own)
+    scenario_files = {result.scenario: f"{result.scenario}.html" for result in results}
+    shared_name = next((file for file in scenario_files.values() if file in SHARED.values()), None)
+    if shared_name is not None:
+        raise UsageError(f"{shared_name} is a page of the folder: call the scenario something else")
+    bare = report._replace(what_if=None, notes=[], links=SHARED | scenario_files)
 
     def page(
         headline: str, sections: Sequence[Section], premises: Sequence[str] = report.premises
@@ -118,46 +118,37 @@ def gallery_of(report: ReportPage, material: Material, ranking: Ranking) -> dict
             title=headline, verdict=[headline], premises=premises, sections=sections
         )
 
-    every = ranking_table(ranking)
-    rows = [(result.scenario, result.title, result.standing.text) for result in results]
+    regimes = [
+        *made.regimes(material),
+        *made.order_change_section(material),
+        *made.winners(material),
+    ]
+    accuracy = [*made.validation(material), *made.sources(material)]
     pages = {
-        RANKING: bare._replace(
-            sections=[
-                *made.frontier_sections(material),
-                Section(
-                    "ranking",
-                    "Every system",
-                    [every.title, *every.above],
-                    tables=[every._replace(title="", above=())],
-                ),
-                Section(
-                    "scenarios",
-                    "In detail",
-                    tables=[Table(("page", "system", "how sure its speed is"), rows, align="lll")],
-                ),
-            ]
-        ),
+        RANKING: bare._replace(sections=_ranking_sections(material, ranking)),
         REPORT: report._replace(links=bare.links),
-        SHARED["Regimes"]: page(
-            "Who is best where",
-            [
-                *made.regimes(material),
-                *made.order_change_section(material),
-                *made.winners(material),
-            ],
-        ),
-        SHARED["Accuracy"]: page(
-            "How accurate it is", [*made.validation(material), *made.sources(material)]
-        ),
+        SHARED["Regimes"]: page("Who is best where", regimes),
+        SHARED["Accuracy"]: page("How accurate it is", accuracy),
         SHARED["Studies"]: page("What was asked, and what came out", list(studies()), premises=[]),
         SHARED["Method"]: page("How a figure is made", list(method(results)), premises=[]),
     }
-    return pages | {
-        own[one.scenario]: page(
-            one.title, made.sections_of(_scenario_material(material, one.scenario))
-        )
-        for one in results
-    }
+    for result in results:
+        sections = made.sections_of(_scenario_material(material, result.scenario))
+        pages[scenario_files[result.scenario]] = page(result.title, sections)
+    return pages
+
+
+def _ranking_sections(material: Material, ranking: Ranking) -> list[Section]:
+    """Return the frontier, the ranking of all systems, and the list of the scenarios' pages."""
+    table = ranking_table(ranking)
+    rows = [(result.scenario, result.title, result.standing.text) for result in material.results]
+    scenarios = Table(("page", "system", "how sure its speed is"), rows, align="lll")
+    ranked = table._replace(title="", above=())
+    return [
+        *made.frontier_sections(material),
+        Section("ranking", "Every system", [table.title, *table.above], tables=[ranked]),
+        Section("scenarios", "In detail", tables=[scenarios]),
+    ]
 
 
 def _scenario_material(material: Material, name: str) -> Material:

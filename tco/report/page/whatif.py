@@ -151,68 +151,78 @@ COSTLY = {PRICED[1]: training_perf_per_tco}
 
 
 def what_if_of(material: Material, command: Sequence[str]) -> WhatIf | None:
-    """Return the what-if of some scenarios; none where there is nothing to compute. `command` is
-    what gives their figures unmoved.
+    """Return the what-if of a report's scenarios, or None where there is nothing to compute.
+
+    Args:
+        material: Scenarios of the report, with their tornados.
+        command: Words of the command that gives the figures without a change.
+
     """
     results = material.results
-    base = next(at for at, result in enumerate(results) if result.scenario == material.baseline)
     known = {
         name for result in results for name, value in result.metrics.items() if value is not None
     }
-    ratios = {
+    cost_of_ratio = {
         ratio: behind
         for ratio in RATIOS
         if ratio in known and (behind := cost_behind(ratio, known | {GROSS}))
     }
     formulas = {
-        ratio: COSTLY.get(behind, perf_per_tco).__name__ for ratio, behind in ratios.items()
+        ratio: COSTLY.get(behind, perf_per_tco).__name__ for ratio, behind in cost_of_ratio.items()
     }
-    program = program_of(material.asked, {*WATCHED, *ratios.values()}, formulas.values())
+    watched = {*WATCHED, *cost_of_ratio.values()}
+    program = program_of(material.asked, watched, formulas.values())
     if not program.inputs:
         return None
-    cost = next(
-        (name for name in COSTS if any(result.metrics[name] is not None for result in results)),
-        COSTS[-1],
-    )
-    words, unit, size = TITLES[cost]
     swings = [
-        [one.given.path for one in tornado.swings if one.swing != 0]
+        [swing.given.path for swing in tornado.swings if swing.swing != 0]
         for tornado in material.tornados
     ]
-    read = material.catalogue.document
-    perspectives = list(dict.fromkeys(who for own in program.document["ways"] for who in own))
     controls = _controls_of(program, results, material.catalogue, swings)
     document = {
         "program": program.document,
         "scenarios": [result.scenario for result in results],
         "asked": [result.texts[WHO] for result in results],
-        "who": {
-            "path": WHO,
-            "options": [
-                (who, str(read("perspectives", who, "who pays")[1]["name"])) for who in perspectives
-            ],
-        },
+        "who": {"path": WHO, "options": _perspective_options(material.catalogue, program)},
         "priced": [f"parts.{chip_of(material.catalogue, result)}.price" for result in results],
-        "baseline": base,
+        "baseline": [result.scenario for result in results].index(material.baseline),
         "colours": vendor_colours(results),
-        "controls": {
-            key: [shortest(one[key]) for one in controls] for key in controls[0]
-        },  # the name of each attribute once
+        # a column for each attribute of a control, so that its name stands once
+        "controls": {key: [shortest(control[key]) for control in controls] for key in controls[0]},
         "rows": _whatif_metric_rows(known),
         "ratios": [
-            {"metric": ratio, "formula": program.functions.index(formulas[ratio]), "of": of}
-            for ratio, of in ratios.items()
+            {"metric": ratio, "formula": program.functions.index(formulas[ratio]), "of": cost}
+            for ratio, cost in cost_of_ratio.items()
         ],
-        "rank": {
-            "metric": cost,
-            "words": sentence(words),
-            "fair": workload_line(results) != SEVERAL,
-            "unit": unit,
-            "size": size,
-        },
+        "rank": _rank_document(results),
         "command": list(command),
     }
     return WhatIf(document, program.functions)
+
+
+def _perspective_options(catalogue: Catalogue, program: PageProgram) -> list[tuple[str, str]]:
+    """Return id and name of each perspective that the program has a payer for."""
+    ids = dict.fromkeys(who for payers in program.document["ways"] for who in payers)
+    return [
+        (perspective, str(catalogue.document("perspectives", perspective, "who pays")[1]["name"]))
+        for perspective in ids
+    ]
+
+
+def _rank_document(results: Sequence[Result]) -> JsonObject:
+    """Return the cost that ranks the scenarios, with its words, unit and size."""
+    cost = next(
+        (name for name in COSTS if any(result.metrics[name] is not None for result in results)),
+        COSTS[-1],
+    )
+    words, unit, size = TITLES[cost]
+    return {
+        "metric": cost,
+        "words": sentence(words),
+        "fair": workload_line(results) != SEVERAL,
+        "unit": unit,
+        "size": size,
+    }
 
 
 def _whatif_metric_rows(known: Container[str]) -> list[dict[str, object]]:

@@ -4,6 +4,7 @@ name.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from tco.core.formula import REGISTRY
@@ -119,72 +120,61 @@ def _write_stack(
     """Write what each class of cost adds to the chip-hour, live, and the chart of it."""
     names = [result.scenario for result in book.results]
     book.text(SHEET, top - 1, 0, "Where a chip-hour's cost goes", "section")
-    book.head(
-        SHEET, top, ("class of cost", "unit", *names), range(VALUES, VALUES + len(book.results))
-    )
+    columns = range(VALUES, VALUES + len(names))
+    book.head(SHEET, top, ("class of cost", "unit", *names), columns)
     chart = book.workbook.add_chart({"type": "column", "subtype": "stacked"})
-    last = VALUES + len(names) - 1
-    for at, (asset, lines) in enumerate(stack.items()):
-        row = top + 1 + at
+    for index, (asset, lines) in enumerate(stack.items()):
+        row = top + 1 + index
         book.text(SHEET, row, 0, asset)
         book.text(SHEET, row, 1, "USD/chip/h", "weak")
         for scenario in range(len(names)):
-            nodes = lines.get(scenario, [])
-            cells = [book.reference(scenario, node.id, SHEET) for node in nodes]
-            sums = [
-                f"SUM({','.join(cells[first : first + SPLIT])})"
-                for first in range(0, len(cells), SPLIT)
-            ]
-            book.live(
-                SHEET,
-                row,
-                VALUES + scenario,
-                f"={'+'.join(sums) or 0}",
-                sum(node.value for node in nodes),
-                "number",
-                "0.0000",
-            )
+            _write_class_sum(book, row, scenario, lines.get(scenario, []))
         chart.add_series(
             {
                 "name": [SHEET, row, 0],
-                "categories": [SHEET, top, VALUES, top, last],
-                "values": [SHEET, row, VALUES, row, last],
-                "fill": {"color": COLOURS[at % len(COLOURS)]},
+                "categories": [SHEET, top, VALUES, top, columns[-1]],
+                "values": [SHEET, row, VALUES, row, columns[-1]],
+                "fill": {"color": COLOURS[index % len(COLOURS)]},
                 "gap": 60,
             }
         )
-    total = top + 1 + len(stack)
-    book.text(SHEET, total, 0, "cost a chip-hour, net", "total")
-    book.text(SHEET, total, 1, "USD/chip/h", "total")
+    bottom = top + 1 + len(stack)
+    book.text(SHEET, bottom, 0, "cost a chip-hour, net", "total")
+    book.text(SHEET, bottom, 1, "USD/chip/h", "total")
     for scenario, result in enumerate(book.results):
-        if result.metrics[HOUR] is not None:
+        hourly_cost = result.metrics[HOUR]
+        if hourly_cost is not None:
             letter = table.cell(HOUR, scenario).rstrip("0123456789")
-            book.live(
-                SHEET,
-                total,
-                VALUES + scenario,
-                f"=SUM({letter}{top + 2}:{letter}{total})",
-                result.metrics[HOUR],
-                "total",
-                "0.0000",
-            )
-    chart.set_title({"name": "Cost a chip-hour by class", "name_font": {"size": 12}})
-    chart.set_y_axis(
-        {
-            "name": "USD/chip/h",
-            "num_format": "0.00",
-            "major_gridlines": {"visible": True, "line": {"color": "#DDDDDD"}},
-        }
-    )
-    chart.set_x_axis({"label_position": "low"})  # rebates lie below the line
-    chart.set_legend({"position": "right"})
-    chart.set_size({"width": 760, "height": 20 * (CHART_ROWS - 1)})
+            formula = f"=SUM({letter}{top + 2}:{letter}{bottom})"
+            column = VALUES + scenario
+            book.live(SHEET, bottom, column, formula, hourly_cost, "total", "0.0000")
+    _style_stack_chart(chart)
     book.sheets[SHEET].insert_chart(
-        total + 2,
+        bottom + 2,
         0,
         chart,
         {"description": "Stacked columns: cost a chip-hour of every scenario by class of cost"},
     )
+
+
+def _write_class_sum(book: Workbook, row: int, scenario: int, nodes: Sequence[Any]) -> None:
+    """Write the live sum of a class of cost; a SUM takes at most `SPLIT` cells."""
+    cells = [book.reference(scenario, node.id, SHEET) for node in nodes]
+    sums = [
+        f"SUM({','.join(cells[first : first + SPLIT])})" for first in range(0, len(cells), SPLIT)
+    ]
+    formula = f"={'+'.join(sums) or 0}"
+    value = sum(node.value for node in nodes)
+    book.live(SHEET, row, VALUES + scenario, formula, value, "number", "0.0000")
+
+
+def _style_stack_chart(chart: Any) -> None:
+    gridlines = {"visible": True, "line": {"color": "#DDDDDD"}}
+    chart.set_title({"name": "Cost a chip-hour by class", "name_font": {"size": 12}})
+    chart.set_y_axis({"name": "USD/chip/h", "num_format": "0.00", "major_gridlines": gridlines})
+    chart.set_x_axis({"label_position": "low"})  # rebates lie below the line
+    chart.set_legend({"position": "right"})
+    chart.set_size({"width": 760, "height": 20 * (CHART_ROWS - 1)})
 
 
 def _write_metrics(book: Workbook, table: SummaryTable) -> None:
