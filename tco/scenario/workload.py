@@ -163,30 +163,26 @@ def machine_of(
     engine = serving_engine_id(catalogue, practice, text("workload.engine"))
     links = links_of_system(inputs, values, library_of_engines(catalogue, family))
     reach = reach._replace(untuned=untuned_on(catalogue, family, system.chip, engine, stored.dense))
-    is_deployed = deployer is not None and values.exists(DEPLOYED)
+    production = deployer if deployer is not None and values.exists(DEPLOYED) else None
     if catalogue.anchors:
         from tco.scenario.anchors import anchored
 
         weights = stored.attention, stored.experts, stored.dense
-        moved, note = anchored(
-            inputs, engine, text("workload.model"), weights, not is_deployed, reach.gap
+        anchor_inputs, note = anchored(
+            inputs, engine, text("workload.model"), weights, production is None, reach.gap
         )
-        inputs.found |= moved
+        inputs.found |= anchor_inputs
         inputs.notes += [note] if note not in inputs.notes else []
-    beyond = deployed = None
-    if is_deployed and deployer is not None:
-        deployed = efficiency_of(
-            values, deployer.name, engine, family, system.chip, system.id, reach.gap
+    unexplained_time = deployed = None
+    if production is None:
+        unexplained_time = _unexplained_time(
+            inputs, values, SERVING, engine, text("workload.model")
         )
     else:
-        beyond = unexplained(
-            values,
-            unexplained_time_paths(
-                catalogue, SERVING, family, system.chip, engine, text("workload.model"), system.id
-            ),
+        deployed = efficiency_of(
+            values, production.name, engine, family, system.chip, system.id, reach.gap
         )
-    fused_by = FLEET if deployer is not None and deployer.name == FLEET else LAYER
-    made = machine(
+    serving_machine = machine(
         system.chip,
         links,
         values,
@@ -194,12 +190,12 @@ def machine_of(
         stored,
         traits_of(catalogue, system.chip),
         engine,
-        beyond,
+        unexplained_time,
         reach,
-        fused_by,
+        FLEET if deployer is not None and deployer.name == FLEET else LAYER,
     )
     drafting = engine in served_by(catalogue, practice).get("drafting", ())
-    return made._replace(deployed=deployed, deployer=deployer, drafting=drafting)
+    return serving_machine._replace(deployed=deployed, deployer=deployer, drafting=drafting)
 
 
 def storage_and_compute_formats(inputs: ResolvedScenario, values: Readable) -> dict[str, str]:
@@ -309,55 +305,39 @@ def job_on(inputs: ResolvedScenario, values: Values) -> tuple[TrainingJob, Machi
         training_software,
     )
 
-    if inputs.catalogue.anchors:
+    catalogue, chip = inputs.catalogue, inputs.system.chip
+    if catalogue.anchors:
         raise DataError(
-            f"{inputs.catalogue.anchors[0].where}: a serving run, and the scenario trains a model: "
+            f"{catalogue.anchors[0].where}: a serving run, and the scenario trains a model: "
             "--anchor moves serving alone"
         )
-    catalogue, chip = inputs.catalogue, inputs.system.chip
     family, precision = family_of(catalogue, chip), inputs.text("workload.precision")
     model = _scenario_model(inputs, values)
-    does = training_software(
-        catalogue,
-        {path: inputs.text(path) for path in (*CHOICES, *DATED)},
-        family,
-        chip,
-        facts_of(model, precision),
-    )
+    choices = {path: inputs.text(path) for path in (*CHOICES, *DATED)}
+    software = training_software(catalogue, choices, family, chip, facts_of(model, precision))
     formats = passes_of(values, chip, precision, inputs.text("workload.backward_precision"))
-    beyond = unexplained(
-        values,
-        unexplained_time_paths(
-            catalogue,
-            software_maturity.TRAINING,
-            family,
-            chip,
-            "",
-            inputs.text("workload.model"),
-            inputs.system.id,
-        ),
+    model_id = inputs.text("workload.model")
+    unexplained_time = _unexplained_time(
+        inputs, values, software_maturity.TRAINING, engine="", model=model_id
     )
     links, reach = links_of_system(inputs, values), _software_of_scenario(inputs, values)
-    reached = trainer(
-        chip,
-        family,
-        values,
-        formats,
-        links,
-        traits_of(catalogue, chip),
-        does.programs,
-        beyond,
-        reach,
+    traits, programs = traits_of(catalogue, chip), software.programs
+    machine = trainer(
+        chip, family, values, formats, links, traits, programs, unexplained_time, reach
     )
-    best = (
-        software_maturity.ALSO.get(inputs.text(SOFTWARE), inputs.text(SOFTWARE))
-        == software_maturity.THE_BEST
-    )
-    return (
-        training_job(model, does, values, deployed=values.exists(DEPLOYED) and not best),
-        reached,
-        formats,
-    )
+    level = software_maturity.ALSO.get(inputs.text(SOFTWARE), inputs.text(SOFTWARE))
+    is_deployed = values.exists(DEPLOYED) and level != software_maturity.THE_BEST
+    return training_job(model, software, values, deployed=is_deployed), machine, formats
+
+
+def _unexplained_time(
+    inputs: ResolvedScenario, values: Readable, phase: str, engine: str, model: str
+) -> Any:
+    """Return the share of time that no parameter explains, of a scenario's owners."""
+    system, catalogue = inputs.system, inputs.catalogue
+    family = family_of(catalogue, system.chip)
+    paths = unexplained_time_paths(catalogue, phase, family, system.chip, engine, model, system.id)
+    return unexplained(values, paths)
 
 
 def _training_of(inputs: ResolvedScenario, values: Values, plan: Any) -> TrainingResult:
