@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from tco.comparison.maps import map_of
     from tco.core.errors import DataError, TcoError, UnavailableError, UsageError
     from tco.notebook import compare
-    from tco.regression.waterfall import diff
+    from tco.regression.result_difference import diff
     from tco.sampling.sensitivity import sensitivity
     from tco.sampling.uncertainty import uncertainty
     from tco.scenario.evaluate import evaluate
@@ -55,7 +55,7 @@ _HOMES = {
     "evaluate": "tco.scenario.evaluate",
     "evaluate_draws": "tco.scenario.evaluate_samples",
     "compare": "tco.notebook",
-    "diff": "tco.regression.waterfall",
+    "diff": "tco.regression.result_difference",
     "frontier": "tco.comparison.frontier",
     "map_of": "tco.comparison.maps",
     "sensitivity": "tco.sampling.sensitivity",

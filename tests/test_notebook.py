@@ -42,7 +42,8 @@ def test_a_result_is_short_and_has_a_table(name):
 def test_the_way_between_systems_is_a_frame_whose_steps_add_up():
     found = tco.diff(*PAIR)
     frame = found.to_frame()
-    assert frame["change"].sum() == pytest.approx(found.way.ends[1] - found.way.ends[0], rel=1e-9)
+    start, end = found.counterfactual.ends
+    assert frame["change"].sum() == pytest.approx(end - start, rel=1e-9)
 
 
 def test_a_comparison_writes_what_the_command_line_does(tmp_path):

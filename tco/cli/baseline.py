@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -10,7 +10,11 @@ from tco.cli import app
 from tco.cli.help import Listing
 from tco.cli.options import CommandRequest, Metrics, Scenarios, command, name_argument
 from tco.core.errors import UsageError
-from tco.core.types import JsonObject
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tco.core.types import JsonObject
 
 group = typer.Typer(
     cls=Listing,
@@ -27,70 +31,63 @@ Name = Annotated[
 
 
 @command(group, "set")
-def save(given: CommandRequest, name: Name, scenarios: Scenarios = None) -> None:
+def save(request: CommandRequest, name: Name, scenarios: Scenarios = None) -> None:
     """Keep the results of scenarios under a name; those it already keeps of others stay."""
     from tco.core.files import is_there
     from tco.cost.price_dates import newest_price
     from tco.evaluation.evaluation import HEADLINE
-    from tco.regression.baseline import baseline_path, load
-    from tco.regression.baseline import save_baseline as keep
-    from tco.regression.difference import state_of
-    from tco.report.regression import saved_answer
+    from tco.regression.baseline import baseline_path, load_baseline, save_baseline
+    from tco.regression.state import state_of
+    from tco.report.baseline import saved_answer
 
     names, path = list(scenarios or HEADLINE), baseline_path(name)
     if is_there(path):
-        load(path)  # a file that is no baseline is found before anything is evaluated
-    catalogue, results = given.evaluated(names)
-    states = {one: state_of(result) for one, result in zip(names, results, strict=True)}
+        # a file that is no baseline is refused before anything is evaluated
+        load_baseline(path)
+    catalogue, results = request.evaluated(names)
+    states = {scenario: state_of(result) for scenario, result in zip(names, results, strict=True)}
     for state in states.values():
         if state["data_hash"] == catalogue.once("hash", catalogue.hash):
             state["data_date"] = newest_price(catalogue)
-    stayed = keep(
+    stayed = save_baseline(
         path,
-        redact_baseline_states(given, states),
-        {} if given.redact else baseline_choice_statistics(given, names),
+        _redact_states(request, states),
+        {} if request.redact else _drawn_figures(request, names),
     )
-    given.emit(saved_answer(catalogue, name, str(path), names, stayed))
+    request.emit(saved_answer(catalogue, name, names, stayed))
 
 
-def baseline_choice_statistics(given: CommandRequest, names: list[str]) -> JsonObject:
-    """Return statistics of the draws of a comparison of `names`.
-
-    The result is empty for a single scenario.
-    """
+def _drawn_figures(request: CommandRequest, names: Sequence[str]) -> JsonObject:
+    """Return the drawn figures of a comparison; none for a single scenario."""
     if len(names) < 2:
         return {}
     from tco.comparison.confidence import confidence_of
     from tco.comparison.records import compare_results
     from tco.evaluation.evaluation import evaluate_each
-    from tco.regression.baseline import stakes_of
+    from tco.regression.drift import stakes_of
 
-    asked = evaluate_each(names, given.data, given.settings, refuse=False)
-    return stakes_of(confidence_of(asked, compare_results([one.result for one in asked]).baseline))
+    evaluations = evaluate_each(names, request.data, request.settings, refuse=False)
+    comparison = compare_results([evaluation.result for evaluation in evaluations])
+    return stakes_of(confidence_of(evaluations, comparison.baseline))
 
 
-def redact_baseline_states(
-    given: CommandRequest, states: dict[str, JsonObject]
-) -> dict[str, JsonObject]:
-    """Return the states that a baseline stores, redacted under `--redact`.
-
-    Without `--redact` the result is all of `states`. With `--redact` the result leaves out whatever
-    reveals own values.
-    """
-    if not given.redact:
+def _redact_states(request: CommandRequest, states: dict[str, JsonObject]) -> dict[str, JsonObject]:
+    """Return the states that a baseline stores, under `--redact` without own values."""
+    if not request.redact:
         return states
     from tco.cli.redaction import alike_states, release_answer
 
-    given.redact = False  # what is left to say are names
-    kept: dict[str, JsonObject] = release_answer(
+    # the rest of the answer is names
+    request.redact = False
+    redacted: dict[str, JsonObject] = release_answer(
         {name: state | {"withheld": []} for name, state in states.items()}, alike_states
     )
-    return kept
+    return redacted
 
 
 @command(group, "set", forms=("github", "junit"))
 def check(
-    given: CommandRequest,
+    request: CommandRequest,
     name: Name,
     threshold: Annotated[
         str,
@@ -111,66 +108,52 @@ def check(
     """Compare today's results with the kept ones; exit 1 and say why, step by step, if any metric
     moved.
     """
-    from tco.regression.baseline import (
-        baseline_path,
-        drifts,
-        load,
-        rule_of,
-        shifts,
-        stakes_in,
-        with_baseline_ratios,
-    )
-    from tco.report.regression import drift_answer
+    from tco.regression.baseline import baseline_path, load_baseline, load_stakes
+    from tco.regression.drift import drifts, metrics_with_ratios, parse_rule, shifts
+    from tco.report.drift import drift_answer
 
-    rule = rule_of(threshold, max_increase, metrics)
-    kept = load(baseline_path(name))
-    catalogue, results = given.evaluated(list(kept))
-    found = drifts(kept, dict(zip(kept, results, strict=True)), given.catalogue_of, rule)
+    rule = parse_rule(threshold, max_increase, metrics)
+    states = load_baseline(baseline_path(name))
+    catalogue, results = request.evaluated(list(states))
+    result_by_name = dict(zip(states, results, strict=True))
+    drifted = drifts(states, result_by_name, request.catalogue_of, rule)
     checked = {
-        one: [metric for metric in state["metrics"] if metric in rule.metrics]
-        for one, state in with_baseline_ratios(kept).items()
+        scenario: [metric for metric in values if metric in rule.metrics]
+        for scenario, values in metrics_with_ratios(states).items()
     }
-    stakes = stakes_in(baseline_path(name)) if max_increase is None and not metrics else {}
-    drawn = [
-        asked
-        for asked, one in zip(kept, results, strict=True)
-        if any(one.scenario in some for some in stakes.values())
-    ]
-    moved = (
-        shifts(stakes, baseline_choice_statistics(given, drawn), rule.threshold) if stakes else []
-    )
-    given.emit(drift_answer(catalogue, name, checked, found, moved))
-    if found or moved:
+    shifted = []
+    if max_increase is None and not metrics and (stakes := load_stakes(baseline_path(name))):
+        drawn = {scenario for scenarios in stakes.values() for scenario in scenarios}
+        names = [key for key, result in result_by_name.items() if result.scenario in drawn]
+        shifted = shifts(stakes, _drawn_figures(request, names), rule.threshold)
+    request.emit(drift_answer(catalogue, name, checked, drifted, shifted))
+    if drifted or shifted:
         raise typer.Exit(1)
 
 
 @command(group, name="list")
-def list_baselines(given: CommandRequest) -> None:
+def list_baselines(request: CommandRequest) -> None:
     """List the baselines of the current folder, and what each keeps."""
-    from tco.regression.baseline import baseline_path, baseline_scenarios
-    from tco.report.regression import baseline_list_answer
+    from tco.regression.baseline import baseline_scenarios
+    from tco.report.baseline import baseline_list_answer
 
-    given.emit(
-        baseline_list_answer(
-            given.catalogue,
-            {name: (str(baseline_path(name)), kept) for name, kept in baseline_scenarios().items()},
-        )
-    )
+    request.emit(baseline_list_answer(request.catalogue, baseline_scenarios()))
 
 
 @command(group, name="show")
-def show_baseline(given: CommandRequest, name: Name, metrics: Metrics = None) -> None:
+def show_baseline(request: CommandRequest, name: Name, metrics: Metrics = None) -> None:
     """Show the metrics a baseline keeps, and by which program, on which data they were made."""
-    from tco.regression.baseline import baseline_path, known_metrics, load, with_baseline_ratios
-    from tco.report.regression import kept_answer
+    from tco.regression.baseline import baseline_path, load_baseline
+    from tco.regression.drift import known_metrics
+    from tco.report.baseline import kept_answer
 
-    kept = with_baseline_ratios(load(baseline_path(name)))
-    given.emit(kept_answer(given.catalogue, name, kept, known_metrics(metrics)))
+    states = load_baseline(baseline_path(name))
+    request.emit(kept_answer(request.catalogue, name, states, known_metrics(metrics)))
 
 
 @command(app, "set")
 def diff(
-    given: CommandRequest,
+    request: CommandRequest,
     a: Annotated[
         str,
         name_argument("scenarios", "A scenario, a saved result, or the JSON of `tco price`.", "A"),
@@ -193,9 +176,9 @@ def diff(
     chip, network, site, energy, memory, software.
     """
     from tco.evaluation.evaluation import HEADLINE
-    from tco.regression.baseline import known_metrics
-    from tco.regression.waterfall import diff as differing
-    from tco.report.regression import diff_answer
+    from tco.regression.drift import known_metrics
+    from tco.regression.result_difference import diff as compare_two
+    from tco.report.difference import diff_answer
     from tco.scenario.metrics import METRICS
 
     if b is None:
@@ -204,10 +187,12 @@ def diff(
             f"{a} --set PATH=VALUE"
         )
     if a in METRICS or b in METRICS:
-        metric, other = (a, b) if a in METRICS else (b, a)
-        raise UsageError(f"{metric} is a metric: tco diff {other} {HEADLINE[-1]} --metric {metric}")
-    wanted = known_metrics(metrics) if metrics else ()
-    found = differing(a, b, given.settings, given.data, next(iter(wanted), None))
-    given.emit(diff_answer(given.catalogue_of(a), a, b, found, wanted, full))
-    if exit_code and (found.moves or found.causes):
+        metric, scenario = (a, b) if a in METRICS else (b, a)
+        raise UsageError(
+            f"{metric} is a metric: tco diff {scenario} {HEADLINE[-1]} --metric {metric}"
+        )
+    named_metrics = known_metrics(metrics) if metrics else ()
+    difference = compare_two(a, b, request.settings, request.data, next(iter(named_metrics), None))
+    request.emit(diff_answer(request.catalogue_of(a), a, b, difference, named_metrics, full))
+    if exit_code and (difference.moves or difference.causes):
         raise typer.Exit(1)

@@ -62,7 +62,7 @@ BOOK = Record(
 
 def kept_state(result: Result) -> JsonObject:
     """Return the state of a result, by which another answer is held against it."""
-    from tco.regression.difference import state_of  # only the document has it
+    from tco.regression.state import state_of  # only the document has it
 
     return state_of(result)
 

@@ -5,35 +5,22 @@ The table has a line for each group.
 
 from __future__ import annotations
 
-from tco.regression.waterfall import (
-    CHIP,
-    ENERGY,
-    HOUR,
-    LOST,
-    NETWORK,
-    OTHER,
-    RACK,
-    REBATES,
-    SITE,
-    UPKEEP,
-    USED,
-    Counterfactual,
-    Stride,
-)
+from tco.regression.counterfactual import HOUR, USED, Counterfactual
+from tco.regression.difference import ChangeContribution, Side
 from tco.report.record import Member, Record
 from tco.report.table import Table, significant
 from tco.scenario.metrics import METRICS
 
-LABELS = {  # cause -> what it is
-    CHIP: "chip, with its memory",
-    RACK: "boards, CPUs, switches, rack",
-    NETWORK: "network and storage",
-    SITE: "building and staff",
-    ENERGY: "energy",
-    UPKEEP: "maintenance and repairs",
-    REBATES: "suppliers' rebates",
-    OTHER: "other costs",
-    LOST: "hours paid for one used",
+LABELS = {  # cause -> heading
+    "chip": "chip, with its memory",
+    "rack": "boards, CPUs, switches, rack",
+    "network": "network and storage",
+    "site": "building and staff",
+    "energy": "energy",
+    "upkeep": "maintenance and repairs",
+    "rebates": "suppliers' rebates",
+    "other": "other costs",
+    "hours lost": "hours paid for one used",
     "arithmetic": "peak arithmetic (FP8)",
     "memory": "memory (HBM)",
     "links": "scale-up links",
@@ -46,114 +33,80 @@ TITLES = {  # metric -> (what costs that, unit, size of the unit)
     HOUR: ("a chip-hour costs", "USD", 1.0),
     USED: ("a utilised chip-hour costs", "USD", 1.0),
 }
-RATES = {
+RATES = {  # cost of work -> rate of the work
     "usd_per_million_output_tokens": "output_tokens_per_s_per_chip",
     "train_usd_per_trillion_tokens": "train_tokens_per_s",
 }
 
 
-def label(step: Stride) -> str:
+def step_label(step: ChangeContribution) -> str:
     """Return the label of a step in words."""
-    first, *rest = (LABELS.get(cause, cause) for cause in step.cause.split(" and "))
+    first, *rest = (LABELS.get(cause.path, cause.path) for cause in step.causes)
     return f"{first} to {rest[-1]}" if rest else first
 
 
-STRIDE = Record(
-    "cause",
-    "of",
-    Member("label", read=label),
-    Member("own", float | str | None, "here"),
-    Member("other", float | str | None, "there"),
+STEP_BETWEEN_SYSTEMS = Record(
+    Member("cause", read="name"),
+    Member("of", read="last_cause.kind"),
+    Member("label", read=step_label),
+    Member("own", float | str | None, "last_cause.old"),
+    Member("other", float | str | None, "last_cause.new"),
     Member("from", float, "start"),
     Member("to", float, "end"),
-    Member("change", float),
+    Member("change", float, "difference"),
     Member("set", {str: str}, "settings"),
 )
 
 
-def way_table(way: Counterfactual) -> Table:
-    """Return the way from one system to the other: what each step adds to the cost, by how much
-    that multiplies it, and what it leaves.
-    """
-    words, unit, size = TITLES[way.metric]
-    first, last = way.ends
-    told = [step for step in way.steps if cost_text(step.start) != cost_text(step.end)]
+def counterfactual_table(walk: Counterfactual) -> Table:
+    """Return the table of the walk: what each step adds to the cost, and what it leaves."""
+    words, unit, size = TITLES[walk.metric]
+    start, end = walk.ends
     rows = [
         (
-            label(step),
-            system_value_cell(step.here),
-            system_value_cell(step.there),
-            *counterfactual_step_cells(step.start, step.end, size),
+            step_label(step),
+            _side_cell(step.last_cause.old),
+            _side_cell(step.last_cause.new),
+            *_step_cells(step.start, step.end, size),
         )
-        for step in told
+        for step in walk.steps
+        if significant(step.start, 3) != significant(step.end, 3)
     ]
-    if way.metric in RATES:
-        rows.append(
-            (
-                "rest: domain, cores, ...",
-                "",
-                "",
-                *counterfactual_step_cells(last - way.residual, last, size),
-            )
-        )
+    rate = RATES.get(walk.metric)
+    if rate:
+        cells = _step_cells(end - walk.residual, end, size)
+        rows.append(("rest: domain, cores, ...", "", "", *cells))
+    names = (walk.source.system, walk.target.system)
     title = (
-        f"{way.own.scenario} -> {way.other.scenario}: {words} {cost_text(first, size)} -> "
-        f"{cost_text(last, size)} {unit}, {times(first, last)}"
+        f"{walk.source.scenario} -> {walk.target.scenario}: {words} "
+        f"{_ratio_text(start / size, end / size, f' {unit}')}"
     )
-    names = (way.own.system, way.other.system)
     above = [
         f"Each line puts what {names[1]} has in the place of what {names[0]} has, all lines above "
-        "it kept; costs are USD a chip-hour."
+        "it kept; costs are USD a chip-hour.",
+        "; ".join(_part_text(walk, metric) for metric in (HOUR, rate) if metric) + ".",
     ]
-    return Table(
-        ("", *names, unit, "times", "leaves"),
-        rows,
-        title,
-        [*above, parts(way)],
-        ["All that differs: --full"],
-        align="lrr",
-    )
+    columns = ("", *names, unit, "times", "leaves")
+    return Table(columns, rows, title, above, ["All that differs: --full"], align="lrr")
 
 
-def parts(way: Counterfactual) -> str:
-    """Return the two halves of a cost: what a chip-hour costs, and what a chip does in it."""
-    metrics = (HOUR, *filter(None, [RATES.get(way.metric)]))
-    words = {HOUR: "chip-hour, USD", **{name: METRICS[name].label for name in RATES.values()}}
-    pairs = [
-        (words[name], float(way.own.metrics[name]), float(way.other.metrics[name]))
-        for name in metrics
-    ]
-    return (
-        "; ".join(
-            f"{name}: {significant(a, 3)} -> {significant(b, 3)}, {times(a, b)}"
-            for name, a, b in pairs
-        )
-        + "."
-    )
+def _part_text(walk: Counterfactual, metric: str) -> str:
+    """Return one factor of a cost: the cost of a chip-hour, or the rate of a chip."""
+    label = "chip-hour, USD" if metric == HOUR else METRICS[metric].label
+    start, end = (float(result.metrics[metric]) for result in (walk.source, walk.target))
+    return f"{label}: {_ratio_text(start, end)}"
 
 
-def counterfactual_step_cells(start: float, end: float, size: float) -> tuple[str, str, str]:
+def _ratio_text(start: float, end: float, unit: str = "") -> str:
+    ratio = f"{end / start:.3g} times" if start else "-"
+    return f"{significant(start, 3)} -> {significant(end, 3)}{unit}, {ratio}"
+
+
+def _step_cells(start: float, end: float, size: float) -> tuple[str, str, str]:
     """Return the cells of a step: added cost, ratio and new cost."""
-    return (
-        f"{(end - start) / size:+.3g}",
-        f"{end / start:.2f}" if start else "-",
-        cost_text(end, size),
-    )
+    ratio = f"{end / start:.2f}" if start else "-"
+    return f"{(end - start) / size:+.3g}", ratio, significant(end / size, 3)
 
 
-def times(first: float, last: float) -> str:
-    """Return a ratio in words."""
-    return f"{last / first:.3g} times" if first else "-"
-
-
-def cost_text(value: float, size: float = 1.0) -> str:
-    """Return a cost."""
-    return significant(value / size, 3)
-
-
-def system_value_cell(value: str | float | None) -> str:
-    """Return the cell of a system's value, to three significant digits.
-
-    A text stays as written.
-    """
+def _side_cell(value: Side) -> str:
     return value if isinstance(value, str) else significant(value, 3)

@@ -65,7 +65,7 @@ OTHER_ANSWERS = (
         "tco.validation",
         "tco.evidence",
         "tco.comparison.frontier",
-        "tco.regression.difference",
+        "tco.regression",
         "tco.cli.catalogue",
         "tco.report.explanation",
     ),

@@ -7,7 +7,7 @@ import math
 
 import pytest
 
-from tco.regression.baseline import Limit, shifts
+from tco.regression.drift import Limit, shifts
 from tco.scenario.metrics import is_worse
 from tests.cli import document, tco
 from tests.scenario_helpers import METRICS, MORE_IS_BETTER, again

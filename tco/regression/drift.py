@@ -1,0 +1,341 @@
+"""Drift: metrics and drawn figures that moved since a baseline was saved, beyond a limit."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from typing import TYPE_CHECKING, NamedTuple
+
+from tco.core.errors import DataError, UsageError, refuse_unknown
+from tco.core.types import JsonMapping, JsonObject
+from tco.core.units import convert, unit
+from tco.regression.attribution import (
+    Waypoint,
+    attribute_change,
+    ratio_waypoints,
+    state_waypoints,
+)
+from tco.regression.baseline import States
+from tco.regression.difference import (
+    TOLERANCE,
+    ChangeContribution,
+    Move,
+    Side,
+    changed_metrics,
+)
+from tco.regression.state import state_of
+from tco.scenario.evaluate import usual_baseline
+from tco.scenario.metrics import (
+    AGAINST_BASELINE,
+    METRICS,
+    PRICED,
+    is_worse,
+    perf_per_tco,
+    priced_by,
+)
+
+if TYPE_CHECKING:
+    from tco.catalog import Catalogue
+    from tco.comparison.records import Confidence
+    from tco.scenario.result import Result
+
+# share of a drawn figure by which the arithmetic of another processor may move it
+DRAWN_TOLERANCE = 1e-3
+
+
+class Limit(NamedTuple):
+    """Greatest allowed move of a metric, as a share or an amount.
+
+    The limit is an amount where it has a unit, and else a share of the metric.
+    """
+
+    size: float
+    unit: str = ""
+
+    def allows(self, move: Move) -> bool:
+        """Say whether a move is within the limit; in another unit no move is."""
+        if move.ends is None:
+            return False
+        old, new = move.ends
+        most = self.amount(move.metric) if self.unit else self.size * abs(old)
+        return abs(new - old) <= (TOLERANCE * abs(old) if most is None else most)
+
+    def amount(self, metric: str) -> float | None:
+        """Return the amount in the unit of a metric.
+
+        `USD` stands for USD/chip/h and USD/Mtoken alike; None is no amount of the metric.
+        """
+        metric_unit = METRICS[metric].unit
+        for target in (metric_unit, metric_unit.partition("/")[0]):
+            try:
+                return convert(self.size, self.unit, target)
+            except DataError:
+                continue
+        return None
+
+
+class Rule(NamedTuple):
+    """Rule that tells a drift from an allowed move.
+
+    A drift is any move beyond the threshold. With a greatest increase, an improvement or a smaller
+    worsening is no drift.
+    """
+
+    threshold: Limit
+    max_increase: Limit | None
+    metrics: Sequence[str]
+
+    def is_broken(self, move: Move) -> bool:
+        """Say whether a move is a drift."""
+        if move.metric not in self.metrics or self.threshold.allows(move):
+            return False
+        worse = is_move_worse(move)
+        if self.max_increase is None or worse is None:
+            return True
+        return worse and not self.max_increase.allows(move)
+
+
+class Drift(NamedTuple):
+    """One metric of one scenario that moved beyond the threshold, for the worse or not."""
+
+    scenario: str
+    move: Move
+    worse: bool | None
+
+
+class Shift(NamedTuple):
+    """One drawn figure of one scenario that moved."""
+
+    scenario: str
+    tokens_per_s_per_user: float
+    figure: str
+    old: Side
+    new: Side
+
+
+def parse_rule(threshold: str, max_increase: str | None, metrics: Sequence[str] | None) -> Rule:
+    """Parse the rule that option texts state.
+
+    Args:
+        threshold: Value of `--threshold`, a share such as 2% or an amount such as 0.05USD.
+        max_increase: Value of `--max-increase` in the same form; None sets no greatest increase.
+        metrics: Names of the metrics of the rule; None or an empty sequence takes all metrics.
+
+    Raises:
+        DataError: A metric is unknown.
+        UsageError: A text is no limit, or a named metric is in another unit than a limit.
+
+    """
+    texts = {"--threshold": threshold, "--max-increase": max_increase}
+    limits = {
+        option: _parse_limit(text, option) for option, text in texts.items() if text is not None
+    }
+    rule = Rule(limits["--threshold"], limits.get("--max-increase"), known_metrics(metrics))
+    for option, limit in limits.items():
+        for name in metrics or ():
+            if limit.unit and limit.amount(name) is None:
+                raise UsageError(
+                    f"{option} is in {limit.unit}, {name} in {METRICS[name].unit or 'no unit'}"
+                )
+    return rule
+
+
+def _parse_limit(text: str, option: str) -> Limit:
+    wrong = UsageError(
+        f"{option} {text!r}: expected a share such as 2% or 0.02, or an amount such as 0.05USD"
+    )
+    match = re.fullmatch(r"\s*([0-9.]+(?:[eE][+-]?[0-9]+)?)\s*(%|[^%]*?)\s*", text)
+    if match is None:
+        raise wrong
+    number, suffix = match.groups()
+    try:
+        size = float(number)
+        if suffix != "%":
+            unit(suffix)
+    except (ValueError, DataError):
+        raise wrong from None
+    if not math.isfinite(size):
+        raise wrong
+    return Limit(size / 100) if suffix == "%" else Limit(size, suffix)
+
+
+def known_metrics(names: Sequence[str] | None) -> Sequence[str]:
+    """Return the named metrics, or all metrics without names.
+
+    Args:
+        names: Names of metrics; None or an empty sequence takes all metrics.
+
+    Raises:
+        DataError: A name is unknown.
+
+    """
+    refuse_unknown("metric", names or (), METRICS)
+    return names or tuple(METRICS)
+
+
+def is_move_worse(move: Move) -> bool | None:
+    """Say whether a move is for the worse.
+
+    A metric that went is a loss and one that came a gain; None has no better direction.
+    """
+    if move.ends is not None:
+        return is_worse(move.metric, move.ends[1] - move.ends[0])
+    return None if is_worse(move.metric, 1.0) is None else move.new is None
+
+
+def drifts(
+    old: States, results: Mapping[str, Result], catalogue_of: Callable[[str], Catalogue], rule: Rule
+) -> list[Drift]:
+    """Return the metrics that moved beyond a rule, with their steps.
+
+    Args:
+        old: States of the baseline by scenario.
+        results: Results of today by scenario, for every scenario of `old` at least.
+        catalogue_of: Gives the catalogue of a scenario by its name.
+        rule: Tells a drift from an allowed move.
+
+    Returns:
+        Drifts in the order of `old`. A metric that `old` withholds is left out.
+
+    """
+    new = {name: state_of(result, fingerprints=False) for name, result in results.items()}
+    old_metrics, new_metrics = metrics_with_ratios(old), metrics_with_ratios(new)
+    base = usual_baseline(list(old)) if old else ""
+
+    @cache
+    def waypoints_of(name: str) -> list[Waypoint]:
+        return state_waypoints(old[name], state_of(results[name]), catalogue_of(name))
+
+    def steps_of(name: str, move: Move, start: float) -> tuple[ChangeContribution, ...]:
+        before = old_metrics[name]
+        cost = priced_by(before) if move.metric in AGAINST_BASELINE else None
+        waypoints = waypoints_of(name)
+        if cost is not None:
+            start_costs = before[cost], old_metrics[base][cost]
+            waypoints = ratio_waypoints(
+                waypoints, waypoints_of(base), start_costs, cost, move.metric
+            )
+        return tuple(
+            _without_unused_formulas(step, cost or move.metric, results[name])
+            for step in attribute_change(waypoints, move.metric, start)
+        )
+
+    drifted = []
+    for name in old:
+        for move in changed_metrics(old_metrics[name], new_metrics[name], 0.0):
+            if not rule.is_broken(move) or _is_withheld(move.metric, old[name], old[base]):
+                continue
+            steps = steps_of(name, move, move.ends[0]) if move.ends else ()
+            drifted.append(Drift(name, move._replace(steps=steps), is_move_worse(move)))
+    return drifted
+
+
+def _is_withheld(metric: str, state: JsonMapping, base: JsonMapping) -> bool:
+    """Say whether a state withholds a metric, as it tells of the user's own values.
+
+    A ratio to the baseline also tells of the baseline's values.
+    """
+    withheld, base_withheld = state.get("withheld", ()), base.get("withheld", ())
+    return metric in withheld or (
+        metric in AGAINST_BASELINE and not {*withheld, *base_withheld}.isdisjoint(PRICED)
+    )
+
+
+def _without_unused_formulas(
+    step: ChangeContribution, metric: str, result: Result
+) -> ChangeContribution:
+    """Return a step without the changed formulas that the metric does not rest on."""
+    if result.origin is None or not any(cause.kind == "formula" for cause in step.causes):
+        return step
+    used = result.origin.used_by(metric)
+    causes = tuple(
+        cause
+        for cause in step.causes
+        if cause.kind != "formula" or cause.new is None or cause.path in used
+    )
+    return step._replace(causes=causes or step.causes)
+
+
+def metrics_with_ratios(states: Mapping[str, JsonMapping]) -> dict[str, dict[str, float]]:
+    """Return the metrics of states with the ratios of each to the baseline scenario.
+
+    Args:
+        states: States by scenario; the baseline scenario is chosen among them.
+
+    Returns:
+        Values by metric and by scenario, with the metrics of `AGAINST_BASELINE` where both states
+        have the cost.
+
+    """
+    metrics = {name: dict(state["metrics"]) for name, state in states.items()}
+    base = dict(metrics[usual_baseline(list(states))]) if states else {}
+    for values in metrics.values():
+        cost = priced_by(values)
+        if cost is not None and cost in base:
+            ratio = float(perf_per_tco(base[cost], values[cost]))
+            values.update(dict.fromkeys(AGAINST_BASELINE, ratio))
+    return metrics
+
+
+def stakes_of(confidence: Confidence) -> dict[str, dict[str, JsonObject]]:
+    """Return the drawn figures of a comparison, by speed and scenario.
+
+    The figures are the picks, the mean share of the best, the median cost, and P10, P50 and P90 of
+    the ratio.
+
+    Args:
+        confidence: The comparison with its draws.
+
+    Returns:
+        Figures by name, by speed (text, in tokens/s per user) and by scenario. The median cost is
+        in USD per million output tokens. A figure without a value is None.
+
+    """
+    picks = {
+        speed: " and ".join(regime.picks) or None
+        for regime in confidence.regimes
+        for speed in regime.speeds
+    }
+    stakes: dict[str, dict[str, JsonObject]] = {}
+    for point in confidence.curve:
+        speed, ratios = point.tokens_per_s_per_user, point.range or {}
+        stakes.setdefault(f"{speed:g}", {})[point.scenario] = {
+            "choose": picks.get(speed),
+            "share_of_best": (point.share_of_best or {}).get("mean"),
+            "p50_usd": point.median_usd_per_million_output_tokens,
+            **{quantile: ratios.get(quantile) for quantile in ("p10", "p50", "p90")},
+        }
+    return stakes
+
+
+def shifts(old: JsonMapping, new: JsonMapping, limit: Limit) -> list[Shift]:
+    """Return the drawn figures that moved beyond `limit`.
+
+    A limit below `DRAWN_TOLERANCE` counts as `DRAWN_TOLERANCE`. At a step of plans, the arithmetic
+    of another processor moves figures by that share.
+
+    Args:
+        old: Drawn figures of the baseline, as `stakes_of` returns them.
+        new: Drawn figures of today in the same form.
+        limit: Greatest allowed move as a share; an amount with a unit counts as a share of zero.
+
+    Returns:
+        Moves by speed, scenario and figure in the order of `old`. A figure that is only in `new` is
+        left out.
+
+    """
+    size = max(0.0 if limit.unit else limit.size, DRAWN_TOLERANCE)
+    shifted = []
+    for speed, scenarios in old.items():
+        for name, figures in scenarios.items():
+            today = new.get(speed, {}).get(name, {})
+            for figure, before in figures.items():
+                after = today.get(figure)
+                is_shifted = before != after
+                if isinstance(before, float) and isinstance(after, float):
+                    is_shifted = abs(after - before) > size * abs(before)
+                if is_shifted:
+                    shifted.append(Shift(name, float(speed), figure, before, after))
+    return shifted

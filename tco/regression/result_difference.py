@@ -1,0 +1,125 @@
+"""Differences between two results, with the steps of every metric that moved."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from tco.catalog.labels import count_with_noun
+from tco.core.errors import DataError, located
+from tco.core.files import read_json
+from tco.core.notebook_display import Shown
+from tco.core.types import JsonObject
+from tco.evaluation.evaluation import SAVED, catalogue_for, evaluate_each
+from tco.regression.attribution import attribute_change, state_waypoints
+from tco.regression.counterfactual import Counterfactual, between_systems
+from tco.regression.difference import ChangeCause, Move, compare_states
+from tco.regression.state import check_state, state_of
+from tco.scenario.result import SCHEMA, Result
+
+if TYPE_CHECKING:
+    from tco.evaluation.evaluated_scenario import Evaluation
+
+
+class MetricMoves(NamedTuple):
+    """Metrics that moved, step by step, and everything that differs beside them."""
+
+    moves: list[Move]
+    causes: list[ChangeCause]
+
+
+class Difference(Shown, MetricMoves):
+    """Differences between two results, with the cost waterfall between two systems."""
+
+    counterfactual: Counterfactual | None = None
+
+    @property
+    def line(self) -> str:
+        """Counts of differing metrics and inputs, as a line of text.
+
+        Between two systems the line begins with the change of the cost.
+        """
+        walk, head = self.counterfactual, ""
+        if walk is not None:
+            head = f"{walk.metric} {walk.ends[0]:.3g} -> {walk.ends[1]:.3g}, "
+        metrics = count_with_noun(len(self.moves), "metric")
+        return f"{head}{metrics} and {count_with_noun(len(self.causes), 'input')} differ"
+
+    def to_frame(self) -> Any:
+        """Return the steps between two systems, or else the metrics that moved, as a data frame."""
+        import pandas as pd
+
+        walk = self.counterfactual
+        if walk is None:
+            rows = [move[:4] for move in self.moves]
+            return pd.DataFrame(rows, columns=["metric", "old", "new", "change"])
+        scenarios = (walk.source.scenario, walk.target.scenario)
+        return pd.DataFrame(walk.rows, columns=["cause", "of", *scenarios, "from", "to", "change"])
+
+
+def diff(
+    a: str | Path | Result,
+    b: str | Path | Result,
+    set: Mapping[str, str] | None = None,  # noqa: A002
+    data: Path | None = None,
+    metric: str | None = None,
+) -> Difference:
+    """Return the differences from `a` to `b`, with their causes.
+
+    Args:
+        a: Scenario by name or path, result, or file of a saved result.
+        b: Scenario or result to compare with `a`, in any of these forms.
+        set: Values of inputs of `b` by path; `a` stays as it is.
+        data: Folder of own data; None takes no further data.
+        metric: Cost to split into steps between two systems; None, or a metric that is no cost,
+            takes the first cost that both systems have.
+
+    Returns:
+        Metrics that moved, inputs that differ and, between two evaluated systems, the change of a
+        cost in steps.
+
+    Raises:
+        DataError: A scenario is unknown, or a file is no saved result.
+
+    """
+    old, source = _load_state(a, data, {})
+    new, target = _load_state(b, data, dict(set or {}))
+    catalogue = catalogue_for(a if isinstance(a, str) else None, data)
+    changes = compare_states(old, new)
+    waypoints = state_waypoints(old, new, catalogue) if changes.moves else []
+    moves = [
+        move._replace(steps=attribute_change(waypoints, move.metric, move.ends[0]))
+        if move.ends
+        else move
+        for move in changes.moves
+    ]
+    difference = Difference(moves, changes.causes)
+    if source and target and changes.system:
+        difference.counterfactual = between_systems(source, target, metric)
+    return difference
+
+
+def _load_state(
+    name: str | Path | Result, data: Path | None, settings: Mapping[str, str]
+) -> tuple[JsonObject, Evaluation | None]:
+    """Return the state of a result or of the JSON of `tco price`.
+
+    The evaluation beside it is None where it cannot be repeated.
+    """
+    if not isinstance(name, Result) and str(name).endswith(SAVED):
+        wrong = (
+            f"{name}: is no saved result; `Result.save` or `tco price SCENARIO --format json "
+            "--output FILE` writes one"
+        )
+        with located(wrong):
+            document = read_json(Path(name), "a saved result")
+            content = document if isinstance(document, dict) else {}
+            if "state" in content:
+                check_state(content["state"], "state")
+                return content["state"], None
+        # a document of another command, such as `compare`
+        if content.get("schema", SCHEMA) != SCHEMA:
+            raise DataError(f"{wrong}: its schema is {content['schema']!r}")
+    (evaluation,) = evaluate_each([name], data, settings)
+    return state_of(evaluation.result), None if evaluation.saved else evaluation

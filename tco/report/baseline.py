@@ -1,0 +1,172 @@
+"""Answers of `tco baseline save`, `list` and `show`: scenarios and metrics of baselines."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, NamedTuple
+
+from tco.catalog import Catalogue
+from tco.core.columns import Column
+from tco.core.types import JsonMapping
+from tco.regression.baseline import baseline_path
+from tco.regression.drift import metrics_with_ratios
+from tco.report.record import Answer, Document, Member, Record
+from tco.report.table import Table, significant
+from tco.scenario.metrics import METRICS
+
+
+class SavedScenario(NamedTuple):
+    """Row of a scenario that was saved."""
+
+    scenario: Annotated[str, Column("scenario")]
+    path: Annotated[str, Column("kept in")]
+
+
+class StateInput(NamedTuple):
+    """Input of a state."""
+
+    path: str
+    value: float  # in `unit`
+    unit: str
+
+
+class StateMetric(NamedTuple):
+    """CSV row of a metric of a state."""
+
+    scenario: str
+    metric: str
+    unit: str
+    value: float  # in `unit`
+
+
+SAVE = Document(
+    *("baseline-save", "name", "path"), Member("scenarios", [str]), Member("stayed", [str])
+)
+LISTED = Record(
+    *("id", "path"), Member("scenarios", [str], optional=True), Member("error", optional=True)
+)
+LIST = Document("baseline-list", Member("items", [LISTED]))
+LIST_ROW = Record(
+    Member("id", label="baseline"),
+    Member("path", label="file"),
+    Member(
+        "scenarios",
+        label="scenarios",
+        read=lambda item: item.get("error") or ", ".join(item["scenarios"]),
+    ),
+)
+STATE = Record(
+    "scenario",
+    *(Member(name, str | None) for name in ("system", "tco_version", "data_hash", "data_date")),
+    Member("metrics", {str: float | None}),
+    Member("inputs", [StateInput]),
+    Member("formulas", {str: str}),
+)
+SHOW = Document("baseline-show", "name", Member("scenarios", [STATE]))
+
+
+def saved_answer(
+    catalogue: Catalogue, name: str, scenarios: Sequence[str], stayed: Sequence[str]
+) -> Answer:
+    """Return the answer on scenarios saved to a baseline.
+
+    Args:
+        catalogue: Catalogue of the evaluated scenarios.
+        name: Name of the baseline.
+        scenarios: Names of the saved scenarios.
+        stayed: Names of the scenarios that stay as they were.
+
+    """
+    path = str(baseline_path(name))
+    content = {"name": name, "path": path, "scenarios": scenarios, "stayed": stayed}
+    rows, row = [SavedScenario(scenario, path) for scenario in scenarios], Record(SavedScenario)
+    below = [f"As they were: {', '.join(stayed)}."] if stayed else []
+    return SAVE.answer(catalogue, content, lambda: [row.table(rows, below=below)], (row, rows))
+
+
+def baseline_list_answer(
+    catalogue: Catalogue, baselines: Mapping[str, Sequence[str] | str]
+) -> Answer:
+    """Return the answer that lists the baselines of a folder.
+
+    Args:
+        catalogue: Catalogue that the answer names as its data.
+        baselines: Scenarios by baseline name; a text in place of the scenarios says what is wrong
+            with the file.
+
+    """
+    items = [
+        {
+            "id": name,
+            "path": str(baseline_path(name)),
+            "error" if isinstance(scenarios, str) else "scenarios": scenarios,
+        }
+        for name, scenarios in baselines.items()
+    ]
+    title = f"{len(items)} baselines"
+    return LIST.answer(
+        catalogue, {"items": items}, lambda: [LIST_ROW.table(items, title)], (LIST_ROW, items)
+    )
+
+
+def kept_answer(
+    catalogue: Catalogue, name: str, states: Mapping[str, JsonMapping], metrics: Sequence[str]
+) -> Answer:
+    """Return the answer on the metrics that a baseline keeps.
+
+    Args:
+        catalogue: Catalogue that the answer names as its data.
+        name: Name of the baseline.
+        states: Saved states by scenario.
+        metrics: Metrics to show, in this order.
+
+    """
+    values = metrics_with_ratios(states)
+    chosen = {
+        scenario: {metric: metrics_of[metric] for metric in metrics if metric in metrics_of}
+        for scenario, metrics_of in values.items()
+    }
+    content = [
+        {
+            **state,
+            "scenario": scenario,
+            "metrics": chosen[scenario],
+            "inputs": [StateInput(path, *quantity) for path, quantity in state["inputs"].items()],
+        }
+        for scenario, state in states.items()
+    ]
+    rows = [
+        StateMetric(scenario, metric, METRICS[metric].unit, value)
+        for scenario, metrics_of in chosen.items()
+        for metric, value in metrics_of.items()
+    ]
+
+    def table() -> Table:
+        lines = [
+            (
+                metric,
+                METRICS[metric].unit,
+                *(significant(chosen[scenario].get(metric), 6) or "-" for scenario in states),
+            )
+            for metric in metrics
+            if any(metric in metrics_of for metrics_of in chosen.values())
+        ]
+        above = [f"{scenario}: {_provenance(state)}" for scenario, state in states.items()]
+        columns = ("metric", "unit", *states)
+        return Table(columns, lines, f"baseline {name}", above, align="ll")
+
+    return SHOW.answer(
+        catalogue,
+        {"name": name, "scenarios": content},
+        lambda: [table()],
+        (Record(StateMetric), rows),
+    )
+
+
+def _provenance(state: JsonMapping) -> str:
+    """Return the program and data that made a state."""
+    dated = f", prices up to {state['data_date']}" if state.get("data_date") else ""
+    return (
+        f"tco {state['tco_version']}, data {state['data_hash']}{dated}, {len(state['inputs'])} "
+        f"inputs, {len(state['formulas'])} formulas"
+    )
