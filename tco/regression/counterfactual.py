@@ -109,9 +109,16 @@ class Counterfactual(NamedTuple):
     def rows(self) -> list[tuple[str, str, Side, Side, float, float, float]]:
         """Cause, group, both sides, start, end and change of each step, the residual last."""
         rows = [
-            (step.name, cause.kind, cause.old, cause.new, step.start, step.end, step.difference)
+            (
+                step.name,
+                step.last_cause.kind,
+                step.last_cause.old,
+                step.last_cause.new,
+                step.start,
+                step.end,
+                step.difference,
+            )
             for step in self.steps
-            for cause in (step.last_cause,)
         ]
         end = self.ends[1]
         return [*rows, ("residual", "", None, None, end - self.residual, end, self.residual)]
@@ -159,12 +166,16 @@ def _system_waypoints(source: Evaluation, target: Evaluation, metric: str) -> It
         if old or new:
             hour = hour + new - old
             value = base_value * hour / base_hour
-            yield _cost_waypoint(group, old, new, metric, value)
+            yield Waypoint((ChangeCause("cost", group, old, new),), metrics={metric: value})
     if metric == HOUR:
         return
-    base_paid, target_paid = _hours_paid(base), _hours_paid(target.result)
-    value = value * target_paid / base_paid
-    yield _cost_waypoint("hours lost", base_paid, target_paid, metric, value)
+    # hours that are paid for each hour used
+    paid, target_paid = (
+        result.metrics[USED] / result.metrics[HOUR] for result in (base, target.result)
+    )
+    value = value * target_paid / paid
+    cause = ChangeCause("cost", "hours lost", paid, target_paid)
+    yield Waypoint((cause,), metrics={metric: value})
     if metric == USED:
         return
     used_hours = base_value / base.metrics[USED]
@@ -177,10 +188,6 @@ def _system_waypoints(source: Evaluation, target: Evaluation, metric: str) -> It
             used_hours = new_hours
             metrics = {metric: value}
         yield waypoint._replace(metrics=metrics)
-
-
-def _cost_waypoint(group: str, old: float, new: float, metric: str, value: float) -> Waypoint:
-    return Waypoint((ChangeCause("cost", group, old, new),), metrics={metric: value})
 
 
 def _request_changes(source: Result, target: Result) -> Iterator[Waypoint]:
@@ -202,7 +209,7 @@ def _request_changes(source: Result, target: Result) -> Iterator[Waypoint]:
                 ", ".join(_document_or_input_text(result, path) for path in changed)
                 for result in (source, target)
             ]
-            yield Waypoint((ChangeCause("asked", name, *texts),), settings=changed)
+            yield Waypoint((ChangeCause("asked", name, *texts),), changed)
 
 
 def _document_or_input_text(result: Result, path: str) -> str:
@@ -231,12 +238,6 @@ def _cost_group(line: Flow, chip: str) -> str:
     return ASSET_GROUPS.get(line.asset, "other")
 
 
-def _hours_paid(result: Result) -> float:
-    """Return the hours that are paid for each hour used."""
-    hours: float = result.metrics[USED] / result.metrics[HOUR]
-    return hours
-
-
 def _speed_changes(source: Evaluation, target: Evaluation) -> Iterator[Waypoint]:
     """Yield the changes of inputs that decide the speed of a system."""
     chips = [chip_of(side.catalogue, side.result) for side in (source, target)]
@@ -248,7 +249,7 @@ def _speed_changes(source: Evaluation, target: Evaluation) -> Iterator[Waypoint]
             if value and (key != "dma_bandwidth" or path in source.result.inputs):
                 settings[path] = setting_text(value, attribute("parts", key, path).unit)
         texts = [_figure_text(side.result, figures) for side in (source, target)]
-        yield _speed_waypoint(name, texts, settings)
+        yield Waypoint((ChangeCause("performance", name, *texts),), settings)
     families = [family_of(source.catalogue, chip) for chip in chips]
     if families[0] == families[1]:
         return
@@ -258,17 +259,13 @@ def _speed_changes(source: Evaluation, target: Evaluation) -> Iterator[Waypoint]
         _launch_time(side.result, family)
         for side, family in zip((source, target), families, strict=True)
     ]
-    yield _speed_waypoint("latency", texts, latencies)
+    yield Waypoint((ChangeCause("performance", "latency", *texts),), latencies)
     software = {path: text for path, text in parameters.items() if path not in latencies}
     names = families
     if source.result.texts["workload.kind"] == "serving":
         names = [str(served_by(source.catalogue, family)["engine"]) for family in families]
         software["workload.engine"] = names[1]
-    yield _speed_waypoint("software", names, software)
-
-
-def _speed_waypoint(name: str, texts: list[str], settings: dict[str, str]) -> Waypoint:
-    return Waypoint((ChangeCause("performance", name, *texts),), settings=settings)
+    yield Waypoint((ChangeCause("performance", "software", *names),), software)
 
 
 def _chip_figure(result: Result, metric: str) -> float | None:

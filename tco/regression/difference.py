@@ -7,7 +7,7 @@ of a walk from one state to the other.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from tco.core.errors import DataError
@@ -17,16 +17,15 @@ from tco.core.units import convert
 # A number, a text, or None of what is new or gone.
 Side = float | str | None
 TOLERANCE = 1e-9  # relative
-PRICES = (
-    "price",
-    "own_price",
-    "cost",
-    "loss",
-    "electricity_price",
-    "usd_per_mw",
-    "colo_usd_per_kw_month",
-    "staff",
-    "margin",
+# ends of the names of prices; `_price` is also that of `own_price` and `electricity_price`
+PRICE_ENDS = (
+    "_price",
+    "_cost",
+    "_loss",
+    "_usd_per_mw",
+    "_colo_usd_per_kw_month",
+    "_staff",
+    "_margin",
 )
 # kinds of causes in the program: its code, or values that are fitted with it
 PROGRAM_KINDS = ("version", "formula", "fit", "code")
@@ -211,10 +210,8 @@ def _changed_inputs(old: JsonMapping, new: JsonMapping) -> list[ChangeCause]:
 
 
 def _input_kind(path: str) -> str:
-    name = path.rpartition(".")[2]
-    is_price = path.startswith("shares.") or any(
-        name == price or name.endswith("_" + price) for price in PRICES
-    )
+    name = "_" + path.rpartition(".")[2]
+    is_price = path.startswith("shares.") or name.endswith(PRICE_ENDS)
     return "price" if is_price else "assumption"
 
 
@@ -243,8 +240,8 @@ def differs(old: Side, new: Side, tolerance: float = TOLERANCE) -> bool:
     return old != new
 
 
-def side_text(value: Side, number_text: Callable[[float], str] = "{:.6g}".format) -> str:
+def side_text(value: Side) -> str:
     """Return one side of a change as text."""
     if value is None:
         return "absent"
-    return value if isinstance(value, str) else number_text(value)
+    return value if isinstance(value, str) else f"{value:.6g}"

@@ -122,34 +122,32 @@ def kept_answer(
 
     """
     values = metrics_with_ratios(states)
-    chosen = {
-        scenario: {metric: metrics_of[metric] for metric in metrics if metric in metrics_of}
-        for scenario, metrics_of in values.items()
-    }
+    rows = [
+        StateMetric(scenario, metric, METRICS[metric].unit, values[scenario][metric])
+        for scenario in states
+        for metric in metrics
+        if metric in values[scenario]
+    ]
     content = [
         {
             **state,
             "scenario": scenario,
-            "metrics": chosen[scenario],
+            "metrics": {row.metric: row.value for row in rows if row.scenario == scenario},
             "inputs": [StateInput(path, *quantity) for path, quantity in state["inputs"].items()],
         }
         for scenario, state in states.items()
     ]
-    rows = [
-        StateMetric(scenario, metric, METRICS[metric].unit, value)
-        for scenario, metrics_of in chosen.items()
-        for metric, value in metrics_of.items()
-    ]
 
     def table() -> Table:
+        units = {row.metric: row.unit for row in rows}
         lines = [
             (
                 metric,
-                METRICS[metric].unit,
-                *(significant(chosen[scenario].get(metric), 6) or "-" for scenario in states),
+                units[metric],
+                *(significant(values[scenario].get(metric), 6) or "-" for scenario in states),
             )
             for metric in metrics
-            if any(metric in metrics_of for metrics_of in chosen.values())
+            if metric in units
         ]
         above = [f"{scenario}: {_provenance(state)}" for scenario, state in states.items()]
         columns = ("metric", "unit", *states)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import partial
 from typing import Any, Literal, NamedTuple
 
 from tco.catalog import Catalogue
@@ -34,7 +33,7 @@ KINDS = ("price", "quantity", "assumption", "data", *PROGRAM_KINDS)  # in the or
 
 def side_cell(value: Side) -> str:
     """Return one side of a change as a cell."""
-    return side_text(value, partial(significant, digits=6))
+    return significant(value, 6) if isinstance(value, (int, float)) else side_text(value)
 
 
 def signed_percent(change: float | None) -> str:
