@@ -49,11 +49,9 @@ def save(request: CommandRequest, name: Name, scenarios: Scenarios = None) -> No
     for state in states.values():
         if state["data_hash"] == catalogue.once("hash", catalogue.hash):
             state["data_date"] = newest_price(catalogue)
-    stayed = save_baseline(
-        path,
-        _redact_states(request, states),
-        {} if request.redact else _drawn_figures(request, names),
-    )
+    # before the states are redacted, which ends the redaction of this request
+    drawn_figures = {} if request.redact else _drawn_figures(request, names)
+    stayed = save_baseline(path, _redact_states(request, states), drawn_figures)
     request.emit(saved_answer(catalogue, name, names, stayed))
 
 

@@ -278,6 +278,17 @@ def test_a_baseline_keeps_no_own_value(folder, tmp_path, monkeypatch):
     assert "parts.trn3.hbm_bandwidth" in moved.stdout
 
 
+def test_redacted_baseline_of_two_scenarios_keeps_no_drawn_figures(folder, tmp_path, monkeypatch):
+    """Drawn figures rest on own values, and nothing stands in their place."""
+    monkeypatch.chdir(tmp_path)
+    names = ("trn3-nl32x2", "gb200-nvl72")
+    saved = tco("baseline", "save", "two", *names, "--data", folder, "--redact")
+    assert saved.exit_code == 0
+    document = json.loads((tmp_path / "reports" / "baselines" / "two.json").read_text())
+    assert set(document["scenarios"]) == set(names)
+    assert "stakes" not in document
+
+
 @pytest.mark.thorough
 def test_what_drives_a_metric_is_told_alike_whatever_the_own_value_is(own):
     """Its document holds so many numbers of shipped rows that some difference of two is any number:
