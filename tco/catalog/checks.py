@@ -14,7 +14,8 @@ from tco.catalog.catalogue import Catalogue, values_of
 from tco.catalog.halls import in_each_hall
 from tco.catalog.rows import CatalogueRow, attribute, to_input
 from tco.catalog.schema import ScenarioSchema, SystemSchema, problems
-from tco.catalog.system_tree import load_system
+from tco.catalog.system_tree import load_system, single_variants
+from tco.core.entry_kinds import ENTRY_KINDS
 from tco.core.errors import DataError, TcoError
 from tco.core.provenance import DIRECTNESS
 from tco.core.types import JsonObject
@@ -63,11 +64,13 @@ def check_parts(catalogue: Catalogue) -> list[str]:
     return found
 
 
-def check_documents(catalogue: Catalogue, folder_name: str, group: str) -> list[str]:
+def check_documents(catalogue: Catalogue, folder_name: str) -> list[str]:
     """Return everything wrong with sites, terms, workloads, clusters, performance priors or
     rebates.
     """
     found: list[str] = []
+    kind = ENTRY_KINDS.get(folder_name)
+    group = kind.group if kind else folder_name
     for name in catalogue.ids(folder_name):
         path, document = catalogue.document(folder_name, name, group)
         prefix = f"{group}.{name}" if group in ("rebates", "performance") else group
@@ -109,14 +112,7 @@ def check_systems(catalogue: Catalogue) -> list[str]:
             continue
         if schema.source not in catalogue.sources:
             found.append(f"{path}: source {schema.source!r} is not in sources.csv")
-        for variant in [
-            {},
-            *(
-                {key: option}
-                for key, options in schema.variants.items()
-                for option in options.__pydantic_extra__
-            ),
-        ]:
+        for variant in single_variants(document):
             try:
                 load_system(catalogue, name, variant)
             except TcoError as error:

@@ -336,15 +336,29 @@ def choose_variants(
         if key not in variants:
             raise unknown(f"variant of {name}", key, variants)
     chosen = {}
-    for key, branches in variants.items():
-        options = [option for option in branches if option != "default"]
-        value = wanted.get(key, branches.get("default", ""))
+    for key, options in variant_options(variants).items():
+        value = wanted.get(key, variants[key].get("default", ""))
         if value not in options:
             raise unknown(
                 f"variant {key} of {name}", value, options, where if key not in wanted else ""
             )
         chosen[key] = value
     return chosen
+
+
+def variant_options(variants: JsonMapping) -> dict[str, list[str]]:
+    """Return the options of each variant of a system's document."""
+    return {
+        key: [option for option in branches if option != "default"]
+        for key, branches in variants.items()
+    }
+
+
+def single_variants(document: JsonMapping) -> Iterator[dict[str, str]]:
+    """Yield the variant of a system's document as it stands, then each option by itself."""
+    yield {}
+    for key, options in variant_options(document.get("variants", {})).items():
+        yield from ({key: option} for option in options)
 
 
 def expand(contains: Mapping[str, Mapping[str, float]], where: str) -> Iterator[Leaf]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tco.cli import app
-from tco.cli.catalogue import SHELVES
+from tco.cli.catalogue import COMMAND_GROUPS
 from tco.cli.help import Taught
 from tco.cli.options import CommandRequest, command
 from tco.core.errors import UsageError
@@ -72,7 +72,7 @@ def catalogue_with_overlay(given: CommandRequest) -> Catalogue:
     return catalogue_for(None, given.data if given.data is not None and isdir(given.data) else None)
 
 
-@command(SHELVES["parts"], name="new", usual=USUAL)
+@command(COMMAND_GROUPS["parts"], name="new", usual=USUAL)
 def new_part(given: CommandRequest, part: New, like: Like) -> None:
     """Write the rows of a new part to edit, in ./data or --data: those of another, marked as your
     own and as assumed.
@@ -93,7 +93,7 @@ def new_part(given: CommandRequest, part: New, like: Like) -> None:
         tell(f"note: as of {date}; left out, so that what you write holds on: {', '.join(left)}")
 
 
-@command(SHELVES["systems"], name="new", usual=USUAL)
+@command(COMMAND_GROUPS["systems"], name="new", usual=USUAL)
 def new_system(given: CommandRequest, system: New, like: Like) -> None:
     """Write the tree of a new system to edit, in ./data or --data: that of another."""
     from tco.catalog.templates import own_source, system_draft, write_draft
@@ -108,7 +108,7 @@ def new_system(given: CommandRequest, system: New, like: Like) -> None:
     )
 
 
-@command(SHELVES["scenarios"], name="new", usual=USUAL)
+@command(COMMAND_GROUPS["scenarios"], name="new", usual=USUAL)
 def new_scenario(given: CommandRequest, scenario: New, like: Like) -> None:
     """Write a new scenario to edit, in ./scenarios: what another states, or the headline's terms
     for a system.
@@ -129,7 +129,7 @@ def new_scenario(given: CommandRequest, scenario: New, like: Like) -> None:
     )
 
 
-@command(SHELVES["models"], name="add", usual=USUAL)
+@command(COMMAND_GROUPS["models"], name="add", usual=USUAL)
 def add_model(
     given: CommandRequest,
     config: Annotated[

@@ -10,11 +10,11 @@ from typing import Annotated, Literal
 import typer
 
 from tco.cli import app
-from tco.cli.catalogue import SHELVES
+from tco.cli.catalogue import COMMAND_GROUPS
 from tco.cli.options import CommandRequest, Named, Seed, command
 from tco.core.streams import put
 
-TRAFFIC = SHELVES["traffic"]
+TRAFFIC = COMMAND_GROUPS["traffic"]
 
 
 @command(app, "set", "variant")

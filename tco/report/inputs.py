@@ -15,27 +15,24 @@ if TYPE_CHECKING:
     from tco.scenario.result import Result
 
 
-INPUT = Record(
+def _value_text(row: Input) -> str:
+    if isinstance(row.value, str):
+        return row.value
+    return weak(row.kind) + significant(row.value, 6)
+
+
+OF_SCENARIO = Record(
     Member("path", label="path"),
-    Member(
-        "value",
-        float | str,
-        None,
-        "value",
-        lambda row: (
-            row.value if isinstance(row.value, str) else weak(row.kind) + significant(row.value, 6)
-        ),
-    ),
+    Member("value", float | str, label="value", show=_value_text),
     Member("unit", label="unit"),
     Member("low", float | None, label="low", show=6),
     Member("high", float | None, label="high", show=6),
     Member("as_of", label="as_of"),
     Member("kind", label="kind", show=lambda row: row.kind + " (own)" * row.overlay),
     Member("source", label="source"),
-    Member("own", int, lambda row: int(row.overlay)),
 )
+INPUT = Record(OF_SCENARIO, Member("own", int, lambda row: int(row.overlay)))
 INPUTS = Document("inputs", Member("scenario", read="0.scenario"), Member("inputs", [INPUT], "1"))
-OF_SCENARIO = INPUT.only(*INPUT.header[:-1])
 SCENARIO = Document(
     "scenarios-show",
     Member("scenario", read="0.scenario"),
@@ -50,9 +47,9 @@ def result_inputs(result: Result, as_written: bool = True) -> list[Input]:
     Numbers are in the unit they are written in, as `--set` takes them. Without `as_written` they
     are in the unit of the formulas.
     """
-    said = [Input(path, text, "", kind="") for path, text in sorted(result.texts.items())]
-    numbers = [given for _, given in sorted(result.inputs.items())]
-    return said + (list(map(input_in_written_unit, numbers)) if as_written else numbers)
+    texts = [Input(path, text, "", kind="") for path, text in sorted(result.texts.items())]
+    numbers = [number for _, number in sorted(result.inputs.items())]
+    return texts + (list(map(written_input, numbers)) if as_written else numbers)
 
 
 def result_and_money_inputs(catalogue: Catalogue, result: Result) -> list[Input]:
@@ -71,9 +68,7 @@ def result_and_money_inputs(catalogue: Catalogue, result: Result) -> list[Input]
     """
     money = catalogue.document_inputs("defaults", "money", "money", "money")
     return result_inputs(result) + [
-        input_in_written_unit(given)
-        for path, given in sorted(money.items())
-        if path not in result.inputs
+        written_input(number) for path, number in sorted(money.items()) if path not in result.inputs
     ]
 
 
@@ -92,27 +87,26 @@ def search_inputs(rows: Sequence[Input], words: Sequence[str], chip: str) -> lis
         Matching inputs, first the inputs with all words in the path.
 
     """
-    asked = " ".join(words).lower().split()
+    searched = " ".join(words).lower().split()
 
     def search_text(path: str) -> str:
         group, _, rest = path.partition(".")
         part, _, name = rest.rpartition(".")
-        known = input_attributes().get((group, name))
-        return (
-            f"{path} {known.description if known else ''} {known.also if known else ''} "
-            f"{'chip' if part == chip else ''}"
-        ).lower()
+        texts = [path, "chip" if part == chip else ""]
+        if attribute := input_attributes().get((group, name)):
+            texts += [attribute.description, attribute.also]
+        return " ".join(texts).lower()
 
-    found = [row for row in rows if all(word in search_text(row.path) for word in asked)]
-    return sorted(found, key=lambda row: not all(word in row.path.lower() for word in asked))
+    matches = [row for row in rows if all(word in search_text(row.path) for word in searched)]
+    return sorted(matches, key=lambda row: not all(word in row.path.lower() for word in searched))
 
 
-def input_in_written_unit(given: Input) -> Input:
+def written_input(number: Input) -> Input:
     """Return an input in the unit it is written in."""
-    value, unit = given.shown or (given.value, given.unit)
-    scale = value / given.value if given.value else 1.0
-    low, high = (None if end is None else end * scale for end in (given.low, given.high))
-    return given._replace(value=value, unit=unit, low=low, high=high)
+    value, unit = number.shown or (number.value, number.unit)
+    scale = value / number.value if number.value else 1.0
+    low, high = (None if end is None else end * scale for end in (number.low, number.high))
+    return number._replace(value=value, unit=unit, low=low, high=high)
 
 
 def inputs_answer(catalogue: Catalogue, result: Result, rows: Sequence[Input]) -> Answer:
@@ -134,18 +128,21 @@ def inputs_answer(catalogue: Catalogue, result: Result, rows: Sequence[Input]) -
     )
 
 
-def scenario_answer(catalogue: Catalogue, result: Result) -> Answer:
-    """Return every input a scenario depends on.
+def scenario_answer(catalogue: Catalogue, scenario: str) -> Answer:
+    """Return every input of a scenario.
 
     Args:
-        catalogue: Catalogue of the answer.
-        result: Evaluated scenario.
+        catalogue: Catalogue that the scenario sees.
+        scenario: Id or file of the scenario.
 
     Returns:
         Answer with tables in the units that `--set` takes; the JSON and CSV forms have the units of
         the formulas.
 
     """
+    from tco.scenario.evaluate import evaluate
+
+    result = evaluate(scenario, catalogue=catalogue)
     rows = result_inputs(result, as_written=False)
     return SCENARIO.answer(
         catalogue,
@@ -157,7 +154,7 @@ def scenario_answer(catalogue: Catalogue, result: Result) -> Answer:
 
 
 def inputs_table(result: Result, rows: Sequence[Input]) -> Table:
-    """Return inputs as a table: an estimate is marked, and a value of one's own named."""
+    """Return inputs as a table, with a mark at each estimate and each value of the user's own."""
     below = [
         f"{len(rows)} inputs; ~ an estimate or an assumption. Replace one: tco compare --set "
         "'PATH=VALUE UNIT'."

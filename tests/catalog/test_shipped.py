@@ -12,14 +12,14 @@ import pytest
 from tests.catalogue import DATA, checks, input_attributes, load_model, load_system, read_csv
 from tests.registry import unit_table
 
-DOCUMENTS = [  # group of the values, folder
-    ("site", "sites"),
-    ("terms", "terms"),
-    ("terms", "perspectives"),
-    ("workload", "workloads"),
-    ("cluster", "clusters"),
-    ("rebates", "rebates"),
-    ("performance", "performance"),
+DOCUMENTS = [
+    "sites",
+    "terms",
+    "perspectives",
+    "workloads",
+    "clusters",
+    "rebates",
+    "performance",
 ]
 
 
@@ -27,10 +27,10 @@ def test_parts_and_shares(catalogue):
     assert checks.check_parts(catalogue) == []
 
 
-@pytest.mark.parametrize(("group", "folder"), DOCUMENTS)
-def test_documents(catalogue, group, folder):
+@pytest.mark.parametrize("folder", DOCUMENTS)
+def test_documents(catalogue, folder):
     assert catalogue.ids(folder)
-    assert checks.check_documents(catalogue, folder, group) == []
+    assert checks.check_documents(catalogue, folder) == []
 
 
 def test_systems(catalogue):
@@ -98,7 +98,7 @@ def test_units_of_rows_need_no_pint(catalogue):
         for row in rows
     ]
     assert [row.where for row in rows if row.cells["unit"] not in known] == []
-    for _, folder in DOCUMENTS:
+    for folder in DOCUMENTS:
         for name in catalogue.ids(folder):
             path, document = catalogue.document(folder, name, folder)
             used = {

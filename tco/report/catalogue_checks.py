@@ -1,0 +1,260 @@
+"""Checks of the catalogue: findings on entries of every kind, and published figures."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
+
+from tco.catalog import Catalogue
+from tco.core.entry_kinds import DOCUMENT_KINDS, ENTRY_KINDS
+from tco.core.errors import TcoError, unknown
+from tco.report.record import Answer, Document, Member, Record
+from tco.report.table import Table
+
+if TYPE_CHECKING:
+    from tco.evidence.published import ReproducedFigure
+
+PUBLISHED = Record(
+    "kind",
+    "scenario",
+    "system",
+    "metric",
+    "unit",
+    Member("published", float),
+    Member("tolerance", float | None),
+    Member("low", float),
+    Member("high", float),
+    Member("computed", float | None),
+    "source",
+    "note",
+    "reason",
+    Member("ok", bool),
+    "publisher",
+    Member("rests_on_publishers", [str]),
+)
+CHECKS = {
+    name: Document(
+        f"{name}-check",
+        Member("ok", bool, lambda result: not result.findings),
+        Member("findings", [str]),
+        *([Member("published", [PUBLISHED])] if name == "scenarios" else []),
+    )
+    for name in ENTRY_KINDS
+}
+FINDING = Record(Member("finding", read=str, label="finding"))
+# folders whose values are checked with those of parts
+CHECKED_WITH_PARTS = (
+    "sites",
+    "terms",
+    "workloads",
+    "clusters",
+    "rebates",
+    "performance",
+    "perspectives",
+)
+# texts of a document that name something of their kind, by path
+NAMING_TEXTS = {
+    "sites": ("site.tenure", "site.cooling"),
+    "terms": ("terms.yield", "terms.commitment"),
+}
+
+
+class CheckResult(NamedTuple):
+    """Result of a check; no finding says that everything is in order."""
+
+    findings: Sequence[str]
+    # figures of publications with their computed values; of scenarios only
+    published: Sequence[ReproducedFigure] = ()
+
+
+def check_result(name: str, catalogue: Catalogue, figure_kind: str | None = None) -> CheckResult:
+    """Return the result of the check of a kind of entry.
+
+    Args:
+        name: Name of the kind, a key of `CHECKS`.
+        catalogue: Holds the entries.
+        figure_kind: Kind of published figures to check; None checks every scenario, and all
+            published figures that test something.
+
+    """
+    if name == "scenarios":
+        return _scenario_result(catalogue, figure_kind)
+    finders: dict[str, Callable[[Catalogue], list[str]]] = {
+        "parts": _part_findings,
+        "systems": _system_findings,
+        "models": _model_findings,
+        "rebates": _agreement_findings,
+        "sources": _source_findings,
+    }
+    return CheckResult(finders.get(name, partial(_document_findings, name))(catalogue))
+
+
+def check_answer(name: str, catalogue: Catalogue, result: CheckResult) -> Answer:
+    """Return the answer of a check.
+
+    The published figures stand below the findings, beside the computed values.
+
+    Args:
+        name: Name of the kind, a key of `CHECKS`.
+        catalogue: Holds the checked entries.
+        result: Result of the check.
+
+    """
+    findings = result.findings
+    title = f"{name}: {len(findings)} findings" if findings else f"{name}: all in order"
+    row = FINDING if findings else Record()
+
+    def tables() -> list[Table]:
+        table = row.table(findings, title)
+        return [table, *(_published_tables(result.published) if result.published else ())]
+
+    return CHECKS[name].answer(catalogue, result, tables, (row, findings))
+
+
+def _published_tables(figures: Sequence[ReproducedFigure]) -> list[Table]:
+    from tco.evidence.published import KINDS
+    from tco.report.claims import published_table
+
+    by_kind = {kind: [figure for figure in figures if figure.kind == kind] for kind in KINDS}
+    return [published_table(kind, matches) for kind, matches in by_kind.items() if matches]
+
+
+def _part_findings(catalogue: Catalogue) -> list[str]:
+    from tco.catalog.checks import check_documents, check_parts
+
+    findings = check_parts(catalogue)
+    for folder in CHECKED_WITH_PARTS:
+        findings += check_documents(catalogue, folder)
+    return findings
+
+
+def _system_findings(catalogue: Catalogue) -> list[str]:
+    from tco.catalog.checks import check_systems
+    from tco.catalog.system_tree import single_variants
+    from tco.scenario.evaluate import bill_of_system
+    from tco.system.wiring import unstated
+
+    if findings := check_systems(catalogue):
+        return findings
+    for name in catalogue.ids("systems"):
+        for variant in single_variants(catalogue.document("systems", name, "system")[1]):
+            try:
+                bill = bill_of_system(catalogue, name, {}, variant)
+                findings += unstated(bill.system, catalogue)
+            except TcoError as error:
+                key, option = next(iter(variant.items()), ("", ""))
+                findings.append(f"{name} {key}={option}: {error}")
+    return list(dict.fromkeys(findings))
+
+
+def _model_findings(catalogue: Catalogue) -> list[str]:
+    from tco.models.architecture import load_model
+
+    def read_model(name: str) -> None:
+        source = load_model(catalogue, name).source
+        if source and source not in catalogue.sources:
+            raise unknown("source", source, catalogue.sources, str(catalogue.models[name]))
+
+    return list(_read_errors(read_model, catalogue.models).values())
+
+
+def _agreement_findings(catalogue: Catalogue) -> list[str]:
+    from tco.catalog.checks import check_documents
+    from tco.cost.ownership import load_agreement
+
+    findings = check_documents(catalogue, "rebates")
+    for name in catalogue.ids("rebates"):
+        findings += [
+            f"rebates/{name}.toml: covers the unknown part {part!r}"
+            for part in load_agreement(catalogue, name).parts
+            if part not in catalogue.parts
+        ]
+    return findings
+
+
+def _source_findings(catalogue: Catalogue) -> list[str]:
+    # reading them refuses a source without a title
+    _ = catalogue.sources
+    return []
+
+
+def _document_findings(folder: str, catalogue: Catalogue) -> list[str]:
+    from tco.catalog.checks import check_documents
+
+    if findings := check_documents(catalogue, folder):
+        return findings
+    errors = _read_errors(partial(_read_names, catalogue, folder), catalogue.ids(folder))
+    return [f"{folder}/{name}.toml: {error}" for name, error in errors.items()]
+
+
+def _read_names(catalogue: Catalogue, folder: str, name: str) -> None:
+    """Read whatever the texts of a document name: a tenure, a model, switches, an owner.
+
+    The document replaces that of its kind in the inputs of the headline.
+    """
+    from tco.cost.ownership import load_perspective
+    from tco.models.architecture import load_model
+    from tco.performance.service.traffic import load_traffic
+    from tco.scenario.choices import CHEAPEST
+    from tco.scenario.network_choice import port_rate
+    from tco.scenario.resolve import plain_inputs
+    from tco.system.scale_out_network import optic_part, switch_part
+
+    if folder == "perspectives":
+        load_perspective(catalogue, name)
+        return
+    if folder == "traffic":
+        load_traffic(catalogue, name)
+        return
+    inputs = plain_inputs(catalogue, {DOCUMENT_KINDS[folder].group: name})
+    for path in NAMING_TEXTS.get(folder, ()):
+        inputs.text(path)
+    if folder == "workloads" and inputs.kind != "stated":
+        load_model(catalogue, inputs.text("workload.model"))
+    if folder == "clusters":
+        for path, find_part in (("cluster.switch", switch_part), ("cluster.optic", optic_part)):
+            for part in inputs.text(path).removeprefix(CHEAPEST).split(","):
+                find_part(part.strip(), list(catalogue.parts))
+        port_rate(inputs.text("cluster.port"), "cluster.port")
+
+
+def _read_errors(read: Callable[[str], None], names: Iterable[str]) -> dict[str, str]:
+    errors = {}
+    for name in names:
+        try:
+            read(name)
+        except TcoError as error:
+            errors[name] = str(error)
+    return errors
+
+
+def _scenario_result(catalogue: Catalogue, figure_kind: str | None) -> CheckResult:
+    from tco.catalog.checks import check_scenario
+    from tco.evidence.published import RELATED, publication
+    from tco.scenario.evaluate import evaluate
+
+    findings: list[str] = []
+    figures: list[ReproducedFigure] = []
+    for name, path in catalogue.scenarios.items() if figure_kind is None else ():
+        try:
+            findings += check_scenario(path, catalogue.toml(path), catalogue.sources)
+            evaluate(name, catalogue=catalogue)
+        except TcoError as error:
+            findings.append(f"{name}: {error}")
+    for name, path in catalogue.published.items():
+        try:
+            file_findings = check_scenario(path, catalogue.toml(path), catalogue.sources)
+            if file_findings:
+                findings += file_findings
+                continue
+            file = publication(catalogue, name, figure_kind)
+            figures += [
+                figure
+                for figure in file.figures
+                if figure_kind is not None or figure.kind != RELATED
+            ]
+            findings += file.findings()
+        except TcoError as error:
+            findings.append(f"published/{name}: {error}")
+    return CheckResult(findings, figures)

@@ -1,0 +1,192 @@
+"""Values and texts of catalogue documents, with base, country and halls, and their pages."""
+
+from __future__ import annotations
+
+from typing import Annotated, NamedTuple
+
+from tco.catalog import Catalogue
+from tco.catalog.halls import COOLING, in_each_hall
+from tco.catalog.rows import ALTERNATIVE, CatalogueRow
+from tco.core.columns import Column
+from tco.core.entry_kinds import DOCUMENT_KINDS
+from tco.core.provenance import Input
+from tco.core.types import JsonMapping, JsonObject
+from tco.core.units import convert
+from tco.report.record import Answer, Document, Member, record_of
+from tco.report.table import Table, significant
+
+# a date after all rows, at which each dated value is the latest
+LAST_DATE = "2099"
+NUMBERS = ("value", "low", "high")
+TEXTS = ("unit", "as_of", "kind", "source", "note")
+
+
+def _range_text(row: StatedValue) -> str:
+    if row.low is None or row.high is None:
+        return ""
+    return f"{significant(row.low)} to {significant(row.high)}"
+
+
+class StatedValue(NamedTuple):
+    """A value of a part or a document as its row states it."""
+
+    value: Annotated[float | None, Column("value", 6)]
+    unit: Annotated[str, Column("unit")]
+    low: Annotated[float | None, Column("low to high", _range_text)]
+    high: float | None
+    as_of: Annotated[str, Column("as of")]
+    kind: Annotated[str, Column("kind", lambda row: row.kind + " (own)" * row.is_own)]
+    source: Annotated[str, Column("source")]
+    note: str
+    # input path of a document's value
+    path: Annotated[str, Column("path")] = ""
+    # document or country that states the value
+    origin: Annotated[
+        str,
+        Column(
+            "from",
+            lambda row: f"{row.origin}, {row.hall} hall" if row.hall else row.origin,
+            key="from",
+        ),
+    ] = ""
+    # cooling of the hall whose value it is; empty for all halls
+    hall: str = ""
+    part: str = ""
+    attribute: Annotated[str, Column("attribute", lambda row: row.label)] = ""
+    directness: Annotated[str, Column("how direct")] = ""
+    use: str = ""
+    is_own: bool = False
+
+    @property
+    def label(self) -> str:
+        """Attribute of a part, in brackets for an alternative."""
+        return f"({self.attribute})" if self.use == ALTERNATIVE else self.attribute
+
+
+STATED_VALUE = record_of(StatedValue)
+ROW_COLUMNS = ("value", "unit", "low", "high", "as_of", "kind")
+DOCUMENT_ROW = STATED_VALUE.only("path", *ROW_COLUMNS, "source", "from", "hall", "note")
+PAGES = {
+    folder: Document(
+        f"{folder}-show", "id", Member("texts", {str: str}), Member("values", [DOCUMENT_ROW])
+    )
+    for folder in DOCUMENT_KINDS
+}
+
+
+class DocumentContents(NamedTuple):
+    """Texts and values of a document, with those of its base and its country."""
+
+    name: str
+    # text and its origin, by key
+    texts: dict[str, tuple[str, str]]
+    # by path and hall; the hall is empty for a value of all halls
+    values: dict[tuple[str, str], StatedValue]
+    is_own: bool
+
+    def state(self, value: StatedValue) -> None:
+        """Set a value; a value of all halls replaces those of single halls."""
+        if not value.hall:
+            for key in [key for key in self.values if key[0] == value.path]:
+                del self.values[key]
+        self.values[value.path, value.hall] = value
+
+
+def document_answer(folder: str, catalogue: Catalogue, name: str) -> Answer:
+    """Return the page of a document: texts above its values, notes below.
+
+    Args:
+        folder: Kind of the document, a key of `DOCUMENT_KINDS`.
+        catalogue: Holds the document.
+        name: Id of the document.
+
+    """
+    contents = document_contents(catalogue, folder, name)
+    values = list(contents.values.values())
+    text_rows = [
+        {"path": f"{DOCUMENT_KINDS[folder].group}.{key}", "value": text, "origin": origin}
+        for key, (text, origin) in contents.texts.items()
+    ]
+    texts = {key: text for key, (text, _) in contents.texts.items()}
+
+    def tables() -> list[Table]:
+        notes = [f"{row.path}: {row.note}" for row in values if row.note]
+        above = [f"{key}: {text}" for key, text in texts.items() if text]
+        below = ["Notes:", *notes] if notes else []
+        table = DOCUMENT_ROW.table(values, name, above, below)
+        return [table._replace(columns=table.columns if values else (), align="lrllllll")]
+
+    content = {"id": name, "texts": texts, "values": values}
+    return PAGES[folder].answer(catalogue, content, tables, (DOCUMENT_ROW, [*text_rows, *values]))
+
+
+def document_contents(catalogue: Catalogue, folder: str, name: str) -> DocumentContents:
+    """Return the texts and values of a document.
+
+    A site that picks no hall has the values of each hall.
+
+    Args:
+        catalogue: Holds the document.
+        folder: Kind of the document, a key of `DOCUMENT_KINDS`.
+        name: Id of the document.
+
+    """
+    contents = _read_contents(catalogue, folder, name)
+    halls = list(dict.fromkeys(hall for _, hall in contents.values if hall))
+    if COOLING in contents.texts:
+        picked = ("", contents.texts[COOLING][0])
+        values = {key: value for key, value in contents.values.items() if key[1] in picked}
+        return contents._replace(values=values)
+    if halls:
+        contents.texts[COOLING] = ", ".join(halls), name
+    return contents
+
+
+def _read_contents(catalogue: Catalogue, folder: str, name: str) -> DocumentContents:
+    kind = DOCUMENT_KINDS[folder]
+    path, document = catalogue.document(folder, name, kind.noun)
+    base = str(document.get("base", ""))
+    is_own = catalogue.is_overlay(path)
+    contents = DocumentContents(name, {}, {}, is_own)
+    if base and base != name:
+        contents = _read_contents(catalogue, folder, base)._replace(name=name, is_own=is_own)
+    if "country" in document:
+        country = str(document["country"])
+        for input_path, country_input in catalogue.of_country(country, LAST_DATE).items():
+            cells = written_cells(country_input)
+            contents.state(StatedValue(**cells, path=input_path, origin=country))
+    origin = name + is_own * " (own)"
+    for hall, entries in in_each_hall(document, path):
+        in_place = catalogue.in_place(folder, path, hall or None)
+        for key, entry in entries.items():
+            if isinstance(entry, dict) and "value" in entry:
+                row = CatalogueRow(entry, f"{path}:{key}", is_own)
+                cells = stated_cells(in_place(row, kind.group, "", key).cells)
+                contents.state(
+                    StatedValue(**cells, path=f"{kind.group}.{key}", origin=origin, hall=hall)
+                )
+            # a note of the user's own document is not shown
+            elif not (is_own and key == "note"):
+                text = ", ".join(map(str, entry)) if isinstance(entry, list) else str(entry)
+                contents.texts[key] = text, origin
+    return contents
+
+
+def stated_cells(cells: JsonMapping) -> JsonObject:
+    """Return the cells of a row as fields of a `StatedValue`."""
+    numbers = {
+        column: None if cells.get(column) in (None, "") else float(cells[column])
+        for column in NUMBERS
+    }
+    return numbers | {column: str(cells.get(column, "")) for column in TEXTS}
+
+
+def written_cells(number: Input) -> JsonObject:
+    """Return an input as fields of a `StatedValue`, in the unit it is written in."""
+    value, unit = number.shown or (number.value, number.unit)
+    ends = {
+        name: None if end is None else convert(end, number.unit, unit)
+        for name, end in (("low", number.low), ("high", number.high))
+    }
+    texts = {column: getattr(number, column) for column in TEXTS}
+    return {"value": value, **ends, **texts, "unit": unit}
