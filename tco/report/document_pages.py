@@ -11,7 +11,7 @@ from tco.core.columns import Column
 from tco.core.entry_kinds import DOCUMENT_KINDS
 from tco.core.provenance import Input
 from tco.core.types import JsonMapping, JsonObject
-from tco.core.units import convert
+from tco.report.inputs import written_input
 from tco.report.record import Answer, Document, Member, record_of
 from tco.report.table import Table, significant
 
@@ -183,10 +183,5 @@ def stated_cells(cells: JsonMapping) -> JsonObject:
 
 def written_cells(number: Input) -> JsonObject:
     """Return an input as fields of a `StatedValue`, in the unit it is written in."""
-    value, unit = number.shown or (number.value, number.unit)
-    ends = {
-        name: None if end is None else convert(end, number.unit, unit)
-        for name, end in (("low", number.low), ("high", number.high))
-    }
-    texts = {column: getattr(number, column) for column in TEXTS}
-    return {"value": value, **ends, **texts, "unit": unit}
+    written = written_input(number)
+    return {column: getattr(written, column) for column in (*NUMBERS, *TEXTS)}

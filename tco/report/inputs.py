@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from tco.catalog import Catalogue
 from tco.catalog.rows import input_attributes
 from tco.core.provenance import Input
+from tco.core.units import convert
 from tco.report.record import Answer, Document, Member, Record
 from tco.report.table import Table, significant, weak
 
@@ -104,8 +105,10 @@ def search_inputs(rows: Sequence[Input], words: Sequence[str], chip: str) -> lis
 def written_input(number: Input) -> Input:
     """Return an input in the unit it is written in."""
     value, unit = number.shown or (number.value, number.unit)
-    scale = value / number.value if number.value else 1.0
-    low, high = (None if end is None else end * scale for end in (number.low, number.high))
+    low, high = (
+        None if end is None else convert(end, number.unit, unit)
+        for end in (number.low, number.high)
+    )
     return number._replace(value=value, unit=unit, low=low, high=high)
 
 

@@ -117,6 +117,12 @@ def test_perf_says_of_which_plan_it_is(arguments):
     }
 
 
+def test_the_range_of_an_input_of_zero_is_in_its_written_unit():
+    (line,) = table("inputs", "gb200-nvl72", "performance.nvidia.reduction_latency")
+    assert (line["unit"], cell(line["value"])) == ("us", 0)
+    assert cell(line["high"]) == pytest.approx(0.06, rel=1e-12)
+
+
 def test_a_list_of_parts_prices_them():
     lines = {line["id"]: line for line in table("parts", "list")}
     items = {item["id"]: item for item in document("parts", "list")["items"]}
