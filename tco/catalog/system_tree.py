@@ -67,6 +67,11 @@ class System:
         """Accelerators of one scale-up domain."""
         return self.quantity[self.chip]
 
+    @property
+    def variant_text(self) -> str:
+        """Variants in force, as the options that choose them."""
+        return " ".join(f"{key}={option}" for key, option in self.variant.items())
+
 
 DEEPEST = 40  # assemblies inside one another; more is a mistake
 MOST_PLACES = 20_000  # of a tree

@@ -11,24 +11,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from tco.catalog.catalogue import Catalogue, is_name
-from tco.catalog.rows import ALTERNATIVE, CatalogueRow, at_date
+from tco.catalog.rows import ALTERNATIVE, COLUMNS, CatalogueRow, at_date
 from tco.core.errors import DataError, UsageError, unknown
 from tco.core.files import is_there, read_text, write_all
 
 OWN, OWN_TITLE = "my-own", "My own figures"
-COLUMNS = (
-    "part",
-    "attribute",
-    "value",
-    "unit",
-    "low",
-    "high",
-    "as_of",
-    "kind",
-    "source",
-    "note",
-    "use",
-)
 # when the other part came: the new one is a sketch, and has not
 HISTORY = (
     "general_availability",
@@ -66,7 +53,7 @@ def part_draft(
     refuse_taken(part, catalogue.parts, "part")
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")
-    writer.writerow(COLUMNS)
+    writer.writerow(("part", "attribute", *COLUMNS, "use"))
     left = []
     for (owner, name), rows in catalogue.part_rows.items():
         if (

@@ -13,41 +13,37 @@ from tco.core.errors import DataError, UsageError
 if TYPE_CHECKING:
     from tco.scenario.resolved import ResolvedScenario
 
-LEAST = 0.001  # sides of a kernel may be means, of tokens over experts for one
+# sides of a kernel may be means, such as tokens per expert
+LEAST_SIDE = 0.001
+Side = float | None
 
 
 @command(app, "set", "variant")
-def bom(given: CommandRequest, system: System) -> None:
+def bom(request: CommandRequest, system: System) -> None:
     """Show the bill of materials of one scale-up domain."""
     from tco.report.hardware import bill_answer
     from tco.scenario.evaluate import bill_of_system
 
-    catalogue = given.catalogue
-    given.emit(
-        bill_answer(catalogue, bill_of_system(catalogue, system, given.settings, given.variant))
-    )
+    rack = bill_of_system(request.catalogue, system, request.settings, request.variant)
+    request.emit(bill_answer(rack))
 
 
 @command(app, "set", "variant")
-def fabric(given: CommandRequest, system: System) -> None:
+def fabric(request: CommandRequest, system: System) -> None:
     """Show what the scale-up fabric gives: injection, hops, bisection, all-to-all."""
     from tco.fabric.topology import fabric_scopes
     from tco.report.hardware import fabric_answer
     from tco.scenario.resolve import system_inputs
 
-    catalogue = given.catalogue
-    inputs = system_inputs(catalogue, system, given.settings, given.variant)
+    inputs = system_inputs(request.catalogue, system, request.settings, request.variant)
     values = inputs.values()
     scopes = fabric_scopes(inputs.system, values)
-    notes = [
-        f"{path} is set, but this fabric does not rest on it" for path in inputs.unused(values)
-    ]
-    given.emit(fabric_answer(inputs, scopes, notes))
+    request.emit(fabric_answer(inputs, scopes, inputs.unused_notes(values, "this fabric")))
 
 
 @command(app, "set")
 def network(
-    given: CommandRequest,
+    request: CommandRequest,
     switch: Annotated[
         str,
         typer.Option(
@@ -106,52 +102,45 @@ def network(
             "--between-sites: how far the sites are apart is missing; add --span, such as --span "
             "'80 km'"
         )
-    catalogue = given.catalogue
-    inputs = plain_inputs(
-        catalogue, {"cluster.oversubscription": f"{oversubscription!r}", **given.settings}
-    )
+    catalogue = request.catalogue
+    settings = {"cluster.oversubscription": f"{oversubscription!r}", **request.settings}
+    inputs = plain_inputs(catalogue, settings)
     values = inputs.values()
     part = switch_part(switch, list(catalogue.parts))
     port_speed = port_rate(port, "--port")
     nic_rate = port_rate(nic, "--nic") if nic else port_speed
-    request = ClosRequest(part, chips, nic_rate, port_speed, tiers, design)
+    wanted_network = ClosRequest(part, chips, nic_rate, port_speed, tiers, design)
     if span is not None:
-        request = request._replace(span=parse_quantity(span, "m"))
-        if between_sites is not None:
-            request = request._replace(between_sites=between_sites)
-    size, clos = requested_clos(inputs, values, request)
+        wanted_network = wanted_network._replace(span=parse_quantity(span, "m"))
+    if between_sites is not None:
+        wanted_network = wanted_network._replace(between_sites=between_sites)
+    size, clos = requested_clos(inputs, values, wanted_network)
     planes = float(network_planes(nic_rate, port_speed))
     facts = [
         f"{size.chips:,} chips at {nic or port} on {size.radix:.0f}-port switches ({switch} in "
-        f"ports of {port}), "
-        f"{size.tiers} tiers in {planes:g} parallel planes",
+        f"ports of {port}), {size.tiers} tiers in {planes:g} parallel planes",
         f"largest cluster of these tiers: {size.reach:,} endpoints",
     ]
     if span is not None:
         facts.append(
-            f"{request.between_sites:.0%} of the links between the top two tiers run between "
-            f"sites, {span} each"
+            f"{wanted_network.between_sites:.0%} of the links between the top two tiers run "
+            f"between sites, {span} each"
         )
-    design_facts = {
+    figures = {
         "switch": part,
         "port_gb_per_s": port_speed / 1e9,
         "radix": size.radix,
         "planes": planes,
         "design": design,
+        "chips": size.chips,
+        "max_endpoints": size.reach,
     }
-    given.emit(
-        network_answer(
-            catalogue,
-            clos,
-            design_facts | {"chips": size.chips, "max_endpoints": size.reach},
-            facts,
-        )
-    )
+    request.emit(network_answer(catalogue, clos, figures, facts))
 
 
 @command(app, "set", "variant")
 def collective(
-    given: CommandRequest,
+    request: CommandRequest,
     system: System,
     operation: Annotated[
         str,
@@ -205,7 +194,6 @@ def collective(
     engine_kernel: Annotated[
         str | None,
         typer.Option(
-            "--engine-kernel",
             help="Time the quickest as this engine's kernel was measured: ENGINE/KERNEL@RELEASE.",
         ),
     ] = None,
@@ -234,8 +222,7 @@ def collective(
     from tco.fabric.links import group_across_domains, rank_group
     from tco.performance.chip.engine_corrections import asked_correction
     from tco.performance.chip.formats import family_of
-    from tco.report.hardware import collective_answer
-    from tco.report.table import significant
+    from tco.report.kernels import collective_answer, collective_facts
     from tco.scenario.network_choice import links_of_system
     from tco.scenario.resolve import system_inputs
 
@@ -244,99 +231,69 @@ def collective(
             f"{system} is an operation, and the system stands first: tco collective gb200-nvl72 "
             f"--op {system}"
         )
-    catalogue = given.catalogue
-    inputs = system_inputs(catalogue, system, given.settings, given.variant)
+    catalogue = request.catalogue
+    inputs = system_inputs(catalogue, system, request.settings, request.variant)
     values = inputs.values()
-    links = links_of_system(
-        inputs, values, combined_library(catalogue, library.split("+")) if library else None
-    )
+    chosen_library = combined_library(catalogue, library.split("+")) if library else None
+    links = links_of_system(inputs, values, chosen_library)
     count = participating_chips(
         inputs, values.number("cluster.chips"), ranks, per_domain, float(links.domain)
     )
     group = group_across_domains(count, per_domain) if per_domain else rank_group(links, count)
-    exchanges = operation in EXCHANGES
-    if exchanges and largest:
+    is_exchange = operation in EXCHANGES
+    if is_exchange and largest:
         raise DataError(f"--to: {operation} has tokens, not sizes; ask for one --tokens at a time")
-    drawn, all_groups = limited(groups) if groups else (0, 0)
-
-    chip, form = inputs.system.chip, precision if exchanges else ""
-    learnt = (
+    drawn_groups, all_groups = limited(groups) if groups else (0, 0)
+    chip, form = inputs.system.chip, precision if is_exchange else ""
+    correction = (
         asked_correction(catalogue, operation, engine_kernel, form, chip, "--engine-kernel")
         if engine_kernel
         else None
     )
 
-    def timed(one: float) -> list[Measured]:
-        size: float | Tokens = one
-        if exchanges:
-            size = Tokens(
-                tokens, token_size(links.library, precision, hidden), topk, all_groups, drawn, sms
-            )
-        made = candidate_rows(links, operation, group, size, algorithm)
-        return [as_engine_runs(made[0], learnt, operation, count, tokens)] if learnt else made
+    def timed_rows(buffer: float) -> list[Measured]:
+        load: float | Tokens = buffer
+        if is_exchange:
+            token_bytes = token_size(links.library, precision, hidden)
+            load = Tokens(tokens, token_bytes, topk, all_groups, drawn_groups, sms)
+        candidates = candidate_rows(links, operation, group, load, algorithm)
+        if correction is None:
+            return candidates
+        return [as_engine_runs(candidates[0], correction, operation, count, tokens)]
 
-    buffer = buffer_of(size, "--size")
-    rows = timed(buffer)
-    sweep = (
-        [timed(one)[0] for one in doublings(buffer, buffer_of(largest, "--to"))] if largest else []
-    )
-    what = (
-        f"{tokens:g} tokens a rank" if exchanges else f"{size}{f' to {largest}' if largest else ''}"
-    )
-    by = offering(catalogue, links.library, operation, rows[0].algorithm)
-    whose = "" if library else " (of the family's chips; --library takes another)"
+    buffer = buffer_bytes(size, "--size")
+    rows = timed_rows(buffer)
+    best = rows[0]
+    sizes = doublings(buffer, buffer_bytes(largest, "--to")) if largest else []
+    sweep = [timed_rows(swept_size)[0] for swept_size in sizes]
+    offered_by = offering(catalogue, links.library, operation, best.algorithm)
+    half = None if is_exchange else float(half_rate(links, operation, group, best.algorithm))
+    family = family_of(catalogue, chip)
+    step_time = 1e6 * in_a_step(values, family, operation, count, links, best.time_us / 1e6)
+    sizes_text = f"{size} to {largest}" if largest else size
+    load_text = f"{tokens:g} tokens a rank" if is_exchange else sizes_text
+    family_text = "" if library else " (of the family's chips; --library takes another)"
+    owner_text = f"; {best.algorithm} is of {offered_by.name}"
     facts = [
-        f"{operation} of {what} over {count} chips; {group.per_domain:g} chips a domain",
-        f"library: {links.library.name}{whose}"
-        + ("" if by.id == links.library.id else f"; {rows[0].algorithm} is of {by.name}"),
+        f"{operation} of {load_text} over {count} chips; {group.per_domain:g} chips a domain",
+        f"library: {links.library.name}{family_text}"
+        + owner_text * (offered_by.id != links.library.id),
+        *collective_facts(best, count, half, step_time, correction),
     ]
-    facts += (
-        [
-            f"as {learnt.kernel} takes it, parts as physics has them; single shapes lie "
-            f"{learnt.spread:.0%} off"
-        ]
-        if learnt
-        else []
-    )
-    half = None
-    if not exchanges:
-        half = float(half_rate(links, operation, group, rows[0].algorithm))
-        facts.append(
-            f"{rows[0].algorithm} reaches half of its rate with {significant(half / 1e6, 3)} MB"
-        )
-    stepping = (
-        in_a_step(
-            values,
-            family_of(catalogue, inputs.system.chip),
-            operation,
-            count,
-            links,
-            rows[0].time_us / 1e6,
-        )
-        * 1e6
-    )
-    facts.append(
-        f"inside an engine's step {significant(stepping)} us: "
-        f"{significant(stepping - rows[0].time_us)} more until the last of {count} ranks has come"
-    )
-    found = {
+    content = {
         "system": system,
         "op": operation,
-        "size_bytes": rows[0].size,
+        "size_bytes": best.size,
         "ranks": count,
-        "in_step_us": stepping,
+        "in_step_us": step_time,
         "half_rate_bytes": half,
-    }
-    found |= {
         "library": links.library.id,
-        "algorithm_library": by.id,
+        "algorithm_library": offered_by.id,
         "candidates": rows,
         "sizes": sweep,
     }
-    notes = [
-        f"{path} is set, but this collective does not rest on it" for path in inputs.unused(values)
-    ]
-    given.emit(collective_answer(inputs, found, inputs.system.name, facts, notes))
+    notes = inputs.unused_notes(values, "this collective")
+    request.emit(collective_answer(inputs, content, facts, notes))
 
 
 def participating_chips(
@@ -346,8 +303,18 @@ def participating_chips(
     per_domain: int | None,
     domain: float,
 ) -> int:
-    """Return the chips that take part, one scale-up domain unless they are counted; more than there
-    are raise `DataError`.
+    """Return the number of chips that take part: those of a scale-up domain unless counted.
+
+    Args:
+        inputs: Scenario of the system.
+        cluster: Chips of the cluster.
+        ranks: Chips that the user counts, of all domains.
+        per_domain: Chips that the user counts of each domain.
+        domain: Chips of a scale-up domain.
+
+    Raises:
+        DataError: The cluster or a domain has fewer chips.
+
     """
     count = ranks or int(inputs.system.chips)
     if count > max(cluster, inputs.system.chips):
@@ -363,9 +330,12 @@ def participating_chips(
     return count
 
 
-def buffer_of(text: str, option: str) -> float:
-    """Return the bytes of a buffer; one that is negative, or counted in bits, raises
-    `UsageError`.
+def buffer_bytes(text: str, option: str) -> float:
+    """Return the bytes of a buffer.
+
+    Raises:
+        UsageError: The size is negative, or counts bits.
+
     """
     from tco.core.units import parse_quantity
 
@@ -379,15 +349,15 @@ def buffer_of(text: str, option: str) -> float:
     return size
 
 
-def side(text: str, name: str = "") -> typer.models.OptionInfo:
+def side_option(text: str) -> typer.models.OptionInfo:
     """Return the option of a side of a kernel."""
-    found: typer.models.OptionInfo = typer.Option(*filter(None, [name]), min=LEAST, help=text)
-    return found
+    option: typer.models.OptionInfo = typer.Option(min=LEAST_SIDE, help=text)
+    return option
 
 
 @command(app, "set")
 def kernel(
-    given: CommandRequest,
+    request: CommandRequest,
     chip: Annotated[str, name_argument("chips", "A chip's id, such as h100-sxm.")],
     operation: Annotated[
         str, typer.Option("--op", help="gemm, grouped, experts, attention or elementwise.")
@@ -398,34 +368,34 @@ def kernel(
             help="Format of weights, of prompts' attention, or of the cache: bf16, fp8, nvfp4."
         ),
     ] = "bf16",
-    rows: Annotated[
-        float | None, side("Rows of the result: tokens, of each group if grouped.", "--m")
-    ] = None,
-    columns: Annotated[float | None, side("Columns of the result.", "--n")] = None,
-    inner: Annotated[float | None, side("Inner side of a product.", "--k")] = None,
+    m: Annotated[Side, side_option("Rows of the result: tokens, of each group if grouped.")] = None,
+    n: Annotated[Side, side_option("Columns of the result.")] = None,
+    k: Annotated[Side, side_option("Inner side of a product.")] = None,
     groups: Annotated[
-        float | None, side("Products whose tiles share the chip, as experts do.")
+        Side, side_option("Products whose tiles share the chip, as experts do.")
     ] = None,
-    batch: Annotated[float | None, side("Sequences of attention.")] = None,
-    seq_q: Annotated[float | None, side("Queries of a sequence.", "--seq-q")] = None,
-    seq_kv: Annotated[float | None, side("Keys of a sequence.", "--seq-kv")] = None,
-    heads: Annotated[float | None, side("Query heads.")] = None,
-    kv_heads: Annotated[float | None, side("Key heads.", "--kv-heads")] = None,
-    head_dim: Annotated[float | None, side("Width of a head.", "--head-dim")] = None,
+    batch: Annotated[Side, side_option("Sequences of attention.")] = None,
+    seq_q: Annotated[Side, side_option("Queries of a sequence.")] = None,
+    seq_kv: Annotated[Side, side_option("Keys of a sequence.")] = None,
+    heads: Annotated[Side, side_option("Query heads.")] = None,
+    kv_heads: Annotated[Side, side_option("Key heads.")] = None,
+    head_dim: Annotated[Side, side_option("Width of a head.")] = None,
     value_dim: Annotated[
-        float | None, side("Width of the values of a head, if it is another.", "--value-dim")
+        Side, side_option("Width of the values of a head, if it is another.")
     ] = None,
-    latent: Annotated[float | None, side("Width of the latent cache.")] = None,
+    latent: Annotated[Side, side_option("Width of the latent cache.")] = None,
     rotary: Annotated[
-        float | None, side("Width of the rotary part beside the latent cache.")
+        Side, side_option("Width of the rotary part beside the latent cache.")
     ] = None,
-    tokens: Annotated[float | None, side("Tokens of all ranks that an expert layer takes.")] = None,
-    topk: Annotated[float | None, side("Experts that a token chooses.")] = None,
-    experts: Annotated[float | None, side("Experts of the layer, on all ranks.")] = None,
-    ranks: Annotated[float, side("Ranks that share the experts; the busiest is timed.")] = 1,
+    tokens: Annotated[Side, side_option("Tokens of all ranks that an expert layer takes.")] = None,
+    topk: Annotated[Side, side_option("Experts that a token chooses.")] = None,
+    experts: Annotated[Side, side_option("Experts of the layer, on all ranks.")] = None,
+    ranks: Annotated[float, side_option("Ranks that share the experts; the busiest is timed.")] = 1,
     hidden: Annotated[
-        float | None,
-        side("Width of the tokens of an expert layer; --width is the rank's part of an expert's."),
+        Side,
+        side_option(
+            "Width of the tokens of an expert layer; --width is the rank's part of an expert's."
+        ),
     ] = None,
     skew: Annotated[
         float, typer.Option(min=0, help="Standard deviation over mean of how popular experts are.")
@@ -441,15 +411,15 @@ def kernel(
             "cache."
         ),
     ] = "prefill",
-    width: Annotated[float | None, side("Numbers of a row of an elementwise kernel.")] = None,
+    width: Annotated[Side, side_option("Numbers of a row of an elementwise kernel.")] = None,
     passes: Annotated[
-        float | None, side("Times an elementwise kernel reads or writes a row.")
+        Side, side_option("Times an elementwise kernel reads or writes a row.")
     ] = None,
     flat: Annotated[
         bool, typer.Option("--flat", help="An elementwise kernel that knows no rows, as sums.")
     ] = False,
     cores: Annotated[
-        float | None, side("Cores of the chip that a product has to itself; left out: all.")
+        Side, side_option("Cores of the chip that a product has to itself; left out: all.")
     ] = None,
     library: Annotated[
         str | None,
@@ -463,49 +433,39 @@ def kernel(
     binds.
     """
     from tco.comparison.operations import answer_kernel_query, operation_of
-    from tco.report.hardware import kernel_answer
+    from tco.report.kernels import kernel_answer
     from tco.scenario.resolve import plain_inputs
 
-    catalogue = given.catalogue
-    inputs = plain_inputs(catalogue, given.settings)
+    catalogue = request.catalogue
+    inputs = plain_inputs(catalogue, request.settings)
     values = inputs.values()
     sides = {
-        "m": rows,
-        "n": columns,
-        "k": inner,
+        "m": m,
+        "n": n,
+        "k": k,
         "groups": groups,
         "width": width,
         "passes": passes,
-        "by_row": not flat,
-    }
-    sides |= {
         "batch": batch,
         "seq_q": seq_q,
         "seq_kv": seq_kv,
         "heads": heads,
         "kv_heads": kv_heads,
         "head_dim": head_dim,
-    }
-    sides |= {
-        "value_dim": value_dim or head_dim,
         "latent": latent,
         "rotary": rotary,
         "tokens": tokens,
         "topk": topk,
         "experts": experts,
+        "ranks": ranks,
+        "hidden": hidden,
+        "skew": skew,
+        "value_dim": value_dim or head_dim,
+        "by_row": not flat,
+        "even": float(even),
+        "causal": float(not full),
     }
-    sides |= {"ranks": ranks, "hidden": hidden, "skew": skew, "even": float(even)}
-    sides["causal"] = 0.0 if full else 1.0
-    found = answer_kernel_query(
+    result = answer_kernel_query(
         catalogue, values, chip, operation_of(operation, phase), precision, sides, library, cores
     )
-    given.emit(
-        kernel_answer(
-            catalogue,
-            found,
-            [
-                f"{path} is set, but this kernel does not rest on it"
-                for path in inputs.unused(values)
-            ],
-        )
-    )
+    request.emit(kernel_answer(catalogue, result, inputs.unused_notes(values, "this kernel")))

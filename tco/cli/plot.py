@@ -290,10 +290,7 @@ def fabric(
         inputs = system_inputs(catalogue, name, given.settings, given.variant)
         values = inputs.values(as_number)
         found.append((inputs.system.name, fabric_scopes(inputs.system, values)))
-        unused += [
-            f"{path} is set, but the fabric of {name} does not rest on it"
-            for path in inputs.unused(values)
-        ]
+        unused += inputs.unused_notes(values, f"the fabric of {name}")
     write_figure(given, output, fabric_figure(found, width), unused)
 
 

@@ -108,8 +108,8 @@ def systems_with(catalogue: Catalogue, part: str) -> list[str]:
 
 
 # ---------------------------------------------------------------- systems
-LEAF = Record("path", "part", Member("quantity", float))
-TREE = Record(
+LEAF = Record(
+    "path",
     Member("part", label="part", show=lambda leaf: "  " * leaf.path.count("/") + leaf.part),
     Member("quantity", float, label="in the scale-up domain", show=6),
 )
@@ -152,15 +152,14 @@ def system_answer(catalogue: Catalogue, name: str, variant: Mapping[str, str]) -
     system = inputs.system
 
     def tables() -> list[Table]:
-        chosen = " ".join(f"{key}={option}" for key, option in system.variant.items())
         above = [
             f"{system.chips:g} {system.chip} in {system.racks:g} racks, {system.cooling}-cooled; "
             f"priced as {system.owner_pays}",
-            f"variants in force: {chosen or 'none'}",
+            f"variants in force: {system.variant_text or 'none'}",
             f"source: {catalogue.source_title(system.source)}",
         ]
         below = [note for note in (system.note, *inputs.notes) if note]
-        tree = TREE.table(system.leaves, system.name, above, below)
+        tree = LEAF.table(system.leaves, system.name, above, below)
         return [tree, _figures_table(system, figures)]
 
     notes = [*inputs.notes, *figures.notes]

@@ -1,10 +1,7 @@
-"""Racks and what they are made of: the answers of `tco bom`, `fabric`, `network`, `collective` and
-`kernel`.
-"""
+"""Answers of `tco bom`, `fabric` and `network`: what racks and networks are made of."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -13,21 +10,15 @@ from tco.catalog.system_tree import System
 from tco.core.types import JsonObject
 from tco.fabric.topology import FabricScope
 from tco.report.assumptions import context_of_system
-from tco.report.record import Answer, Document, Maybe, Member, Record
+from tco.report.record import Answer, Document, Member, Record
 from tco.report.table import Table, significant, weak
 from tco.system.scale_out_network import Network
 
 if TYPE_CHECKING:
-    from tco.comparison.operations import KernelAnswer, Measured
     from tco.scenario.evaluate import SystemBill
     from tco.scenario.resolved import ResolvedScenario
 
 GIGA = 1e9
-
-
-def variants(system: System) -> str:
-    """Return the variants in force, as the options that choose them."""
-    return " ".join(f"{key}={value}" for key, value in system.variant.items())
 
 
 # ---------------------------------------------------------------- tco bom
@@ -36,9 +27,12 @@ BILL = Record(
     Member("part", label="part", show=lambda line: "  " * line.path.count("/") + line.part),
     Member("quantity", float, label="quantity", show=6, unit="1"),
     Member(
-        *("unit_price_usd", float | None, lambda line: line.unit_price, "unit USD"),
-        show=lambda line: "included" if line.included_in else significant(line.unit_price),
-        unit="USD",
+        "unit_price_usd",
+        float | None,
+        "unit_price",
+        "unit USD",
+        lambda line: "included" if line.included_in else significant(line.unit_price),
+        "USD",
     ),
     Member(
         "extended_usd",
@@ -61,74 +55,72 @@ BILL = Record(
 )
 
 
-def total_rebates(made: SystemBill) -> float:
-    """Return the sum of the rebates."""
-    return sum(float(rebate.value) for rebate in made.rebates)
+def total_rebates(rack: SystemBill) -> float:
+    """Return the sum of the rebates, in USD."""
+    return sum(float(rebate.value) for rebate in rack.rebates)
 
 
-REBATE = Record("path", "supplier", Member("usd", float, "value"), "kind", "note")
-TOTALS = Record(
-    Member("price_usd", float, "bill.price"),
-    Member("rebate_usd", float, total_rebates),
-    Member("net_usd", float, lambda made: float(made.bill.price) - total_rebates(made)),
-    Member("power_w", float, "bill.power"),
-    Member("chips", float, "system.chips"),
-    Member("racks", float, "system.racks"),
-)
 BOM = Document(
     "bom",
     Member("system", read="system.id"),
     Member("variant", {str: str}, "system.variant"),
     Member("lines", [BILL], "bill.lines"),
     Member(
-        "quantity_by_part", {str: float}, lambda made: dict(sorted(made.system.quantity.items()))
+        "quantity_by_part", {str: float}, lambda rack: dict(sorted(rack.system.quantity.items()))
     ),
-    Member("rebates", [REBATE]),
-    Member("totals", TOTALS, lambda made: made),
+    Member("rebates", [Record("path", "supplier", Member("usd", float, "value"), "kind", "note")]),
+    Member(
+        "totals",
+        Record(
+            Member("price_usd", float, "bill.price"),
+            Member("rebate_usd", float, total_rebates),
+            Member("net_usd", float, lambda rack: float(rack.bill.price) - total_rebates(rack)),
+            Member("power_w", float, "bill.power"),
+            Member("chips", float, "system.chips"),
+            Member("racks", float, "system.racks"),
+        ),
+        lambda rack: rack,
+    ),
 )
 
 
-def bill_answer(catalogue: Catalogue, made: SystemBill) -> Answer:
+def bill_answer(rack: SystemBill) -> Answer:
     """Return the bill of one scale-up domain.
 
     Args:
-        catalogue: Catalogue of the bill.
-        made: Bill of a system without a workload.
+        rack: Bill of a system without a workload.
 
     """
     return BOM.answer(
-        catalogue,
-        made,
-        lambda: [bill_table(made)],
-        (BILL, made.bill.lines),
-        [*made.notes, *made.unguarded],
-        of=context_of_system(made.inputs),
+        rack.inputs.catalogue,
+        rack,
+        lambda: [bill_table(rack)],
+        (BILL, rack.bill.lines),
+        [*rack.notes, *rack.unguarded],
+        of=context_of_system(rack.inputs),
     )
 
 
-def bill_table(made: SystemBill) -> Table:
+def bill_table(rack: SystemBill) -> Table:
     """Return the bill, indented as the tree."""
-    system, bill = made.system, made.bill
+    system, bill = rack.system, rack.bill
+    above = f"{system.owner_pays} | prices of {rack.date} | {system.variant_text}".rstrip(" |")
     below = [
         f"{significant(float(bill.price) / system.chips, 5)} USD and "
         f"{significant(float(bill.power) / system.chips)} W a chip "
         f"({system.chips:g} chips, {system.racks:g} racks). "
         "~ based on an estimate or an assumption."
     ]
-    for rebate in made.rebates:
-        part = float(rebate.value) / float(rebate.spend) if float(rebate.spend) else 0.0
+    for rebate in rack.rebates:
+        spend = float(rebate.spend)
+        share = float(rebate.value) / spend if spend else 0.0
         below.append(
-            f"Rebate {rebate.supplier}: {significant(rebate.value)} USD, {part * 100:.3g} % of "
-            f"{significant(rebate.spend)}. {rebate.note}"
+            f"Rebate {rebate.supplier}: {significant(rebate.value)} USD, {share * 100:.3g} % of "
+            f"{significant(spend)}. {rebate.note}"
         )
-    whole = ("WHOLE WORLD", "", "", significant(bill.price, 5), significant(bill.power, 5), "", "")
-    return BILL.table(
-        bill.lines,
-        system.name,
-        [f"{system.owner_pays} | prices of {made.date} | {variants(system)}".rstrip(" |")],
-        below,
-        [whole],
-    )
+    sums = [significant(bill.price, 5), significant(bill.power, 5)]
+    last = ["WHOLE WORLD", "", "", *sums, "", ""]
+    return BILL.table(bill.lines, system.name, [above], below, [last])
 
 
 # ---------------------------------------------------------------- tco fabric
@@ -148,7 +140,7 @@ SCOPE = Record(
     ),
     Member("lanes", {str: float}, csv=False),
 )
-OVER = Member(
+INJECTION_RATIO = Member(
     "injection_over_all_to_all",
     float,
     lambda scope: float(scope.injection) / float(scope.all_to_all),
@@ -175,14 +167,14 @@ def fabric_answer(
         notes: Notes of the answer.
 
     """
-    system, of = inputs.system, context_of_system(inputs)
+    system = inputs.system
     return FABRIC.answer(
         inputs.catalogue,
         (system, scopes),
         lambda: [fabric_table(system, scopes)],
         (SCOPE, scopes),
         notes,
-        of=of,
+        of=context_of_system(inputs),
     )
 
 
@@ -193,19 +185,18 @@ def fabric_table(system: System, scopes: Sequence[FabricScope]) -> Table:
     scope.
     """
     below = [
-        f"{s.scope}: lanes a chip "
-        + ", ".join(f"{name} {count:g}" for name, count in s.lanes.items())
-        for s in scopes
-        if s.lanes
+        f"{scope.scope}: lanes a chip "
+        + ", ".join(f"{name} {count:g}" for name, count in scope.lanes.items())
+        for scope in scopes
+        if scope.lanes
     ]
     below.append(
         "GB/s per direction and chip (bisection: whole scope). A hop is one intermediate device. "
         "Spare, host and NIC lanes carry none of it."
     )
-    above = [variants(system)] if system.variant else []
-    return Record(SCOPE, OVER).table(
-        scopes, f"{system.name}: {system.fabric['kind']} fabric", above, below
-    )
+    above = [system.variant_text] if system.variant else []
+    title = f"{system.name}: {system.fabric['kind']} fabric"
+    return Record(SCOPE, INJECTION_RATIO).table(scopes, title, above, below)
 
 
 # ---------------------------------------------------------------- tco network
@@ -234,9 +225,14 @@ DESIGN = Record(
 )
 
 
-def network_part_count(network: Network, *words: str) -> int:
-    """Return the count of network parts whose name starts with `words`."""
-    return round(sum(float(line.quantity) for line in network.lines if line.name.startswith(words)))
+def _count_member(key: str, *names: str) -> Member:
+    """Return the count of the parts in lines whose name starts with one of `names`."""
+
+    def part_count(answer: tuple[Network, JsonObject]) -> int:
+        lines = answer[0].lines
+        return round(sum(float(line.quantity) for line in lines if line.name.startswith(names)))
+
+    return Member(key, int, part_count)
 
 
 NETWORK = Document(
@@ -246,11 +242,11 @@ NETWORK = Document(
     Member(
         "switches",
         [SWITCHES],
-        lambda found: [line for line in found[0].lines if line.name.startswith("switches-tier")],
+        lambda answer: [line for line in answer[0].lines if line.name.startswith("switches-tier")],
     ),
-    Member("links", int, lambda found: network_part_count(found[0], "fibres")),
-    Member("transceivers", int, lambda found: network_part_count(found[0], "modules")),
-    Member("cables", int, lambda found: network_part_count(found[0], "copper", "fibres")),
+    _count_member("links", "fibres"),
+    _count_member("transceivers", "modules"),
+    _count_member("cables", "copper", "fibres"),
     Member("lines", [NETWORK_LINE], "0.lines"),
     Member("price_usd", float, "0.price"),
     Member("power_w", float, "0.power"),
@@ -272,217 +268,13 @@ def network_answer(
 
     def tables() -> list[Table]:
         chips = design["chips"]
-        each = (
+        below = (
             f"{significant(float(network.price) / chips)} USD and "
             f"{significant(float(network.power) / chips)} W a chip. ~ based on an estimate."
         )
-        whole = (
-            "WHOLE NETWORK",
-            "",
-            "",
-            significant(network.price, 5),
-            significant(network.power, 5),
-            "",
-        )
-        return [NETWORK_LINE.table(network.lines, "Scale-out network", facts, [each], [whole])]
+        sums = [significant(network.price, 5), significant(network.power, 5)]
+        last = ["WHOLE NETWORK", "", "", *sums, ""]
+        title = "Scale-out network"
+        return [NETWORK_LINE.table(network.lines, title, facts, [below], [last])]
 
     return NETWORK.answer(catalogue, (network, design), tables, (NETWORK_LINE, network.lines))
-
-
-# ---------------------------------------------------------------- tco collective
-BINARY = ("B", "KiB", "MiB", "GiB", "TiB")
-
-
-def binary(size: float) -> str:
-    """Return a size in bytes with a binary prefix."""
-    power = max(0, min(len(BINARY) - 1, math.floor(math.log2(max(size, 1)) / 10)))
-    return f"{significant(size / 1024**power)} {BINARY[power]}"
-
-
-def algorithm_choice_text(row: Measured) -> str:
-    """Say of an algorithm whether it is chosen, or not offered by the library."""
-    return "yes" if row.chosen else "" if row.offered else "not offered"
-
-
-SIZE = Member("size_bytes", float, "size", "size", lambda row: binary(row.size))
-NAMED = Member("algorithm", label="algorithm")
-TIMES = Record(
-    Member("time_us", float, label="us"),
-    Member("algorithm_gb_per_s", float, "rate", "GB/s of the buffer"),
-    Member("bus_gb_per_s", float, "bus", "bus GB/s"),
-)
-TIMED = Record(
-    NAMED,
-    TIMES,
-    Member("offered", bool),
-    Member("parts", {str: float}, lambda row: {f"{k}_us": v for k, v in row.parts.items()}),
-)
-COLLECTIVE = Document(
-    *("collective", "system", "op"),
-    Member("size_bytes", float),
-    Member("ranks", int),
-    *("library", "algorithm_library"),
-    TIMED.read_via("candidates.0"),
-    Member("in_step_us", float),
-    Member("half_rate_bytes", float, optional=True),
-    Member("candidates", [TIMED]),
-    Member("sizes", [Record(SIZE, TIMED)], lambda found: found["sizes"] or None, optional=True),
-)
-
-
-def collective_answer(
-    inputs: ResolvedScenario,
-    found: JsonObject,
-    title: str,
-    facts: Sequence[str],
-    notes: Sequence[str],
-) -> Answer:
-    """Return every algorithm at a single size, or the chosen algorithm at several.
-
-    Args:
-        inputs: Scenario of the system.
-        found: Timings under `sizes` or, at a single size, `candidates`, beside `op`, `size_bytes`
-            and `ranks`.
-        title: Title of the table of rates.
-        facts: Lines above the table of rates.
-        notes: Notes of the answer.
-
-    """
-    rows, sweep = found["sizes"] or found["candidates"], bool(found["sizes"])
-    parts = list(rows[0].parts)  # what a time consists of
-    names = Record(SIZE, NAMED) if sweep else Record(NAMED)
-    flags = (
-        Member("chosen", read=lambda row: "yes" * row.chosen),
-        Member("offered", read=lambda row: "yes" * row.offered),
-    )
-    chosen = Member(
-        "chosen",
-        str,
-        None,
-        "" if sweep else "chosen",
-        lambda row: "" if sweep else algorithm_choice_text(row),
-    )
-    split = Record(
-        *(Member(f"{part}_us", float, f"parts.{part}", part, "{:,.2f}") for part in parts)
-    )
-    row = Record(SIZE, NAMED, TIMES, *flags, split)
-    left = "l" * len(names.members)
-    below = [
-        "call: what the caller of the library adds.",
-        "ends: trips to HBM at both ends; reduction: what steps that add up take longer; chunks: "
-        "cutting the buffer into pieces.",
-        "Latencies and efficiencies are fitted for NVIDIA, priors with ranges for every other "
-        "family.",
-    ]
-
-    def tables() -> list[Table]:
-        rates = Record(names, TIMES, chosen).table(rows, title, facts)
-        times = Record(names, split).table(rows, "The time in parts, us", (), below)
-        return [rates._replace(align=f"{left}rrrl"), times._replace(align=left + "r" * len(parts))]
-
-    of = context_of_system(inputs) | {name: found[name] for name in ("op", "size_bytes", "ranks")}
-    return COLLECTIVE.answer(inputs.catalogue, found, tables, (row, rows), notes, of=of)
-
-
-# ---------------------------------------------------------------- tco kernel
-PART = Record(
-    Member("part", read="0", label="part"),
-    Member("time_us", float, lambda one: float(one[1]) * 1e6, "us"),
-)
-
-
-KERNEL = Document(
-    "kernel",
-    "chip",
-    Member("op", read="operation"),
-    Member("precision", read="form.stored"),
-    Member("computed_as", read="form.computed_as"),
-    Member("unpacked", bool, "form.unpacked"),
-    "library",
-    Member("shape", {str: float | bool}),
-    Member("time_us", float, lambda found: float(found.made.time) * 1e6),
-    "bound",
-    Member(
-        "parts_us",
-        {str: float},
-        lambda found: {name: float(part) * 1e6 for name, part in found.made.parts.items()},
-    ),
-    Member(
-        "tile",
-        Maybe([float]),
-        lambda found: [found.cut.rows, found.cut.columns] if found.cut else None,
-    ),
-    Member("tiles", float | None, "cut.tiles"),
-    Member("waves", float | None, "cut.waves"),
-    Member("cores_per_tile", float | None, "cut.sharing"),
-    Member("flop", float, "made.flops"),
-    Member("bytes", float, "made.bytes"),
-    Member("tflops", float, lambda found: found.rate / 1e12),
-    Member(
-        "gb_per_s", float, lambda found: float(found.made.bytes) / float(found.made.time) / GIGA
-    ),
-    Member("share_of_peak", float, lambda found: found.rate / found.peak),
-    Member("engine_factor", float | None, "factor"),
-)
-
-
-def kernel_answer(catalogue: Catalogue, found: KernelAnswer, notes: Sequence[str]) -> Answer:
-    """Return the time of a kernel, and its parts.
-
-    Args:
-        catalogue: Catalogue of the chip.
-        found: Kernel with its time and shape.
-        notes: Notes of the answer.
-
-    """
-    parts = [*found.made.parts.items(), ("time", found.made.time)]
-    below = ["Parts that run beside each other overlap: the time is less than their sum."]
-    of = {"chip": found.chip, "op": found.operation, "precision": found.form.stored, **found.shape}
-    return KERNEL.answer(
-        catalogue,
-        found,
-        lambda: [PART.table(parts, found.chip, kernel_facts(found), below)],
-        (PART, parts),
-        notes,
-        of=of,
-    )
-
-
-def kernel_facts(found: KernelAnswer) -> list[str]:
-    """Return lines on a kernel's shape, time, rate and binding bound."""
-    sides = ", ".join(
-        f"{name} {significant(side) if not isinstance(side, bool) else str(side).lower()}"
-        for name, side in found.shape.items()
-    )
-    facts = [f"{found.operation} of {sides}; {found.form.stored}, library {found.library}"]
-    if not found.form.is_native:
-        facts.append(
-            "computed as "
-            f"{found.form.computed_as}{', unpacked by the vector units' if found.form.unpacked else ''}"
-        )
-    time = float(found.made.time)
-    facts.append(f"{significant(time * 1e6)} us; {found.bound} binds")
-    if float(found.made.flops):
-        facts.append(
-            f"{significant(found.rate / 1e12)} TFLOP/s, {found.rate / found.peak:.1%} of the peak"
-        )
-    facts.append(f"{significant(float(found.made.bytes) / time / GIGA)} GB/s")
-    if found.correction and found.factor:
-        chip = (
-            found.chip
-            if found.correction.chip == found.chip
-            else "other chips, as no table of it is of this one"
-        )
-        spread = f"single shapes lie {found.correction.spread:.0%} off"
-        facts.append(
-            f"{significant(found.factor, 3)} times as long as physics has it, by a table on "
-            f"{chip}; {spread}"
-        )
-    if found.cut:
-        cut = found.cut
-        shared = f", {significant(cut.sharing, 3)} cores to a tile" if cut.sharing > 1 else ""
-        facts.append(
-            f"{significant(cut.tiles)} tiles of {cut.rows:.0f} x {cut.columns:.0f} in "
-            f"{significant(cut.waves)} waves{shared}"
-        )
-    return facts

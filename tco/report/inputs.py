@@ -42,15 +42,10 @@ SCENARIO = Document(
 )
 
 
-def result_inputs(result: Result, as_written: bool = True) -> list[Input]:
-    """Return the inputs of a result, texts first.
-
-    Numbers are in the unit they are written in, as `--set` takes them. Without `as_written` they
-    are in the unit of the formulas.
-    """
+def result_inputs(result: Result) -> list[Input]:
+    """Return the inputs of a result in the units of the formulas, texts first."""
     texts = [Input(path, text, "", kind="") for path, text in sorted(result.texts.items())]
-    numbers = [number for _, number in sorted(result.inputs.items())]
-    return texts + (list(map(written_input, numbers)) if as_written else numbers)
+    return texts + [number for _, number in sorted(result.inputs.items())]
 
 
 def result_and_money_inputs(catalogue: Catalogue, result: Result) -> list[Input]:
@@ -68,9 +63,9 @@ def result_and_money_inputs(catalogue: Catalogue, result: Result) -> list[Input]
 
     """
     money = catalogue.document_inputs("defaults", "money", "money", "money")
-    return result_inputs(result) + [
-        written_input(number) for path, number in sorted(money.items()) if path not in result.inputs
-    ]
+    rows = result_inputs(result)
+    rows += [number for path, number in sorted(money.items()) if path not in result.inputs]
+    return list(map(written_input, rows))
 
 
 def search_inputs(rows: Sequence[Input], words: Sequence[str], chip: str) -> list[Input]:
@@ -146,11 +141,11 @@ def scenario_answer(catalogue: Catalogue, scenario: str) -> Answer:
     from tco.scenario.evaluate import evaluate
 
     result = evaluate(scenario, catalogue=catalogue)
-    rows = result_inputs(result, as_written=False)
+    rows = result_inputs(result)
     return SCENARIO.answer(
         catalogue,
         (result, rows),
-        lambda: [inputs_table(result, result_inputs(result))],
+        lambda: [inputs_table(result, list(map(written_input, rows)))],
         (OF_SCENARIO, rows),
         of=result.context,
     )

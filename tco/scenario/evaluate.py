@@ -658,7 +658,7 @@ def bill_of_system(
     notes = [
         *inputs.notes,
         *excess_notes(inputs, values, rebates),
-        *(f"{path} is set, but this bill does not rest on it" for path in inputs.unused(values)),
+        *inputs.unused_notes(values, "this bill"),
     ]
     return SystemBill(
         inputs.system, bill, rebates, inputs.date, notes, inputs, unguarded_notes(part_prices)

@@ -215,6 +215,10 @@ class ResolvedScenario:
             values.override(path, self.unit_of(path), values.given[path])
         return [path for path in idle if path not in self.judged and path in self.settings]
 
+    def unused_notes(self, values: Values, subject: str) -> list[str]:
+        """Return a note on each setting that moves nothing of a subject, such as "this bill"."""
+        return [f"{path} is set, but {subject} does not rest on it" for path in self.unused(values)]
+
     def unit_of(self, path: str) -> str:
         """Return the unit of an input that is set, whether or not the catalogue has a value
         for it.
