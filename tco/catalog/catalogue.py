@@ -18,6 +18,7 @@ from tco.catalog.rows import (
     attribute,
     input_attributes,
     live,
+    read_row,
     row_in_place,
     to_input,
     usual_value,
@@ -604,9 +605,8 @@ def values_of(
             if surplus:
                 raise unknown("key", sorted(surplus)[0], (*COLUMNS, *OPTIONAL), place)
             row = in_place(CatalogueRow(cells, place, overlay), group, owner, name)
-            found[f"{prefix}.{name}"] = to_input(
-                row, f"{prefix}.{name}", attribute(group, name, place)
-            )
+            path = f"{prefix}.{name}"
+            found[path] = read_row(row, path)
         elif (group, name) in input_attributes():
             raise DataError(
                 f"{where}:{table}{name}: expected a table with value, unit, kind and source"

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 
 from tco.catalog.catalogue import TABLES, Catalogue
-from tco.catalog.rows import CatalogueRow, attribute, to_input
+from tco.catalog.rows import CatalogueRow, read_row
 from tco.core.errors import DataError, nearest
 from tco.core.provenance import Input
 
@@ -42,9 +42,8 @@ def check_own_rows(catalogue: Catalogue) -> None:
     """
     faults = []
     for path, row in own_rows(catalogue):
-        group, _, rest = path.partition(".")
         try:
-            to_input(row, path, attribute(group, rest.rpartition(".")[2], row.where))
+            read_row(row, path)
         except DataError as error:
             faults.append(str(error))
     if faults:

@@ -222,6 +222,21 @@ def _converted_range(
     return amount, ends[0], ends[1]
 
 
+def read_row(row: CatalogueRow, path: str) -> Input:
+    """Return a row as the input of a path, in the unit of the attribute that the path names.
+
+    Args:
+        row: Row of the catalogue.
+        path: Path of the input; its first word is the group, its last the attribute.
+
+    Raises:
+        DataError: The group has no such attribute, or the row is wrong as in `to_input`.
+
+    """
+    group, name = path.partition(".")[0], path.rpartition(".")[2]
+    return to_input(row, path, attribute(group, name, row.where))
+
+
 def _evidence_date(row: CatalogueRow, path: str) -> str:
     text = str(row.cells.get("evidence_of") or "")
     if not text:

@@ -8,7 +8,7 @@ from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from tco.catalog import Catalogue, Source
-from tco.catalog.rows import CatalogueRow, attribute, to_input
+from tco.catalog.rows import CatalogueRow, read_row
 from tco.core.errors import unknown
 from tco.core.types import JsonObject
 from tco.report.document_pages import (
@@ -76,7 +76,7 @@ def part_answer(catalogue: Catalogue, part: str) -> Answer:
 
 
 def _part_row(catalogue: Catalogue, part: str, name: str, row: CatalogueRow) -> StatedValue:
-    value = to_input(row, f"parts.{part}.{name}", attribute("parts", name, row.where))
+    value = read_row(row, f"parts.{part}.{name}")
     return StatedValue(
         **stated_cells(row.cells),
         part=part,
