@@ -28,7 +28,7 @@ from tco.cli import app
 from tco.cli.help import examples
 from tco.core.formula import REGISTRY, Formula
 from tco.evaluation.evaluation import HEADLINE
-from tco.evidence import check_claims
+from tco.evidence.check import check_claims
 from tco.scenario.metrics import METRICS, MORE_IS_BETTER, NEITHER
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -280,23 +280,15 @@ def conclusions() -> str:
     """Return what a reader of the published articles asks, each with what comes out and the command
     that shows it.
     """
-    found = check_claims(tco.load_catalogue(), {}, conclusions=True)[0]
+    findings = check_claims(tco.load_catalogue(), {}, conclusions=True)[0]
     rows = []
-    for one in found:
-        drawn_of = one.judged
-        figures = [
-            one.claim.claimed,
-            one.computed,
-            *(
-                (drawn_of.low, drawn_of.high, drawn_of.probability)
-                if drawn_of
-                else (None, None, None)
-            ),
-        ]
+    for finding in findings:
+        claim, conclusion = finding.claim, finding.conclusion
+        figures = [claim.claimed.value, finding.computed, None, None, None]
+        if conclusion:
+            figures[2:] = conclusion.low, conclusion.high, conclusion.probability
         cells = ("-" if figure is None else f"{figure:,.4g}" for figure in figures)
-        rows.append(
-            (one.claim.claim, one.claim.unit, *cells, one.verdict, f"`{one.claim.command}`")
-        )
+        rows.append((claim.claim, claim.unit, *cells, finding.verdict, f"`{claim.command}`"))
     above = [
         "# Conclusions",
         "What published articles conclude of these racks, each computed anew (`tco claims "

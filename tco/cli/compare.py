@@ -383,8 +383,10 @@ def gigawatt(
     from tco.evaluation.evaluation import catalogue_of
     from tco.report.gigawatt import gigawatt_answer
 
-    found = gigawatts(systems, power, given.data, given.settings)
-    given.emit(gigawatt_answer(catalogue_of([one.asked for one in found], given.data), found))
+    sites = gigawatts(systems, power, given.data, given.settings)
+    given.emit(
+        gigawatt_answer(catalogue_of([site.evaluation for site in sites], given.data), sites)
+    )
 
 
 @command(app, "set")

@@ -38,9 +38,6 @@ def claims(
     """Check what published sources claim against parts and formulas; exit 1 if a verdict is not the
     one the ledger expects.
     """
-    from tco.evidence import check_claims
-    from tco.report.claims import claims_answer
-
     catalogue = given.catalogue
     if forecasts:
         from tco.evidence.forecasts import read_forecasts
@@ -48,11 +45,13 @@ def claims(
 
         given.emit(forecasts_answer(catalogue, read_forecasts(catalogue)))
         return
-    found, notes = check_claims(catalogue, given.settings, conclusions)
-    given.emit(
-        claims_answer(catalogue, [one for one in found if verdict in (None, one.verdict)], notes)
-    )
-    if not all(one.as_expected for one in found):
+    from tco.evidence.check import check_claims
+    from tco.report.claims import claims_answer
+
+    findings, notes = check_claims(catalogue, given.settings, conclusions)
+    selected = [finding for finding in findings if verdict in (None, finding.verdict)]
+    given.emit(claims_answer(catalogue, selected, notes))
+    if not all(finding.as_expected for finding in findings):
         raise typer.Exit(1)
 
 

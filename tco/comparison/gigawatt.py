@@ -1,21 +1,24 @@
-"""A power of the grid turned into racks of one system, and into dollars by kind of part: what a
-gigawatt costs, and what others say it does.
+"""Capex of a grid power filled with one system, by kind of part, beside published figures.
 
 A megawatt is one of the grid at the fence. Racks may draw what carries the worst hour, less what is
-kept in hand, as `hall_of` fills a site. What is bought for them is what the cost lines say is
-bought: racks, their share of the network, the hall, less rebates.
+kept in hand, as `hall_of` fills a site. The capex is what the cost lines say is bought: racks,
+their share of the network, the hall, less rebates.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
+from tco.catalog import Catalogue
+from tco.catalog.statements import published_rows, read_statement
 from tco.comparison.fleet import filled_hall, parsed
+from tco.core.columns import Column
 from tco.core.errors import DataError
+from tco.cost.cash_flows import Flow
 from tco.cost.ledger import WAITING
 from tco.evaluation.evaluated_scenario import Evaluation
 from tco.evaluation.evaluation import evaluate_each
@@ -24,42 +27,37 @@ from tco.scenario.beliefs import Dice
 from tco.scenario.pricing import SITE_POWER
 from tco.system.bill import LABOUR_RATE
 
-if TYPE_CHECKING:
-    from tco.catalog import Catalogue
-    from tco.cost.cash_flows import Flow
-
 METRIC = "usd_per_facility_w"
 DRAWS, SEED, PERCENTILES = 1000, 0, {"p10": 10.0, "p50": 50.0, "p90": 90.0}
-CHIPS, MEMORY, CPUS, SCALE_UP, NETWORK, STORAGE, POWER, BOARDS, HALL, DESIGN, OTHER, REBATES = (
-    KINDS
-) = (
-    *(
-        "chips",
-        "memory",
-        "CPUs",
-        "scale-up switches and cables",
-        "network",
-        "storage",
-        "power and cooling",
-        "boards, racks and assembly",
-    ),
-    *("hall", "chip design", "tax and margin", "rebates"),
+KINDS = (
+    "chips",
+    "memory",
+    "CPUs",
+    "scale-up switches and cables",
+    "network",
+    "storage",
+    "power and cooling",
+    "boards, racks and assembly",
+    "hall",
+    "chip design",
+    "tax and margin",
+    "rebates",
 )
-# of data/parts -> kind of what its parts are bought for; what stands in the racks and joins them is
-# of the scale-up domain
-FILES = {
-    **{
-        "accelerators": CHIPS,
-        "memory": MEMORY,
-        "cpus": CPUS,
-        "switches": SCALE_UP,
-        "cables": SCALE_UP,
-        "nics": NETWORK,
-        "network": NETWORK,
-    },
-    **{"storage": STORAGE, "power_cooling": POWER, "boards": BOARDS},
+CHIPS, MEMORY, CPUS, SCALE_UP, NETWORK, STORAGE, POWER, BOARDS, HALL, DESIGN, OTHER, REBATES = KINDS
+# kind of part by file of data/parts; what stands in the racks and joins them is of the scale-up
+# domain
+KIND_BY_FILE = {
+    "accelerators": CHIPS,
+    "memory": MEMORY,
+    "cpus": CPUS,
+    "switches": SCALE_UP,
+    "cables": SCALE_UP,
+    "nics": NETWORK,
+    "network": NETWORK,
+    "storage": STORAGE,
+    "power_cooling": POWER,
 }
-ASSETS = {
+KIND_BY_ASSET = {
     "network": NETWORK,
     "storage": STORAGE,
     "cooling": POWER,
@@ -69,8 +67,8 @@ ASSETS = {
 }
 
 
-class Said(NamedTuple):
-    """Published cost of a system by another publisher, USD per facility watt."""
+class PublishedCost(NamedTuple):
+    """Published cost of a system, USD per facility watt."""
 
     publisher: str
     source: str
@@ -79,30 +77,32 @@ class Said(NamedTuple):
     note: str
 
 
+class PurchaseSum(NamedTuple):
+    """Capex of one kind of part."""
+
+    kind: str  # one of KINDS
+    usd: float
+
+
 class Gigawatt(NamedTuple):
     """A power filled with one system."""
 
-    asked: Evaluation
-    hall: dict[str, float]
+    system: str
+    date: str
+    hall_cooling: str | None
+    racks: float
+    chips: float
+    grid_w: float  # at the fence
+    it_w: float  # that racks may draw
     usd: float
-    lines: list[tuple[str, float]]  # kind of part, and what is bought of it
-    range: dict[str, float]  # of the dollars a watt of the grid
-    published: list[Said]
-
-    @property
-    def grid_w(self) -> float:
-        """Power at the fence."""
-        return self.hall["site_power_w"]
-
-    @property
-    def usd_per_grid_w(self) -> float:
-        """Dollars a watt at the fence."""
-        return self.usd / self.grid_w
-
-    @property
-    def usd_per_it_w(self) -> float:
-        """Dollars a watt that racks may draw."""
-        return self.usd / self.hall["it_power_w"]
+    usd_per_grid_w: float
+    usd_per_it_w: float
+    output_tokens_per_s: float | None
+    lines: Annotated[list[PurchaseSum], Column(csv=False)]
+    # percentiles of the dollars per watt of the grid
+    range: Annotated[dict[str, float], Column(csv=False)]
+    published: Annotated[list[PublishedCost], Column(csv=False)]
+    evaluation: Annotated[Evaluation, Column(hidden=True)]
 
 
 def gigawatts(
@@ -122,96 +122,89 @@ def gigawatts(
 
     """
     parsed(power, "--power")
-    return [
-        filled_site_capex(one)
-        for one in evaluate_each(systems, data, {**settings, SITE_POWER: power})
-    ]
+    evaluations = evaluate_each(systems, data, {**settings, SITE_POWER: power})
+    return [filled_site_capex(evaluation) for evaluation in evaluations]
 
 
-def filled_site_capex(asked: Evaluation) -> Gigawatt:
+def filled_site_capex(evaluation: Evaluation) -> Gigawatt:
     """Return the capex of a filled site by kind of part, USD."""
-    result = asked.result
-    hall = filled_hall(asked)
+    catalogue, result = evaluation.catalogue, evaluation.result
+    hall = filled_hall(evaluation)
     sums: dict[str, float] = {}
     for line in result.lines:
         if not line.recurs and line.asset != WAITING:  # nothing is bought by waiting
-            kind = purchase_category(asked.catalogue, line)
+            kind = purchase_kind(catalogue, line)
             sums[kind] = sums.get(kind, 0.0) + float(line.amount) * hall["worlds"]
     if not sums:
         raise DataError(
-            f"{asked.name}: {result.texts['terms.perspective']} buys nothing, so no watt has a "
-            "price; an owner does, such as hyperscaler"
+            f"{evaluation.name}: {result.texts['terms.perspective']} buys nothing, so no watt has "
+            "a price; an owner does, such as hyperscaler"
         )
-    lines = [(kind, sums[kind]) for kind in KINDS if kind in sums]
+    lines = [PurchaseSum(kind, sums[kind]) for kind in KINDS if kind in sums]
+    usd = sum(line.usd for line in lines)
+    grid_w, it_w = hall["site_power_w"], hall["it_power_w"]
     return Gigawatt(
-        asked,
-        hall,
-        sum(usd for _, usd in lines),
-        lines,
-        cost_per_watt_percentiles(asked),
-        published_of(asked.catalogue, result.system),
+        system=result.system,
+        date=result.texts["terms.date"],
+        hall_cooling=result.hall_cooling,
+        racks=hall["racks"],
+        chips=hall["chips"],
+        grid_w=grid_w,
+        it_w=it_w,
+        usd=usd,
+        usd_per_grid_w=usd / grid_w,
+        usd_per_it_w=usd / it_w,
+        output_tokens_per_s=hall["output_tokens_per_s"],
+        lines=lines,
+        range=cost_per_watt_percentiles(evaluation),
+        published=published_costs(catalogue, result.system),
+        evaluation=evaluation,
     )
 
 
-def purchase_category(catalogue: Catalogue, line: Flow) -> str:
-    """Return the category in `KINDS` of the purchase in `line`.
+def purchase_kind(catalogue: Catalogue, line: Flow) -> str:
+    """Return the kind, one of `KINDS`, of the purchase in a cost line.
 
-    The class of asset decides. A line of servers takes the category of the file that holds its
-    part.
+    The class of asset decides. A line of servers takes the kind of the file that holds its part.
     """
     if line.asset != "servers":
-        return ASSETS[line.asset]
+        return KIND_BY_ASSET[line.asset]
     part = line.path.rpartition("/")[2]
     if part not in catalogue.parts:
         return OTHER
     if catalogue.has_part_value(part, LABOUR_RATE):
         return BOARDS
-    named = next(
-        (name for name in catalogue.parts[part] if name.endswith("price")), catalogue.parts[part][0]
-    )
-    where = Path(catalogue.part_rows[part, named][0].where.rpartition(":")[0])
-    return FILES.get(where.stem) or FILES.get(where.parent.name, BOARDS)
+    attributes = catalogue.parts[part]
+    prices = (name for name in attributes if name.endswith("price"))
+    row = catalogue.part_rows[part, next(prices, attributes[0])][0]
+    path = Path(row.where.rpartition(":")[0])
+    return KIND_BY_FILE.get(path.stem) or KIND_BY_FILE.get(path.parent.name, BOARDS)
 
 
-def cost_per_watt_percentiles(asked: Evaluation) -> dict[str, float]:
-    """Return percentiles of the dollars a watt, of draws of every input with a range; racks and
-    plan stay as they are.
+def cost_per_watt_percentiles(evaluation: Evaluation) -> dict[str, float]:
+    """Return percentiles of the capex, USD per facility watt, over draws of every range.
+
+    Racks and plan stay as they are.
     """
     # no model is run: nothing bought rests on one
-    plain = asked._replace(settings={**asked.settings, "workload": "stated"})
-    draws = response_of(plain._replace(result=plain.again({})), hold=True).drawn(
-        Dice(asked.catalogue, SEED, 0, DRAWS)
+    stated = evaluation._replace(settings={**evaluation.settings, "workload": "stated"})
+    draws = response_of(stated._replace(result=stated.again({})), hold=True).drawn(
+        Dice(evaluation.catalogue, SEED, 0, DRAWS)
     )
-    many: Any = np.percentile(
-        np.asarray(draws.metrics[METRIC], dtype=float), list(PERCENTILES.values())
-    )
-    return dict(zip(PERCENTILES, map(float, many), strict=True))
+    samples = np.asarray(draws.metrics[METRIC], dtype=float)
+    percentiles = np.percentile(samples, list(PERCENTILES.values()))
+    return dict(zip(PERCENTILES, map(float, percentiles), strict=True))
 
 
-def published_of(catalogue: Catalogue, system: str) -> list[Said]:
-    """Return the published total costs of `system`, USD per facility watt.
-
-    Every publisher counts.
-    """
-    from tco.evidence.published import published_interval as stated
-
-    path = catalogue.published["gigawatt"]
-    document = catalogue.toml(path)
-    found = []
-    for row in document["published"]:
-        if (
-            row["metric"] == METRIC
-            and "lines" not in row
-            and row.get("system", document["system"]) == system
-        ):
-            low, high = (row["value"],) * 2 if "value" in row else stated(row, str(path))
-            found.append(
-                Said(
-                    catalogue.publisher(row["source"]),
-                    row["source"],
-                    low,
-                    high,
-                    row.get("note", ""),
-                )
-            )
-    return found
+def published_costs(catalogue: Catalogue, system: str) -> list[PublishedCost]:
+    """Return the published total costs of a system, USD per facility watt, of every publisher."""
+    return [
+        PublishedCost(
+            catalogue.publisher(row["source"]),
+            row["source"],
+            *read_statement(row, where).ends,
+            row.get("note", ""),
+        )
+        for where, row in published_rows(catalogue, "gigawatt")
+        if row["metric"] == METRIC and "lines" not in row and row["system"] == system
+    ]

@@ -1,7 +1,7 @@
 """Which prices of a bill no published figure of somebody else checks.
 
 `data/guards.csv` says of each price in force at the headline's date how many published figures
-fail where it alone costs half as much again, or a third less; `python -m tco.comparison.guarding`
+fail where it alone costs half as much again, or a third less; `python -m tco.evidence.guarding`
 writes it.
 """
 

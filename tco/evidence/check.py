@@ -1,11 +1,11 @@
-"""Each claim computed anew, and the verdict."""
+"""Verdicts on the claims of the ledger: each claim computed anew and held to what it states."""
 
 from __future__ import annotations
 
 import math
 import re
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from tco.catalog import Catalogue
 from tco.comparison.records import SPEEDS
@@ -14,6 +14,7 @@ from tco.core.errors import DataError
 from tco.core.expression import amount_in_unit, evaluate_formula
 from tco.core.files import place_in
 from tco.core.inputs import as_number
+from tco.evidence.draws import ConclusionProbability, conclusion_probability
 from tco.evidence.ledger import (
     ARITHMETIC,
     COMPUTED,
@@ -31,10 +32,7 @@ from tco.evidence.ledger import (
 from tco.evidence.questions import Context, Underived
 from tco.scenario.resolve import plain_inputs
 
-if TYPE_CHECKING:
-    from tco.evidence.draws import ConclusionProbability
-
-SURE = 0.9  # chance from which a conclusion holds; it is off where its contrary is as sure
+SURE = 0.9  # probability from which a conclusion holds; it is off where its contrary is as sure
 FIGURE = re.compile(r"\{([^{}|]+?) *\| *([^{}|]*?) *\| *([1-9])\}")
 
 
@@ -46,18 +44,16 @@ class Finding(NamedTuple):
     verdict: str
     rests_on: list[str]  # paths of the inputs
     reason: str = ""  # why nothing was computed
-    judged: ConclusionProbability | None = None  # what the draws say of it
+    conclusion: ConclusionProbability | None = None  # what the draws say of it
 
     @property
     def note(self) -> str:
-        """Return the ledger's note, with why nothing was computed."""
+        """The ledger's note, with why nothing was computed."""
         return " ".join(filter(None, (self.claim.note, self.reason and f"Not now: {self.reason}.")))
 
     @property
     def as_expected(self) -> bool:
-        """Say whether the verdict is the one the ledger expects; of what draws judge it expects
-        none.
-        """
+        """Whether the verdict is the expected one; of what draws judge any verdict is expected."""
         return self.verdict == self.claim.verdict or (
             self.claim.kind == DRAWN and self.verdict != NOT_DERIVABLE
         )
@@ -66,36 +62,51 @@ class Finding(NamedTuple):
 def check_claims(
     catalogue: Catalogue, settings: Mapping[str, str], conclusions: bool = False
 ) -> tuple[list[Finding], list[str]]:
-    """Return the finding of every claim, and notes on settings no claim rests on; an unknown path
-    raises `DataError`.
+    """Return the finding on every claim, and notes on settings that no claim rests on.
 
-    Conclusions are the claims that a command shows by itself.
+    Args:
+        catalogue: Holds the ledger and the data.
+        settings: Settings by input path.
+        conclusions: Whether to check only the claims that a command shows by itself.
+
+    Raises:
+        DataError: A path is unknown, or a row of the ledger is broken.
+
     """
     inputs = plain_inputs(catalogue, settings)
     values = inputs.values(as_number)
     inputs.unused(values)  # what is wrong with a setting is no fault of a row's
     ledger = read_ledger(catalogue)
-    asked = [claim for claim in ledger.values() if claim.command or not conclusions]
+    claims = [claim for claim in ledger.values() if claim.command or not conclusions]
     speeds = SPEEDS if conclusions else ()
-    made = dict(
-        fork_map(
-            lambda claim: finding(claim, Context(catalogue, settings, ledger, claim), speeds), asked
-        )
-    )
-    found = [made[place] for place in range(len(asked))]
-    used = {path for one in found for path in one.rests_on}
-    return found, [
-        f"{path} is set, but no claim rests on it" for path in values.given if path not in used
+
+    def check(claim: Claim) -> Finding:
+        return check_claim(claim, Context(catalogue, settings, ledger, claim), speeds)
+
+    findings: list[Finding] = [finding for _, finding in sorted(fork_map(check, claims))]
+    used_paths = {path for finding in findings for path in finding.rests_on}
+    return findings, [
+        f"{path} is set, but no claim rests on it"
+        for path in values.given
+        if path not in used_paths
     ]
 
 
-def finding(claim: Claim, context: Context, speeds: Sequence[float] = ()) -> Finding:
-    """Return the catalogue's finding on a claim.
+def check_claim(claim: Claim, context: Context, speeds: Sequence[float] = ()) -> Finding:
+    """Return the finding on a claim.
 
-    A conclusion is judged at `speeds` as well. A claim without a formula, a feasible plan or a
-    finite value cannot be derived. A malformed figure in the note raises `DataError`.
+    A claim without a formula, a feasible plan or a finite value cannot be derived.
+
+    Args:
+        claim: Claim to compute.
+        context: The catalogue as the claim sees it.
+        speeds: Speeds at which a conclusion is judged as well, tokens/s per user.
+
+    Raises:
+        DataError: The formula or a figure in the note is malformed.
+
     """
-    note = FIGURE.sub(lambda found: render_note_figure(found, claim, context), claim.note)
+    note = FIGURE.sub(lambda figure: render_note_figure(figure, claim, context), claim.note)
     if "{" in note:
         raise DataError(
             f"{claim.where}: note: "
@@ -104,53 +115,57 @@ def finding(claim: Claim, context: Context, speeds: Sequence[float] = ()) -> Fin
     claim = claim._replace(note=note)
     if not claim.formula:
         return Finding(claim, None, NOT_DERIVABLE, [])
+    computed = conclusion = None
     try:
-        computed = amount_in_unit(
-            context.computed(claim.id), claim.formula_unit, place_in(claim.where, claim.formula)
-        )
-    except Underived as reason:
-        return Finding(claim, None, NOT_DERIVABLE, context.rests_on, str(reason))
-    except ZeroDivisionError:
-        computed = math.inf
-    if not math.isfinite(computed):
-        return Finding(claim, None, NOT_DERIVABLE, context.rests_on, "a divisor is zero")
-    if claim.kind != DRAWN:
-        return Finding(claim, computed, claim_verdict(claim, computed), context.rests_on)
-    from tco.evidence.draws import conclusion_probability
-
-    try:
-        found = conclusion_probability(claim, context, speeds)
+        computed = _finite_value(claim, context)
+        if claim.kind == DRAWN:
+            conclusion = conclusion_probability(claim, context, speeds)
     except Underived as reason:
         return Finding(claim, computed, NOT_DERIVABLE, context.rests_on, str(reason))
-    word = HOLDS if found.probability >= SURE else OFF if found.probability <= 1 - SURE else OPEN
-    return Finding(claim, computed, word, context.rests_on, judged=found)
+    verdict = claim_verdict(claim, computed, conclusion)
+    return Finding(claim, computed, verdict, context.rests_on, conclusion=conclusion)
 
 
-def render_note_figure(found: re.Match[str], claim: Claim, asked: Context) -> str:
-    """Return a figure of a note, such as `{C017 | % | 3}`, to so many digits; the claim does not
-    rest on what it reads.
+def _finite_value(claim: Claim, context: Context) -> float:
+    place = place_in(claim.where, claim.formula)
+    try:
+        value = amount_in_unit(context.computed(claim.id), claim.formula_unit, place)
+    except ZeroDivisionError:
+        value = math.inf
+    if not math.isfinite(value):
+        raise Underived("a divisor is zero")
+    return value
+
+
+def render_note_figure(figure: re.Match[str], claim: Claim, context: Context) -> str:
+    """Return a figure of a note, such as `{C017 | % | 3}`, with its number of digits.
+
+    The claim does not rest on what the figure reads.
     """
-    context = Context(asked.catalogue, asked.settings, asked.ledger, claim)
-    formula, unit_text, digits = found.groups()
+    formula, unit_text, digits_text = figure.groups()
+    scope = Context(context.catalogue, context.settings, context.ledger, claim)
     place = place_in(claim.where, formula)
     try:
-        number = amount_in_unit(evaluate_formula(formula, context, place), unit_text, place)
+        number = amount_in_unit(evaluate_formula(formula, scope, place), unit_text, place)
     except (Underived, ZeroDivisionError):
         return "none"
-    rounded, _, power = f"{number:.{int(digits) - 1}e}".partition("e")
-    return (
-        f"{float(f'{rounded}e{power}'):,.{max(int(digits) - 1 - int(power), 0)}f}"
-        if power
-        else "none"
-    )
+    if not math.isfinite(number):
+        return "none"
+    decimals = int(digits_text) - 1
+    rounded = f"{number:.{decimals}e}"
+    exponent = int(rounded.partition("e")[2])
+    return f"{float(rounded):,.{max(decimals - exponent, 0)}f}"
 
 
-def claim_verdict(claim: Claim, computed: float) -> str:
-    """Return whether a computed value bears a claim out; of a case that the source leaves open a
-    value shows nothing.
-    """
+def claim_verdict(claim: Claim, computed: float, conclusion: ConclusionProbability | None) -> str:
+    """Return the verdict on a claim by its computed value, or by the draws of a conclusion."""
+    if conclusion is not None:
+        if conclusion.probability >= SURE:
+            return HOLDS
+        return OFF if conclusion.probability <= 1 - SURE else OPEN
+    # of a case that the source leaves open a value shows nothing
     if claim.kind == UNSTATED:
         return NOT_SHOWN
-    if not claim.holds(computed):
+    if not claim.claimed.agrees(computed):
         return CONTRADICTS if claim.against else OFF
     return HOLDS if claim.kind == COMPUTED else ARITHMETIC

@@ -1,8 +1,7 @@
-"""A conclusion judged by draws: its formula read on what every scenario comes to in each draw, the
-same draws as those of a comparison.
+"""Conclusions judged by draws: the formula of a claim on what each scenario comes to in each draw.
 
-What misses its target costs without end, and does nothing; a draw in which nothing is known of
-either side decides nothing.
+The draws are those of a comparison. A side that misses its target costs without end, and does
+nothing; a draw in which nothing is known of either side decides nothing.
 """
 
 from __future__ import annotations
@@ -15,22 +14,28 @@ import numpy as np
 
 from tco.comparison.curve import DRAWS, SEED
 from tco.comparison.records import speed_of
-from tco.core.expression import DimensionedQuantity, amount, amount_in_unit, evaluate_formula
+from tco.core.expression import DimensionedQuantity, amount_in_unit, evaluate_formula
 from tco.core.files import place_in
-from tco.core.types import AnyArray
-from tco.core.units import unit
+from tco.core.types import FloatArray
 from tco.evaluation.evaluated_scenario import Evaluation
 from tco.evidence.ledger import Claim
-from tco.evidence.questions import Context, Underived
+from tco.evidence.questions import Context, Underived, metric_amount
 from tco.sampling.response import ended, response_of, valued, why_undrawable
 from tco.sampling.uncertainty import quantiles
 from tco.scenario.beliefs import Dice
 from tco.scenario.document import load_scenario
-from tco.scenario.evaluate import evaluate as centre
+from tco.scenario.evaluate import evaluate
 from tco.scenario.evaluate_samples import Draws
-from tco.scenario.metrics import METRICS, MORE_IS_BETTER, PERFORMANCE
+from tco.scenario.metrics import MORE_IS_BETTER, PERFORMANCE
 
 TAIL = 0.1  # P10 to P90 is what a figure ranges over
+
+
+class SpeedProbability(NamedTuple):
+    """Probability of a conclusion at one speed."""
+
+    tokens_per_s_per_user: float
+    probability: float
 
 
 class ConclusionProbability(NamedTuple):
@@ -38,119 +43,131 @@ class ConclusionProbability(NamedTuple):
 
     probability: float
     low: float | None  # P10 of the figure, none where it has no end
-    high: float | None
-    # chance at each speed, where the figure depends on it
-    by_speed: tuple[tuple[float, float], ...] = ()
-    turns_at: float | None = (
-        # tokens/s a user where the chance passes a half: half way, in ratio, between two speeds
-        None
-    )
+    high: float | None  # P90
+    # empty where the figure does not depend on the speed
+    by_speed: Sequence[SpeedProbability]
+    # speed where the probability passes a half: half way, in ratio, between two speeds
+    turns_at_tokens_per_s_per_user: float | None
 
 
 class ClaimUnderDraws(Context):
-    """The catalogue as one claim sees it in draws: a metric of a scenario is an array of them, at a
-    speed where one is named.
+    """The catalogue as one claim sees it in draws: a metric of a scenario is an array.
+
+    Args:
+        context: The catalogue as the claim sees it without draws.
+        claim: Claim whose formula is read.
+        speeds: Speeds that are asked for beside the speed of each workload, tokens/s per user.
+
     """
 
-    others: Sequence[float] = ()  # speeds that are asked for beside each workload's own
-    speed: float | None = None
-    follows: bool = False  # whether anything asked for depends on the speed
+    def __init__(self, context: Context, claim: Claim, speeds: Sequence[float]) -> None:
+        super().__init__(context.catalogue, context.settings, context.ledger, claim)
+        self.speeds = speeds
+        self.speed: float | None = None  # of the next answer; None is the workload's
+        self.depends_on_speed = False  # whether anything that was asked for does
 
     def metric(self, scenario: str, metric: str, **settings: str) -> DimensionedQuantity:
         """Return a metric of a scenario in every draw."""
-        drawn, own = self.draws_of(scenario, {**settings, **self.settings}, metric in PERFORMANCE)
-        if self.speed is not None and self.speed != own and metric in PERFORMANCE:
-            drawn, self.follows = drawn.at.get(self.speed, drawn._replace(metrics={})), True
-        if drawn.metrics.get(metric) is None:
+        works = metric in PERFORMANCE
+        draws, own_speed = self.draws_of(scenario, {**settings, **self.settings}, works)
+        if works and self.speed not in (None, own_speed):
+            draws = draws.at.get(self.speed, draws._replace(metrics={}))
+            self.depends_on_speed = True
+        if draws.metrics.get(metric) is None:
             raise Underived(f"{scenario} has no {metric} in the draws")
-        many = valued(drawn, metric)
+        values = valued(draws, metric)
         missed = 0.0 if metric in MORE_IS_BETTER else np.inf
-        text = METRICS[metric].unit
-        return amount(np.where(np.isnan(many), missed, many) * unit(text).factor, text)  # type: ignore[arg-type]
+        return metric_amount(metric, np.where(np.isnan(values), missed, values))
 
     def draws_of(
         self, scenario: str, settings: Mapping[str, str], works: bool
     ) -> tuple[Draws, float | None]:
-        """Return a scenario in all draws, made once for all conclusions that ask, and the speed its
-        workload asks for.
+        """Return the draws of a scenario, made once for all conclusions, and its workload's speed.
 
-        Where what it costs alone is asked for no plan is searched for, and no other speed is asked.
+        Args:
+            scenario: Name of the scenario.
+            settings: Settings by input path.
+            works: Whether what the chips do is asked for. Else no plan is searched for, and no
+                other speed is asked.
+
+        Raises:
+            Underived: The scenario cannot be drawn.
+
         """
 
-        def make() -> tuple[Draws, float | None]:
-            given = settings if works else {**settings, "workload": "stated"}
-            result = centre(
-                load_scenario(self.catalogue, scenario), given, catalogue=self.catalogue
-            )
-            asked = Evaluation(scenario, given, self.catalogue, result)
-            if works and (why := why_undrawable(asked)) is not None:
-                raise Underived(f"{scenario}: {why}")
-            own, response = speed_of(asked.result), response_of(asked)
-            speeds = (
-                [speed for speed in self.others if speed != own]
-                if works and own is not None
-                else []
-            )
-            return response.evaluate_at(
-                Dice(self.catalogue, SEED, 0, DRAWS).settings(response.ranges), speeds=speeds
-            ), own
+        def draw() -> tuple[Draws, float | None]:
+            stated = settings if works else {**settings, "workload": "stated"}
+            document = load_scenario(self.catalogue, scenario)
+            result = evaluate(document, stated, catalogue=self.catalogue)
+            evaluation = Evaluation(scenario, stated, self.catalogue, result)
+            if works and (reason := why_undrawable(evaluation)) is not None:
+                raise Underived(f"{scenario}: {reason}")
+            own_speed = speed_of(result)
+            response = response_of(evaluation)
+            sampled = Dice(self.catalogue, SEED, 0, DRAWS).settings(response.ranges)
+            has_speed = works and own_speed is not None
+            speeds = [speed for speed in self.speeds if has_speed and speed != own_speed]
+            return response.evaluate_at(sampled, speeds=speeds), own_speed
 
-        found: tuple[Draws, float | None] = self.catalogue.once(
-            ("claims in draws", scenario, works, *self.others, *sorted(settings.items())), make
-        )
-        return found
+        key = ("claims in draws", scenario, works, *self.speeds, *sorted(settings.items()))
+        draws: tuple[Draws, float | None] = self.catalogue.once(key, draw)
+        return draws
+
+    def figure_samples(self) -> FloatArray:
+        """Return the figure of the claim in every draw in which it is known.
+
+        Raises:
+            Underived: It is known in none.
+
+        """
+        formula, unit_text = self.claim.formula, self.claim.formula_unit
+        place = place_in(self.claim.where, formula)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            figure = amount_in_unit(evaluate_formula(formula, self, place), unit_text, place)
+        samples = np.atleast_1d(np.asarray(figure, dtype=float))
+        known_samples: FloatArray = samples[~np.isnan(samples)]
+        if not len(known_samples):
+            raise Underived("no side of it is known in any draw")
+        return known_samples
 
 
 def conclusion_probability(
     claim: Claim, context: Context, speeds: Sequence[float] = ()
 ) -> ConclusionProbability:
-    """Return the chance that a claim bears out, at the speed of its own case and at others, and
-    between what its figure lies.
+    """Return the probability that a claim holds, and the range of its figure.
+
+    Args:
+        claim: Claim whose formula is read.
+        context: The catalogue as the claim sees it without draws.
+        speeds: Speeds at which the claim is judged as well, tokens/s per user.
+
+    Raises:
+        Underived: The figure is known in no draw at the speed of its own case.
+
     """
-    drawn = ClaimUnderDraws(context.catalogue, context.settings, context.ledger, claim)
-    drawn.others = speeds
-    many = claim_figure_samples(claim, drawn)
-    low, high = (ended(one) for one in quantiles(many, np.array([TAIL, 1 - TAIL])))
+    scope = ClaimUnderDraws(context, claim, speeds)
+    samples = scope.figure_samples()
+    low, high = map(ended, quantiles(samples, np.array([TAIL, 1 - TAIL])))
     by_speed = []
     try:
-        for drawn.speed in speeds:
-            by_speed.append(
-                (drawn.speed, claim_probability(claim, claim_figure_samples(claim, drawn)))
-            )
+        for speed in speeds:
+            scope.speed = speed
+            probability = agreeing_share(claim, scope.figure_samples())
+            by_speed.append(SpeedProbability(speed, probability))
     except Underived:  # the figure rests on what is known at its own speed alone
         by_speed = []
-    if not drawn.follows:
+    if not scope.depends_on_speed:
         by_speed = []
-    turns = [
-        (at * other) ** 0.5
-        for (at, one), (other, next_one) in pairwise(by_speed)
-        if (one >= 0.5) != (next_one >= 0.5)
-    ]
+    turns = (
+        (slower.tokens_per_s_per_user * faster.tokens_per_s_per_user) ** 0.5
+        for slower, faster in pairwise(by_speed)
+        if (slower.probability >= 0.5) != (faster.probability >= 0.5)
+    )
     return ConclusionProbability(
-        claim_probability(claim, many), low, high, tuple(by_speed), turns[0] if turns else None
+        agreeing_share(claim, samples), low, high, by_speed, next(turns, None)
     )
 
 
-def claim_figure_samples(claim: Claim, drawn: ClaimUnderDraws) -> AnyArray:
-    """Return the figure of a claim in every draw in which it is known; in none raises
-    `Underived`.
-    """
-    place = place_in(claim.where, claim.formula)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        many = np.atleast_1d(
-            np.asarray(
-                amount_in_unit(
-                    evaluate_formula(claim.formula, drawn, place), claim.formula_unit, place
-                ),
-                dtype=float,
-            )
-        )
-    known: AnyArray = many[~np.isnan(many)]
-    if not len(known):
-        raise Underived("no side of it is known in any draw")
-    return known
-
-
-def claim_probability(claim: Claim, many: AnyArray) -> float:
-    """Return the share of some figures that bear a claim out."""
-    return float(np.mean(claim.holds(many)))
+def agreeing_share(claim: Claim, samples: FloatArray) -> float:
+    """Return the share of the samples of a figure that agree with a claim."""
+    return sum(map(claim.claimed.agrees, samples.tolist())) / len(samples)

@@ -1,8 +1,8 @@
-"""Forecasts: what the program said before it was measured, kept as it was said, and what came.
+"""Forecasts: figures that the program predicted before they were measured, and the measurements.
 
 A row of `data/claims/forecasts.csv` is dated and names the version that made it and the hash of its
 data, or of the revision; its settings make it again. `low` and `high` are the P10 and P90 it had.
-Nothing of a row is ever changed but `measured` and its `source`, once somebody measures it.
+A row never changes, but for `measured` and its `source` once somebody measures the figure.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from tco.catalog import Catalogue
 from tco.catalog.rows import parse_finite_number
+from tco.catalog.statements import lies_within, relative_excess
 from tco.core.errors import DataError, unknown
 from tco.core.files import data_directory, read_csv
 from tco.core.provenance import period
@@ -22,37 +23,26 @@ class Forecast(NamedTuple):
     """A prediction, and the measurement of it where there is one."""
 
     id: str
-    made: str
+    made: str  # date
     version: str
     hash: str
     system: str
     what: str
-    settings: str
+    settings: str  # that make it again
     metric: str
     unit: str
     predicted: float
     low: float | None
     high: float | None
     measured: float | None
-    source: str
+    error: float | None  # share by which it is too high
+    inside: bool | None  # whether the measurement lies between low and high
+    source: str  # of the measurement
     note: str
-
-    @property
-    def error(self) -> float | None:
-        """Share by which it is too high."""
-        return None if self.measured is None else self.predicted / self.measured - 1
-
-    @property
-    def inside(self) -> bool | None:
-        """Whether what came lies between low and high."""
-        return (
-            None
-            if self.measured is None or self.low is None or self.high is None
-            else self.low <= self.measured <= self.high
-        )
 
 
 NUMBERS = ("predicted", "low", "high", "measured")
+COLUMNS = [name for name in Forecast._fields if name not in ("error", "inside")]
 
 
 def read_forecasts(catalogue: Catalogue) -> list[Forecast]:
@@ -66,8 +56,9 @@ def read_forecasts(catalogue: Catalogue) -> list[Forecast]:
             id that is already taken, or no version or hash.
 
     """
-    path, found = data_directory() / FILE, list[Forecast]()
-    for line, row in read_csv(path, Forecast._fields):
+    path = data_directory() / FILE
+    forecasts: dict[str, Forecast] = {}
+    for line, row in read_csv(path, COLUMNS):
         where = f"{path}:{line}"
         figures = {
             name: parse_finite_number(row[name], name, where)
@@ -75,13 +66,17 @@ def read_forecasts(catalogue: Catalogue) -> list[Forecast]:
             else None
             for name in NUMBERS
         }
-        one = Forecast(**{**row, **figures})  # type: ignore[arg-type]
-        period(one.made, f"{where}: made")
-        if one.measured is not None and one.source not in catalogue.sources:
-            raise unknown("source", one.source, catalogue.sources, where)
-        if not (one.version and one.hash) or one.id in {other.id for other in found}:
+        measured = figures["measured"]
+        error = relative_excess(figures["predicted"], measured)
+        inside = lies_within(measured, figures["low"], figures["high"])
+        forecast = Forecast(**{**row, **figures}, error=error, inside=inside)  # type: ignore[arg-type]
+        period(forecast.made, f"{where}: made")
+        if measured is not None and forecast.source not in catalogue.sources:
+            raise unknown("source", forecast.source, catalogue.sources, where)
+        if not (forecast.version and forecast.hash) or forecast.id in forecasts:
             raise DataError(
-                f"{where}: {one.id}: expected an id of its own, the version that made it and a hash"
+                f"{where}: {forecast.id}: expected an id of its own, the version that made it and "
+                "a hash"
             )
-        found.append(one)
-    return found
+        forecasts[forecast.id] = forecast
+    return list(forecasts.values())

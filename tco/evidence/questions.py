@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from fnmatch import fnmatch
 from math import prod
 from typing import Any, TypeVar
@@ -27,8 +27,7 @@ from tco.cost.ownership import intrinsic_value, warrant_discount
 from tco.evidence.ledger import Claim
 from tco.fabric.collective_costs import lanes_rate
 from tco.fabric.collectives import OPERATIONS, doubling_size
-from tco.fabric.topology import fabric_number as number_of
-from tco.fabric.topology import fabric_scopes, hops_apart
+from tco.fabric.topology import fabric_number, fabric_scopes, hops_apart
 from tco.fabric.topology import lanes as lanes_of
 from tco.models.architecture import load_model
 from tco.performance.chip.formats import computed_on
@@ -61,50 +60,64 @@ from tco.system.scale_out_network import (
     switch_radix,
 )
 
-Found = TypeVar("Found")
-CALLED = (  # formulas of the program that a row may call, in their units
-    *(
-        systolic_peak,
-        joint_capacity,
-        pin_bandwidth,
-        device_capacity,
-        block_scaled_size,
-        machine_balance,
-        lanes_rate,
-    ),
-    *(
-        switch_radix,
-        clos_endpoints,
-        edge_bandwidth,
-        network_planes,
-        intrinsic_value,
-        warrant_discount,
-    ),
+Answer = TypeVar("Answer")
+# formulas of the program that a row may call, in their units
+CALLED_FORMULAS = (
+    systolic_peak,
+    joint_capacity,
+    pin_bandwidth,
+    device_capacity,
+    block_scaled_size,
+    machine_balance,
+    lanes_rate,
+    switch_radix,
+    clos_endpoints,
+    edge_bandwidth,
+    network_planes,
+    intrinsic_value,
+    warrant_discount,
 )
-FORMULAS = {one.__name__: formula_row_function(REGISTRY[one.__name__]) for one in CALLED}
+FORMULAS = {
+    formula.__name__: formula_row_function(REGISTRY[formula.__name__])
+    for formula in CALLED_FORMULAS
+}
 # figures of a scope, and their units
-SCOPE = {
+SCOPE_FIGURES = {
     "injection": "byte/s",
     "all_to_all": "byte/s",
     "hops_mean": "",
     "hops_worst": "",
     "chips": "",
 }
-TORUS: dict[str, Callable[[list[float]], float]] = {
+TORUS_FIGURES: dict[str, Callable[[list[float]], float]] = {
     "dimensions": len,
     "longest": max,
     "places": prod,
     "neighbours": lambda sizes: sum(min(size - 1, 2) for size in sizes),
 }
-POOLS = {"prefill": "input_tokens_per_s_per_chip", "decode": "output_tokens_per_s_per_chip"}
+POOL_RATES = {"prefill": "input_tokens_per_s_per_chip", "decode": "output_tokens_per_s_per_chip"}
 
 
 class Underived(Exception):  # noqa: N818 - no error: an answer
     """Why the catalogue, as it is set, gives nothing for a claim."""
 
 
-class Context:
-    """The catalogue as one claim sees it; remembers every input the claim rests on."""
+def metric_amount(metric: str, value: Any) -> DimensionedQuantity:
+    """Return a metric in its unit, one number or an array of draws, as an amount."""
+    unit_text = METRICS[metric].unit
+    return amount(value * unit(unit_text).factor, unit_text)
+
+
+class ClaimScope:
+    """Names that the formula of a claim may use; remembers every input the claim rests on.
+
+    Args:
+        catalogue: Holds the data.
+        settings: The user's settings by input path.
+        ledger: All claims by id.
+        claim: Claim whose formula is read.
+
+    """
 
     def __init__(
         self,
@@ -116,11 +129,11 @@ class Context:
         self.catalogue = catalogue
         self.settings = settings
         self.ledger = ledger
-        self.claim = claim  # whose formula is read
+        self.claim = claim
         self.functions = FORMULAS | {name: getattr(self, name) for name in QUESTIONS}
         self._worlds: dict[str, tuple[ResolvedScenario, Values]] = {}
-        self._walked: set[str] = set()
-        self._open: list[str] = []
+        self._read_paths: set[str] = set()
+        self._open_claims: list[str] = []
 
     def world(self, system: str) -> tuple[ResolvedScenario, Values]:
         """Return a system, in a variant where its name says so, and the inputs as it sets them."""
@@ -130,65 +143,75 @@ class Context:
         return self._worlds[system]
 
     def walked(
-        self, scenario: str, settings: Mapping[str, str], walk: Callable[..., Found], *given: str
-    ) -> Found:
-        """Return the result of `walk` on `scenario`, cached for all claims.
+        self,
+        scenario: str,
+        settings: Mapping[str, str],
+        walk_scenario: Callable[..., Answer],
+        *arguments: str,
+    ) -> Answer:
+        """Return the answer of `walk_scenario` on a scenario, cached for all claims.
 
-        The user's settings take precedence over the settings of the claim.
+        Args:
+            scenario: Name of the scenario.
+            settings: Settings of the claim; those of the user take precedence.
+            walk_scenario: Function of the resolved scenario, its values and the arguments.
+            *arguments: Further arguments of the function.
+
+        Raises:
+            Underived: The function raised it.
+            DataError: A setting of the claim is no input.
+
         """
-        own, settings = settings.keys() - self.settings.keys(), {**settings, **self.settings}
+        claim_paths = settings.keys() - self.settings.keys()
+        settings = {**settings, **self.settings}
 
-        def make() -> tuple[Found | Underived, set[str]]:
-            inputs = resolve_scenario(
-                self.catalogue, load_scenario(self.catalogue, scenario), dict(settings), {}
-            )
+        def answer_and_paths() -> tuple[Answer | Underived, set[str]]:
+            document = load_scenario(self.catalogue, scenario)
+            inputs = resolve_scenario(self.catalogue, document, settings, {})
             values = inputs.values(as_number)
-            for path in own & inputs.given.keys():
+            for path in claim_paths & inputs.given.keys():
                 if not inputs.is_known(path):
                     raise unknown("input path", path, inputs.known_paths())
             try:
-                return walk(inputs, values, *given), set(values.inputs)
+                return walk_scenario(inputs, values, *arguments), set(values.inputs)
             except Underived as reason:
                 return reason, set(values.inputs)
 
-        found: Found | Underived
-        found, used = self.catalogue.once(
-            ("claims", scenario, walk, *given, *sorted(settings.items())), make
-        )
-        self._walked |= used
-        if isinstance(found, Underived):
-            raise found
-        return found
+        answer: Answer | Underived
+        key = ("claims", scenario, walk_scenario, *arguments, *sorted(settings.items()))
+        answer, paths = self.catalogue.once(key, answer_and_paths)
+        self._read_paths |= paths
+        if isinstance(answer, Underived):
+            raise answer
+        return answer
 
     @property
     def rests_on(self) -> list[str]:
         """The paths of all inputs used so far."""
-        return sorted(self._walked.union(*(values.inputs for _, values in self._worlds.values())))
+        world_paths = (values.inputs for _, values in self._worlds.values())
+        return sorted(self._read_paths.union(*world_paths))
 
-    # ---------------------------------------------------------------- names
     def computed(self, claim: str) -> DimensionedQuantity:
-        """Return the value of the formula of `claim`.
+        """Return the value of the formula of a claim.
 
-        A claim without a formula, or a claim that rests on itself, raises `DataError`.
+        Raises:
+            DataError: The claim has no formula, or rests on itself.
+
         """
-        if claim in self._open or not self.ledger[claim].formula:
-            raise DataError(
-                f"{claim} {'rests on itself' if claim in self._open else 'has no formula'}"
-            )
-        before, self.claim = self.claim, self.ledger[claim]
-        self._open.append(claim)
+        if claim in self._open_claims or not self.ledger[claim].formula:
+            fault = "rests on itself" if claim in self._open_claims else "has no formula"
+            raise DataError(f"{claim} {fault}")
+        outer_claim, self.claim = self.claim, self.ledger[claim]
+        self._open_claims.append(claim)
         try:
-            return evaluate_formula(
-                self.claim.formula, self, place_in(self.claim.where, self.claim.formula)
-            )
+            formula = self.claim.formula
+            return evaluate_formula(formula, self, place_in(self.claim.where, formula))
         finally:
-            self.claim = before
-            self._open.pop()
+            self.claim = outer_claim
+            self._open_claims.pop()
 
     def named(self, name: str) -> DimensionedQuantity:
-        """Return a premise of the claim, an input by its path, or what the formula of another claim
-        comes to.
-        """
+        """Return a premise of the claim, the input at a path, or the computed value of a claim."""
         if name in self.claim.given:
             premise = self.claim.given[name]
             return amount(premise.value, premise.unit)
@@ -196,7 +219,7 @@ class Context:
             return self.computed(name)
         if "." not in name:
             raise unknown("name", name, [*self.claim.given, *self.ledger])
-        return self._input(self.world(HEADLINE_SYSTEM), name)
+        return self.input_of(HEADLINE_SYSTEM, name)
 
     def text(self, name: str) -> str:
         """Return a premise as it is written, or a name as it is."""
@@ -204,49 +227,47 @@ class Context:
 
     def check(self, parameter: str, name: str) -> None:
         """Refuse a name that a parameter of a question does not know."""
-        known = KNOWN[parameter](self) if parameter in KNOWN else [name]
-        if not any(fnmatch(one, name.partition("@")[0]) for one in known):
-            raise unknown(parameter, name, known)
+        if parameter not in KNOWN_NAMES:
+            return
+        names = KNOWN_NAMES[parameter](self)
+        if not any(fnmatch(known_name, name.partition("@")[0]) for known_name in names):
+            raise unknown(parameter, name, names)
 
-    def claimed(self, claim: str) -> DimensionedQuantity:
-        """Return the number another claim states, as it is published."""
-        return DimensionedQuantity(self.ledger[claim].claimed)
-
-    # ---------------------------------------------------------------- trees
-    def _input(self, asked: tuple[ResolvedScenario, Values], path: str) -> DimensionedQuantity:
-        inputs, values = asked
+    def input_of(self, system: str, path: str) -> DimensionedQuantity:
+        """Return an input as a system sets it."""
+        inputs, values = self.world(system)
         return amount(float(values[path]), inputs.unit_of(path))
 
-    def _system(self, system: str) -> System:
-        return self.world(system)[0].system
+    def system(self, name: str) -> System:
+        """Return a system, in a variant where its name says so."""
+        return self.world(name)[0].system
+
+
+class Context(ClaimScope):
+    """The catalogue as one claim sees it: each public method is a question of its formula."""
+
+    # ---------------------------------------------------------------- claims and trees
+    def claimed(self, claim: str) -> DimensionedQuantity:
+        """Return the number another claim states, as it is published."""
+        return DimensionedQuantity(self.ledger[claim].claimed.value)
 
     def chip(self, system: str, attribute: str) -> DimensionedQuantity:
         """Return an attribute of a system's accelerator as the system runs it."""
-        asked = self.world(system)
-        return self._input(asked, f"parts.{asked[0].system.chip}.{attribute}")
+        return self.input_of(system, f"parts.{self.system(system).chip}.{attribute}")
 
     def chips(self, system: str) -> DimensionedQuantity:
-        """Return the accelerators of one world."""
-        return DimensionedQuantity(self._system(system).chips)
+        """Return the accelerators of one scale-up domain."""
+        return DimensionedQuantity(self.system(system).chips)
 
     def racks(self, system: str) -> DimensionedQuantity:
-        """Return the racks of one world."""
-        return DimensionedQuantity(self._system(system).racks)
+        """Return the racks of one scale-up domain."""
+        return DimensionedQuantity(self.system(system).racks)
 
     def count(self, system: str, part: str) -> DimensionedQuantity:
-        """Return the count of `part` in a scale-up domain of `system`.
-
-        `part` may be a pattern, which counts all parts with a matching name. Without a match the
-        count is 0.
-        """
+        """Return the count of the parts in a scale-up domain whose names match a pattern."""
+        quantity = self.system(system).quantity
         return DimensionedQuantity(
-            float(
-                sum(
-                    number
-                    for name, number in self._system(system).quantity.items()
-                    if fnmatch(name, part)
-                )
-            )
+            float(sum(number for name, number in quantity.items() if fnmatch(name, part)))
         )
 
     def price(self, system: str, *part: str) -> DimensionedQuantity:
@@ -254,19 +275,16 @@ class Context:
 
         The price is the count of the parts in the bill times their unit prices.
         """
-        return amount(
-            sum(
-                self.count(system, name).value * self.named(f"parts.{name}.price").value
-                for name in part
-            ),
-            "USD",
+        prices = (
+            self.count(system, name).value * self.named(f"parts.{name}.price").value
+            for name in part
         )
+        return amount(sum(prices), "USD")
 
     def power(self, system: str) -> DimensionedQuantity:
-        """Return the power of one world by its bill; traced, so that only what power rests on
-        counts as used.
-        """
+        """Return the power of one scale-up domain by its bill."""
         inputs, values = self.world(system)
+        # traced, so that only what power rests on counts as used
         with recording() as trace:
             node = bill_of_materials(
                 inputs.system, inputs.values(as_traced(trace)), self.catalogue
@@ -279,56 +297,44 @@ class Context:
     # ---------------------------------------------------------------- fabrics and networks
     def lanes(self, system: str, *medium: str) -> DimensionedQuantity:
         """Return the lanes of a chip on some media; of a torus, of one link in a dimension."""
-        return DimensionedQuantity(sum(lanes_of(self._system(system), name) for name in medium))
+        return DimensionedQuantity(sum(lanes_of(self.system(system), name) for name in medium))
 
     def scope(self, system: str, extent: str, figure: str) -> DimensionedQuantity:
-        """Return `figure` of the fabric scope `extent`, in its unit.
-
-        `extent` is the rack or the whole scale-up domain.
-        """
+        """Return a figure of the fabric in a rack or in the whole scale-up domain, in its unit."""
         inputs, values = self.world(system)
-        found = next(one for one in fabric_scopes(inputs.system, values) if one.scope == extent)
-        return amount(float(getattr(found, figure)), SCOPE[figure])
+        scopes = {scope.scope: scope for scope in fabric_scopes(inputs.system, values)}
+        return amount(float(getattr(scopes[extent], figure)), SCOPE_FIGURES[figure])
 
     def torus(self, system: str, shape: str) -> DimensionedQuantity:
         """Return a figure of a torus, dimensions of one place left out."""
-        found = self._system(system)
-        sizes = [float(size) for size in found.fabric.get("dims", []) if size > 1]
+        tree = self.system(system)
+        sizes = [float(size) for size in tree.fabric.get("dims", []) if size > 1]
         if not sizes:
-            raise DataError(f"{found.where}: the fabric is no torus")
-        return DimensionedQuantity(float(TORUS[shape](sizes)))
+            raise DataError(f"{tree.where}: the fabric is no torus")
+        return DimensionedQuantity(float(TORUS_FIGURES[shape](sizes)))
 
     def planes(self, system: str) -> DimensionedQuantity:
         """Return the planes of a switched fabric."""
-        return DimensionedQuantity(number_of(self._system(system), "planes"))
+        return DimensionedQuantity(fabric_number(self.system(system), "planes"))
 
     def hops(self, system: str, rack: float, tray: float, position: float) -> DimensionedQuantity:
-        """Return the devices between the first chip of a world and another, on the shortest
-        path.
-        """
+        """Return the devices on the shortest path from the first chip of a domain to another."""
         return DimensionedQuantity(
-            hops_apart(self._system(system), int(rack), int(tray), int(position))
+            hops_apart(self.system(system), int(rack), int(tray), int(position))
         )
 
     def doubling_size(self, system: str, collective: str) -> DimensionedQuantity:
-        """Return the buffer of a rank with which a collective over one world takes twice its
-        latency.
-        """
+        """Return the buffer of a rank at which a collective takes twice its latency, bytes."""
         inputs, values = self.world(system)
-        return amount(
-            doubling_size(links_of_system(inputs, values), collective, inputs.system.chips), "byte"
-        )
+        links = links_of_system(inputs, values)
+        return amount(doubling_size(links, collective, inputs.system.chips), "byte")
 
     def clos_reach(self, *radices: float) -> DimensionedQuantity:
-        """Return the endpoints of a non-blocking Clos whose tiers, the lowest first, have these
-        radices.
-        """
+        """Return the endpoints of a non-blocking Clos by the radices of its tiers, lowest first."""
         return DimensionedQuantity(clos_endpoints_by_radices(radices, 1.0))
 
     def network_price(self, chips: float, nic: str, port: str, design: str) -> DimensionedQuantity:
-        """Return the price of a Clos of so many chips with switches of 25.6T, as `tco network` has
-        it unless told.
-        """
+        """Return the price of a Clos with switches of 25.6T, as `tco network` designs it, USD."""
         inputs, values = self.world(HEADLINE_SYSTEM)
         switch = switch_part("25.6T", self.catalogue.parts)
         request = ClosRequest(
@@ -337,90 +343,83 @@ class Context:
         return amount(float(requested_clos(inputs, values, request)[1].price), "USD")
 
     def networks(self, system: str) -> DimensionedQuantity:
-        """Return the number of networks behind the cards of `system`.
-
-        The number is 1 for a converged front end, else 2.
-        """
-        return DimensionedQuantity(1.0 if converged(self._system(system)) else 2.0)
+        """Return the number of networks behind the cards: 1 for a converged front end, else 2."""
+        return DimensionedQuantity(1.0 if converged(self.system(system)) else 2.0)
 
     # ---------------------------------------------------------------- models and formats
     def experts(self, model: str, number: str) -> DimensionedQuantity:
-        """Return the number of routed experts in a sparse layer of `model`.
+        """Return the routed experts in a sparse layer: all, or the active ones of a token.
 
-        With `number` other than "all", the experts that a token passes are counted. A model without
-        routed experts raises `DataError`.
+        Raises:
+            DataError: The model has no routed experts.
+
         """
         for block in load_model(self.catalogue, model).blocks:
-            if block.feed_forward.experts:
+            layer = block.feed_forward
+            if layer.experts:
                 return DimensionedQuantity(
-                    float(
-                        block.feed_forward.experts if number == "all" else block.feed_forward.active
-                    )
+                    float(layer.experts if number == "all" else layer.active)
                 )
         raise DataError(f"{model} has no routed experts")
 
     def peak(self, system: str, precision: str) -> DimensionedQuantity:
         """Return the peak at which a system's chip computes a format."""
         inputs, values = self.world(system)
-        return self.chip(
-            system, computed_on(values, inputs.system.chip, precision, "workload.precision").peak
-        )
+        used_format = computed_on(values, inputs.system.chip, precision, "workload.precision")
+        return self.chip(system, used_format.peak)
 
     # ---------------------------------------------------------------- scenarios by their best plans
     def metric(self, scenario: str, metric: str, **settings: str) -> DimensionedQuantity:
         """Return a metric of a scenario."""
-        return self._rated(scenario, metric, self.walked(scenario, settings, best_plan_metrics))
+        return self._rated(scenario, metric, self.walked(scenario, settings, _best_plan_metrics))
 
     def rate(self, scenario: str, metric: str, **settings: str) -> DimensionedQuantity:
-        """Return a metric that what a scenario's chips do gives by itself, so that nothing of money
-        and site counts as used.
-        """
-        return self._rated(
-            scenario, metric, self.walked(scenario, settings, required_workload_result).rates
-        )
+        """Return a metric of what chips do; nothing of money and site counts as used."""
+        result = self.walked(scenario, settings, _required_workload_result)
+        return self._rated(scenario, metric, result.rates)
 
     def pool(self, scenario: str, phase: str, **settings: str) -> DimensionedQuantity:
         """Return the rate of a chip of the pool that prefills, or of the one that decodes."""
-        found = self.walked(scenario, settings, required_workload_result)
-        rate, share = (
-            self._rated(scenario, POOLS[phase], found.rates),
-            getattr(found, "prefill_share", None),
-        )
+        result = self.walked(scenario, settings, _required_workload_result)
+        rate = self._rated(scenario, POOL_RATES[phase], result.rates)
+        share = getattr(result, "prefill_share", None)
         if share is None:
             raise DataError(f"{scenario} serves on one pool")
         return rate._replace(value=float(rate.value / (share if phase == "prefill" else 1 - share)))
 
-    def _rated(self, scenario: str, metric: str, found: JsonMapping) -> DimensionedQuantity:
-        if found.get(metric) is None:
-            raise DataError(f"{scenario} has no {metric}")
-        unit_text = METRICS[metric].unit
-        return amount(float(found[metric]) * unit(unit_text).factor, unit_text)
-
     def decode_with_experts(
         self, scenario: str, place: str, **settings: str
     ) -> DimensionedQuantity:
-        """Return the decode rate of the best plan whose experts lie in one domain, or over the
-        whole world.
-        """
-        return amount(self.walked(scenario, settings, decoded, place), "token/s/chip")
+        """Return the best decode rate with the experts in one domain, or over all domains."""
+        return amount(self.walked(scenario, settings, _best_decode_rate, place), "token/s/chip")
 
     def cached_per_token(self, scenario: str, **settings: str) -> DimensionedQuantity:
         """Return the bytes that a sequence of a scenario's workload caches for each token."""
-        return amount(self.walked(scenario, settings, cached), "byte/token")
+        return amount(self.walked(scenario, settings, _cache_bytes_per_token), "byte/token")
+
+    def _rated(self, scenario: str, metric: str, metrics: JsonMapping) -> DimensionedQuantity:
+        if metrics.get(metric) is None:
+            raise DataError(f"{scenario} has no {metric}")
+        return metric_amount(metric, float(metrics[metric]))
 
 
-def required_workload_result(inputs: ResolvedScenario, values: Values) -> Any:
+QUESTIONS = [name for name in vars(Context) if not name.startswith("_")]
+
+
+def _required_workload_result(inputs: ResolvedScenario, values: Values) -> Any:
     """Return the workload result of a scenario under its best plans.
 
-    A workload without a result raises `Underived`.
+    Raises:
+        Underived: The workload has no result.
+
     """
-    found = workload_kind(inputs).walk(inputs, values, None)
-    if found.reason:
-        raise Underived(found.reason)
-    return found
+    result = workload_kind(inputs).walk(inputs, values, None)
+    if result.reason:
+        raise Underived(result.reason)
+    return result
 
 
-def best_plan_metrics(inputs: ResolvedScenario, values: Values) -> JsonObject:
+def _best_plan_metrics(inputs: ResolvedScenario, values: Values) -> JsonObject:
     """Return the metrics of a scenario by the best plans."""
     chain = run(inputs, values)
     if chain.serving.reason:
@@ -428,51 +427,35 @@ def best_plan_metrics(inputs: ResolvedScenario, values: Values) -> JsonObject:
     return chain.metrics
 
 
-def decoded(inputs: ResolvedScenario, values: Values, place: str) -> float:
+def _best_decode_rate(inputs: ResolvedScenario, values: Values, place: str) -> float:
     """Return the decode rate of a scenario's workload with the experts in a place."""
-    rate, reason = decode_rate_with_experts(
-        *server_of(inputs, values), request_of(values), values["workload.interactivity"], place
-    )
+    machine, model = server_of(inputs, values)
+    speed = values["workload.interactivity"]
+    rate, reason = decode_rate_with_experts(machine, model, request_of(values), speed, place)
     if reason:
         raise Underived(reason)
     return rate
 
 
-def cached(inputs: ResolvedScenario, values: Values) -> float:
-    """Return the bytes a sequence of a workload caches for each token."""
+def _cache_bytes_per_token(inputs: ResolvedScenario, values: Values) -> float:
+    """Return the bytes that a sequence of a workload caches for each token."""
     machine, model = server_of(inputs, values)
     return float(cache_bytes(1, 1, *cached_numbers(model, 1), machine.cache_size))
 
 
-QUESTIONS = (
-    *("claimed", "chip", "chips", "racks", "count", "price", "power"),
-    *(
-        "lanes",
-        "scope",
-        "torus",
-        "planes",
-        "hops",
-        "doubling_size",
-        "clos_reach",
-        "network_price",
-        "networks",
-        "experts",
-        "peak",
-    ),
-    *("metric", "rate", "pool", "decode_with_experts", "cached_per_token"),
-)
-KNOWN: dict[str, Callable[[Context], Sequence[str]]] = {  # names a parameter of a question takes
-    "claim": lambda c: list(c.ledger),
-    "system": lambda c: known_systems(c.catalogue),
-    "scenario": lambda c: [*c.catalogue.scenarios, *known_systems(c.catalogue)],
-    "part": lambda c: list(c.catalogue.parts),
+# names that a parameter of a question takes
+KNOWN_NAMES: dict[str, Callable[[ClaimScope], Iterable[str]]] = {
+    "claim": lambda scope: scope.ledger,
+    "system": lambda scope: known_systems(scope.catalogue),
+    "scenario": lambda scope: [*scope.catalogue.scenarios, *known_systems(scope.catalogue)],
+    "part": lambda scope: scope.catalogue.parts,
     "attribute": lambda _: [name for group, name in input_attributes() if group == "parts"],
-    "model": lambda c: list(c.catalogue.models),
-    "metric": lambda _: list(METRICS),
+    "model": lambda scope: scope.catalogue.models,
+    "metric": lambda _: METRICS,
     "extent": lambda _: ("rack", "world"),
-    "figure": lambda _: list(SCOPE),
-    "shape": lambda _: list(TORUS),
-    "phase": lambda _: list(POOLS),
+    "figure": lambda _: SCOPE_FIGURES,
+    "shape": lambda _: TORUS_FIGURES,
+    "phase": lambda _: POOL_RATES,
     "place": lambda _: PLACES,
     "design": lambda _: DESIGNS,
     "collective": lambda _: OPERATIONS,

@@ -10,38 +10,38 @@ from collections import Counter
 from collections.abc import Sequence
 
 from tco.catalog import Catalogue
-from tco.evidence import Finding
-from tco.evidence.draws import ConclusionProbability
+from tco.evidence.check import Finding
+from tco.evidence.draws import ConclusionProbability, SpeedProbability
 from tco.evidence.ledger import VERDICTS
 from tco.evidence.published import ReproducedFigure
 from tco.report.record import Answer, Document, Member, Record
 from tco.report.table import Table, significant
 
-DRAWN = (  # of what draws judge
-    ("low", lambda found: found.judged and found.judged.low),
-    ("high", lambda found: found.judged and found.judged.high),
-    ("probability", lambda found: found.judged and found.judged.probability),
-    ("turns_at_tokens_per_s_per_user", lambda found: found.judged and found.judged.turns_at),
-)
-AT = Record(
-    Member("tokens_per_s_per_user", float, lambda one: one[0]),
-    Member("probability", float, lambda one: one[1]),
-)
+CONCLUSION_KEYS = ("low", "high", "probability", "turns_at_tokens_per_s_per_user")
 CLAIM = Record(
-    Record("id", "claim", "source", Member("claimed", float), "unit").read_via("claim"),
+    *("id", "claim", "source"),
+    Member("claimed", float, "claimed.value"),
+    "unit",
+    Member("command", str | None, lambda claim: claim.command or None),
+    Member("against", str | None, lambda claim: claim.against or None),
+    Member("expected", str | None, lambda claim: claim.verdict or None),
+    *("article", "words"),
+).read_via("claim")
+FINDING = Record(
+    CLAIM.only("id", "claim", "source", "claimed", "unit"),
     Member("computed", float | None),
-    *(Member(name, float | None, read) for name, read in DRAWN),
+    *(Member(key, float | None, f"conclusion.{key}") for key in CONCLUSION_KEYS),
     *("verdict", "note"),
-    Member("command", str | None, lambda found: found.claim.command or None),
-    Member("against", str | None, lambda found: found.claim.against or None),
-    Member("expected", str | None, lambda found: found.claim.verdict or None),
-    Record("article", "words").read_via("claim"),
+    CLAIM.only("command", "against", "expected", "article", "words"),
     Member(
-        "by_speed", [AT], lambda found: found.judged.by_speed if found.judged else (), csv=False
+        "by_speed",
+        [SpeedProbability],
+        lambda finding: finding.conclusion.by_speed if finding.conclusion else (),
+        csv=False,
     ),
     Member("rests_on", [str], csv=False),
 )
-CLAIMS = Document("claims", Member("claims", [CLAIM], lambda findings: findings))
+CLAIMS = Document("claims", Member("claims", [FINDING], lambda findings: findings))
 
 
 def claims_answer(
@@ -56,117 +56,105 @@ def claims_answer(
 
     """
     return CLAIMS.answer(
-        catalogue, findings, lambda: [claims_table(catalogue, findings)], (CLAIM, findings), notes
+        catalogue, findings, lambda: [claims_table(catalogue, findings)], (FINDING, findings), notes
     )
 
 
 def claims_table(catalogue: Catalogue, findings: Sequence[Finding]) -> Table:
-    """Return the ledger, each claim with its note on a line of its own, and how many claims
-    hold.
+    """Return the ledger with the notes of each claim on lines below it, and the counts by verdict.
+
+    Args:
+        catalogue: Names the sources.
+        findings: Claims with their computed values and verdicts.
+
     """
     rows: list[Sequence[str]] = []
-    for found in findings:
-        claim = found.claim
-        between, judged = "", found.judged
-        if judged is not None:
-            between = " to ".join(
-                significant(end, 3) or "no end" for end in (judged.low, judged.high)
-            )
+    for finding in findings:
+        claim, conclusion = finding.claim, finding.conclusion
+        ends = (conclusion.low, conclusion.high) if conclusion else ()
         rows.append(
             (
                 claim.id,
-                found.verdict,
-                significant(claim.claimed, 6),
-                significant(found.computed, 5),
-                between,
+                finding.verdict,
+                significant(claim.claimed.value, 6),
+                significant(finding.computed, 5),
+                " to ".join(significant(end, 3) or "no end" for end in ends),
                 claim.unit,
                 claim.claim,
             )
         )
-        remarks = [
-            chances_text(judged) if judged else "",
-            found.claim.command,
-            found.note,
-            "" if found.as_expected else f"The ledger expects: {claim.verdict}.",
-        ]
+        remarks = (
+            conclusion and probability_text(conclusion),
+            claim.command,
+            finding.note,
+            "" if finding.as_expected else f"The ledger expects: {claim.verdict}.",
+        )
         rows += [("", "", "", "", "", "", f"~ {remark}") for remark in remarks if remark]
-    counts = Counter(found.verdict for found in findings)
-    moved = sum(not found.as_expected for found in findings)
-    said = ", ".join(f"{counts[verdict]} {verdict}" for verdict in VERDICTS if counts[verdict])
-    sources = dict.fromkeys(found.claim.source for found in findings)
-    below = [
-        f"{said or 'no claim'}; "
-        f"{f'{moved} not as the ledger expects' if moved else 'all as the ledger expects'}."
-    ]
-    below += [f"{source}: {catalogue.source_title(source)}" for source in sources]
-    columns = ("id", "verdict", "claimed", "computed", "from-to", "unit", "claim")
+    counts = Counter(finding.verdict for finding in findings)
+    moved = sum(not finding.as_expected for finding in findings)
+    totals = ", ".join(f"{counts[verdict]} {verdict}" for verdict in VERDICTS if counts[verdict])
+    expected = f"{moved} not as the ledger expects" if moved else "all as the ledger expects"
+    sources = dict.fromkeys(finding.claim.source for finding in findings)
     return Table(
-        columns,
+        ("id", "verdict", "claimed", "computed", "from-to", "unit", "claim"),
         rows,
         f"{len(findings)} claims of published sources against the catalogue",
-        [],
-        below,
-        "llrrrll",
+        below=[
+            f"{totals or 'no claim'}; {expected}.",
+            *(f"{source}: {catalogue.source_title(source)}" for source in sources),
+        ],
+        align="llrrrll",
     )
 
 
-def chances_text(judged: ConclusionProbability) -> str:
-    """Say with what chance a conclusion holds, at which speeds, and where that turns."""
-    by_speed = ", ".join(f"{share * 100:.0f} % at {speed:g}" for speed, share in judged.by_speed)
-    turns = (
-        ""
-        if judged.turns_at is None
-        else f"; it turns at about {judged.turns_at:.3g} tokens/s a user"
+def probability_text(conclusion: ConclusionProbability) -> str:
+    """Return a sentence on the probability of a conclusion, by speed, and where it turns."""
+    by_speed = ", ".join(
+        f"{point.probability * 100:.0f} % at {point.tokens_per_s_per_user:g}"
+        for point in conclusion.by_speed
     )
-    return (
-        f"It holds in {judged.probability * 100:.0f} % of the draws"
-        + (f" ({by_speed})" if by_speed else "")
-        + f"{turns}."
-    )
+    speeds = f" ({by_speed})" if by_speed else ""
+    turn = conclusion.turns_at_tokens_per_s_per_user
+    turns = "" if turn is None else f"; it turns at about {turn:.3g} tokens/s a user"
+    return f"It holds in {conclusion.probability * 100:.0f} % of the draws{speeds}{turns}."
 
 
 # ---------------------------------------------------------------- figures of publications
 def published_table(kind: str, figures: Sequence[ReproducedFigure]) -> Table:
-    """Return figures of a kind with what comes out and how far it is from what was published, and
-    below why some miss.
+    """Return figures of a kind beside the computed ones, with the reasons of misses below.
+
+    Args:
+        kind: Kind of the figures.
+        figures: Published figures with their computed values.
+
     """
     rows = []
-    for one in figures:
-        off = (
-            ""
-            if one.tolerance is None or one.computed is None
-            else f"{(one.computed / one.published - 1) * 100:+.1f} %"
-        )
-        stated = (
-            f"{significant(one.low)}-{significant(one.high)}"
-            if one.tolerance is None
-            else significant(one.published)
-        )
-        within = "" if one.tolerance is None else f"{one.tolerance * 100:g} %"
+    for figure in figures:
+        stated, within = f"{significant(figure.low)}-{significant(figure.high)}", ""
+        if figure.tolerance is not None:
+            stated, within = significant(figure.published), f"{figure.tolerance * 100:g} %"
         rows.append(
             (
-                one.scenario,
-                one.system,
-                one.metric,
-                one.unit,
+                figure.scenario,
+                figure.system,
+                figure.metric,
+                figure.unit,
                 stated,
-                significant(one.computed),
-                off,
+                significant(figure.computed),
+                "" if figure.excess is None else f"{figure.excess * 100:+.1f} %",
                 within,
-                "" if one.ok else "no",
+                "" if figure.ok else "no",
             )
         )
-    missed = [
-        f"{one.scenario}, {one.metric} of {one.system} misses: {one.reason}"
-        for one in figures
-        if not one.ok and one.reason
+    misses = [
+        f"{figure.scenario}, {figure.metric} of {figure.system} misses: {figure.reason}"
+        for figure in figures
+        if not figure.ok and figure.reason
     ]
-    below = [f"{sum(one.ok for one in figures)} of {len(figures)} come out.", *missed]
     return Table(
         ("scenario", "system", "what", "unit", "published", "computed", "off", "within", ""),
         rows,
         f"{kind} figures",
-        [],
-        below,
-        "llllrrrrl",
+        below=[f"{sum(figure.ok for figure in figures)} of {len(figures)} come out.", *misses],
+        align="llllrrrrl",
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 
 from tco.catalog import Catalogue
@@ -14,32 +14,15 @@ from tco.report.table import Table, significant
 BILLION = 1e9
 
 
-def capex_of_kind(kind: str, one: Gigawatt) -> float:
-    """Return the capex of a kind of part, USD.
-
-    The capex is nought where `one` has no such part.
-    """
-    return dict(one.lines).get(kind, 0.0)
+def capex_of_kind(kind: str, site: Gigawatt) -> float:
+    """Return the capex of a kind of part, USD; nought where the site has no such part."""
+    return dict(site.lines).get(kind, 0.0)
 
 
-LINE = Record("kind", Member("usd", float)).read_via(lambda one: {"kind": one[0], "usd": one[1]})
-SAID = Record(*("publisher", "source"), Member("low", float), Member("high", float), "note")
-TOTALS = Record(
-    Member("system", read="asked.result.system"),
-    Member("date", read=lambda one: one.asked.result.texts["terms.date"]),
-    Member("hall_cooling", str | None, "asked.result.hall_cooling"),
-    *(Member(key, float, f"hall.{key}") for key in ("racks", "chips")),
-    Member("grid_w", float, "hall.site_power_w"),
-    Member("it_w", float, "hall.it_power_w"),
-    *(Member(key, float) for key in ("usd", "usd_per_grid_w", "usd_per_it_w")),
-    Member("output_tokens_per_s", float | None, "hall.output_tokens_per_s"),
-)
-ROW = Record(
-    TOTALS, Member("lines", [LINE]), Member("range", {str: float}), Member("published", [SAID])
-)
-GIGAWATT = Document("gigawatt", Member("rows", [ROW], lambda found: found))
-CELLS = Record(  # of a CSV: a column for each kind of part
-    TOTALS,
+GIGAWATT = Document("gigawatt", Member("rows", [Gigawatt], lambda sites: sites))
+# of a CSV: a column for each kind of part
+CSV_ROW = Record(
+    Gigawatt,
     *(Member(f"usd_per_grid_w_{end}", float, f"range.{end}") for end in ("p10", "p50", "p90")),
     *(
         Member(
@@ -52,75 +35,63 @@ CELLS = Record(  # of a CSV: a column for each kind of part
 )
 
 
-def gigawatt_answer(catalogue: Catalogue, found: Sequence[Gigawatt]) -> Answer:
+def gigawatt_answer(catalogue: Catalogue, sites: Sequence[Gigawatt]) -> Answer:
     """Return every system's racks, capex by kind of part, and published figures.
 
     Args:
         catalogue: The catalogue that the figures rest on.
-        found: Systems that fill a power, each with its capex in USD.
+        sites: Systems that fill a power, each with its capex in USD.
 
     """
     notes = [
-        f"{one.asked.name}: {note}"
-        for one in found
-        for note in (*one.asked.result.notes, *one.asked.result.ages.notes)
+        f"{site.evaluation.name}: {note}"
+        for site in sites
+        for note in (*site.evaluation.result.notes, *site.evaluation.result.ages.notes)
     ]
     return GIGAWATT.answer(
         catalogue,
-        found,
-        lambda: [gigawatt_table(found)],
-        (CELLS, found),
+        sites,
+        lambda: [gigawatt_table(sites)],
+        (CSV_ROW, sites),
         notes,
-        of=lambda one: one.asked.result.context,
+        of=lambda site: site.evaluation.result.context,
     )
 
 
-def gigawatt_table(found: Sequence[Gigawatt]) -> Table:
+def gigawatt_table(sites: Sequence[Gigawatt]) -> Table:
     """Return a column for each system: from the grid to racks, from racks to dollars."""
-    halls = [one.hall for one in found]
-    rows = [
-        (
-            "MW of the grid, at the fence",
-            *(significant(hall["site_power_w"] / 1e6) for hall in halls),
-        ),
-        ("hall", *(one.asked.result.hall_cooling or "-" for one in found)),
-        (
-            "over peak PUE",
-            *(significant(one.asked.result.inputs["site.pue_peak"].value) for one in found),
-        ),
-        (
-            "kept in hand",
-            *(f"{one.asked.result.inputs['site.in_hand'].value:.0%}" for one in found),
-        ),
-        ("MW of IT", *(significant(hall["it_power_w"] / 1e6) for hall in halls)),
-        *((key, *("~" + significant(hall[key]) for hall in halls)) for key in ("racks", "chips")),
-        ("billion USD", *(f"~{one.usd / BILLION:.2f}" for one in found)),
-        *(
-            (f"  {kind}", *(f"~{capex_of_kind(kind, one) / BILLION:.2f}" for one in found))
-            for kind in KINDS
-            if any(capex_of_kind(kind, one) for one in found)
-        ),
-        ("USD a watt of the grid", *(f"~{one.usd_per_grid_w:.1f}" for one in found)),
-        ("  P10 to P90", *(f"{one.range['p10']:.1f} to {one.range['p90']:.1f}" for one in found)),
-        ("USD a watt of IT", *(f"~{one.usd_per_it_w:.1f}" for one in found)),
-        (
-            "million tokens/s",
-            *(
-                "-"
-                if (rate := hall["output_tokens_per_s"]) is None
-                else "~" + significant(rate / 1e6)
-                for hall in halls
-            ),
-        ),
-    ]
+    rows: list[Sequence[str]] = []
+
+    def add(label: str, text: Callable[[Gigawatt], str]) -> None:
+        rows.append((label, *map(text, sites)))
+
+    def input_of(site: Gigawatt, name: str) -> float:
+        return float(site.evaluation.result.inputs[f"site.{name}"].value)
+
+    add("MW of the grid, at the fence", lambda site: significant(site.grid_w / 1e6))
+    add("hall", lambda site: site.hall_cooling or "-")
+    add("over peak PUE", lambda site: significant(input_of(site, "pue_peak")))
+    add("kept in hand", lambda site: f"{input_of(site, 'in_hand'):.0%}")
+    add("MW of IT", lambda site: significant(site.it_w / 1e6))
+    add("racks", lambda site: "~" + significant(site.racks))
+    add("chips", lambda site: "~" + significant(site.chips))
+    add("billion USD", lambda site: f"~{site.usd / BILLION:.2f}")
+    for kind in KINDS:
+        capex = partial(capex_of_kind, kind)
+        if any(map(capex, sites)):
+            rows.append((f"  {kind}", *(f"~{capex(site) / BILLION:.2f}" for site in sites)))
+    add("USD a watt of the grid", lambda site: f"~{site.usd_per_grid_w:.1f}")
+    add("  P10 to P90", lambda site: f"{site.range['p10']:.1f} to {site.range['p90']:.1f}")
+    add("USD a watt of IT", lambda site: f"~{site.usd_per_it_w:.1f}")
+    add("million tokens/s", _token_rate_text)
     below = [
-        f"{one.asked.result.system}: {said.publisher} says {format_figure_range(said.low, said.high)} USD a watt"
-        for one in found
-        for said in one.published
+        f"{site.system}: {cost.publisher} says {_range_text(cost.low, cost.high)} USD a watt"
+        for site in sites
+        for cost in site.published
     ]
-    results = [one.asked.result for one in found]
+    results = [site.evaluation.result for site in sites]
     return Table(
-        ["", *(one.asked.name for one in found)],
+        ["", *(site.evaluation.name for site in sites)],
         rows,
         workload_title(results),
         list(dict.fromkeys(premise_lines(results))),
@@ -128,6 +99,10 @@ def gigawatt_table(found: Sequence[Gigawatt]) -> Table:
     )
 
 
-def format_figure_range(low: float, high: float) -> str:
-    """Return a figure, or the two ends of one."""
+def _token_rate_text(site: Gigawatt) -> str:
+    rate = site.output_tokens_per_s
+    return "-" if rate is None else "~" + significant(rate / 1e6)
+
+
+def _range_text(low: float, high: float) -> str:
     return significant(low) if low == high else f"{significant(low)} to {significant(high)}"

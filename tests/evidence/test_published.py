@@ -7,7 +7,7 @@ from __future__ import annotations
 import pytest
 
 from tco import DataError
-from tco.comparison.guarding import failing_changes, measure_guards, write_guards
+from tco.evidence.guarding import failing_changes, measure_guards, write_guards
 from tco.evidence.published import evaluate_published_figure, publication
 from tests.catalogue import CATALOGUE, checks
 from tests.cli import document, tco
@@ -247,7 +247,7 @@ OF_TODAY = ("ddr5-dimm", "nvme-8tb", "gb200-memory", "gb200-gpu", "mi450x", "hbm
 
 
 def test_the_table_of_guards_is_what_is_measured(tmp_path):
-    """`python -m tco.comparison.guarding` writes it anew."""
+    """`python -m tco.evidence.guarding` writes it anew."""
     write_guards(GUARDS, tmp_path / "guards.csv")
     assert (tmp_path / "guards.csv").read_text(encoding="utf-8") == (
         CATALOGUE.folders[0] / "guards.csv"

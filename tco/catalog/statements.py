@@ -1,0 +1,89 @@
+"""Statements: figures that claims and publications state, and whether a computed figure agrees.
+
+A row of `data/claims/ledger.csv` or of a file in `scenarios/published/` states a value within a
+tolerance, or a range. A forecast states a range itself, and is held to what was measured.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, NamedTuple
+
+from tco.catalog.rows import parse_finite_number
+from tco.core.errors import DataError
+from tco.core.types import JsonMapping, JsonObject
+
+if TYPE_CHECKING:
+    from tco.catalog.catalogue import Catalogue
+
+ROUNDING = 1e-12  # relative error of arithmetic, which is no miss
+
+
+class Statement(NamedTuple):
+    """A stated figure, and the range of figures that agree with it."""
+
+    value: float  # of a stated range its middle
+    tolerance: float | None  # share of the value; None for a stated range
+    low: float
+    high: float
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """The ends of a stated range, or the stated value twice."""
+        return (self.low, self.high) if self.tolerance is None else (self.value, self.value)
+
+    def agrees(self, figure: float) -> bool:
+        """Return whether a figure in the unit of the statement agrees with it."""
+        return bool(lies_within(figure, self.low, self.high))
+
+
+def read_statement(row: JsonMapping, where: str, value_column: str = "value") -> Statement:
+    """Read the figure that a row states.
+
+    Args:
+        row: Cells of the row: a value and its tolerance, or `low` and `high`.
+        where: File and position of the row, for errors.
+        value_column: Column of the value.
+
+    Raises:
+        DataError: A cell is no number, the tolerance is below zero, or a cell is missing.
+
+    """
+    numbers = {
+        column: parse_finite_number(row[column], column, where)
+        for column in (value_column, "tolerance", "low", "high")
+        if column in row
+    }
+    value, tolerance = numbers.get(value_column), numbers.get("tolerance")
+    if value is not None and tolerance is not None:
+        if tolerance < 0:
+            raise DataError(f"{where}: tolerance is {tolerance:g}, expected zero or more")
+        margin = abs(value) * tolerance
+        return Statement(value, tolerance, value - margin, value + margin)
+    if "low" not in numbers or "high" not in numbers:
+        raise DataError(f"{where}: expected value and tolerance, or low and high")
+    low, high = numbers["low"], numbers["high"]
+    return Statement((low + high) / 2 if value is None else value, tolerance, low, high)
+
+
+def published_rows(catalogue: Catalogue, name: str) -> Iterator[tuple[str, JsonObject]]:
+    """Yield the place and the cells of each figure of a published file, with its system."""
+    path = catalogue.published[name]
+    document = catalogue.toml(path)
+    for position, row in enumerate(document.get("published", []), start=1):
+        yield f"{path}:published {position}", {"system": document["system"], **row}
+
+
+def lies_within(figure: float | None, low: float | None, high: float | None) -> bool | None:
+    """Return whether a figure lies in a range, ends included; None where one of them is missing."""
+    if figure is None or low is None or high is None:
+        return None
+    return low <= figure <= high or any(
+        math.isclose(figure, end, rel_tol=ROUNDING) for end in (low, high)
+    )
+
+
+def relative_excess(computed: float | None, stated: float | None) -> float | None:
+    """Return the share by which a computed figure is above a stated one; None without either."""
+    return None if computed is None or stated is None else computed / stated - 1
