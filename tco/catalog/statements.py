@@ -8,14 +8,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+from tco.catalog.catalogue import Catalogue
 from tco.catalog.rows import parse_finite_number
 from tco.core.errors import DataError
 from tco.core.types import JsonMapping, JsonObject
-
-if TYPE_CHECKING:
-    from tco.catalog.catalogue import Catalogue
 
 ROUNDING = 1e-12  # relative error of arithmetic, which is no miss
 
@@ -36,6 +34,32 @@ class Statement(NamedTuple):
     def agrees(self, figure: float) -> bool:
         """Return whether a figure in the unit of the statement agrees with it."""
         return bool(lies_within(figure, self.low, self.high))
+
+
+class ReproducedFigure(NamedTuple):
+    """A published figure and the computed one, in the unit of the publication."""
+
+    kind: str
+    scenario: str
+    system: str
+    metric: str
+    unit: str
+    published: float  # of a range its middle
+    tolerance: float | None  # share of the value; a range has none
+    low: float
+    high: float
+    computed: float | None
+    source: str
+    note: str
+    reason: str  # why it misses, where it does
+    ok: bool  # whether the two agree
+    publisher: str
+    rests_on_publishers: tuple[str, ...]  # whose prices move it
+
+    @property
+    def excess(self) -> float | None:
+        """Share by which the computed figure is above the published value; None for a range."""
+        return None if self.tolerance is None else relative_excess(self.computed, self.published)
 
 
 def read_statement(row: JsonMapping, where: str, value_column: str = "value") -> Statement:

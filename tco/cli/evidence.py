@@ -14,8 +14,7 @@ from tco.cli import app
 from tco.cli.options import CommandRequest, command
 from tco.core.errors import UsageError
 from tco.core.streams import tell
-
-Verdict = Literal["holds", "open", "arithmetic", "not-shown", "off", "contradicts", "not-derivable"]
+from tco.evidence.verdicts import Verdict
 
 
 @command(app, "set")

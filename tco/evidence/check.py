@@ -15,21 +15,9 @@ from tco.core.expression import amount_in_unit, evaluate_formula
 from tco.core.files import place_in
 from tco.core.inputs import as_number
 from tco.evidence.draws import ConclusionProbability, conclusion_probability
-from tco.evidence.ledger import (
-    ARITHMETIC,
-    COMPUTED,
-    CONTRADICTS,
-    DRAWN,
-    HOLDS,
-    NOT_DERIVABLE,
-    NOT_SHOWN,
-    OFF,
-    OPEN,
-    UNSTATED,
-    Claim,
-    read_ledger,
-)
+from tco.evidence.ledger import Claim, read_ledger
 from tco.evidence.questions import Context, Underived
+from tco.evidence.verdicts import Verdict
 from tco.scenario.resolve import plain_inputs
 
 SURE = 0.9  # probability from which a conclusion holds; it is off where its contrary is as sure
@@ -41,7 +29,7 @@ class Finding(NamedTuple):
 
     claim: Claim
     computed: float | None  # in the claim's unit
-    verdict: str
+    verdict: Verdict
     rests_on: list[str]  # paths of the inputs
     reason: str = ""  # why nothing was computed
     conclusion: ConclusionProbability | None = None  # what the draws say of it
@@ -55,7 +43,7 @@ class Finding(NamedTuple):
     def as_expected(self) -> bool:
         """Whether the verdict is the expected one; of what draws judge any verdict is expected."""
         return self.verdict == self.claim.verdict or (
-            self.claim.kind == DRAWN and self.verdict != NOT_DERIVABLE
+            self.claim.kind == "drawn" and self.verdict != "not-derivable"
         )
 
 
@@ -81,7 +69,7 @@ def check_claims(
     speeds = SPEEDS if conclusions else ()
 
     def check(claim: Claim) -> Finding:
-        return check_claim(claim, Context(catalogue, settings, ledger, claim), speeds)
+        return check_claim(Context(catalogue, settings, ledger, claim), speeds)
 
     findings: list[Finding] = [finding for _, finding in sorted(fork_map(check, claims))]
     used_paths = {path for finding in findings for path in finding.rests_on}
@@ -92,13 +80,12 @@ def check_claims(
     ]
 
 
-def check_claim(claim: Claim, context: Context, speeds: Sequence[float] = ()) -> Finding:
-    """Return the finding on a claim.
+def check_claim(context: Context, speeds: Sequence[float] = ()) -> Finding:
+    """Return the finding on the claim of a context.
 
     A claim without a formula, a feasible plan or a finite value cannot be derived.
 
     Args:
-        claim: Claim to compute.
         context: The catalogue as the claim sees it.
         speeds: Speeds at which a conclusion is judged as well, tokens/s per user.
 
@@ -106,7 +93,8 @@ def check_claim(claim: Claim, context: Context, speeds: Sequence[float] = ()) ->
         DataError: The formula or a figure in the note is malformed.
 
     """
-    note = FIGURE.sub(lambda figure: render_note_figure(figure, claim, context), claim.note)
+    claim = context.claim
+    note = FIGURE.sub(lambda figure: render_note_figure(figure, context), claim.note)
     if "{" in note:
         raise DataError(
             f"{claim.where}: note: "
@@ -114,39 +102,38 @@ def check_claim(claim: Claim, context: Context, speeds: Sequence[float] = ()) ->
         )
     claim = claim._replace(note=note)
     if not claim.formula:
-        return Finding(claim, None, NOT_DERIVABLE, [])
+        return Finding(claim, None, "not-derivable", [])
     computed = conclusion = None
     try:
-        computed = _finite_value(claim, context)
-        if claim.kind == DRAWN:
-            conclusion = conclusion_probability(claim, context, speeds)
+        computed = _finite_figure(context)
+        if claim.kind == "drawn":
+            conclusion = conclusion_probability(context, speeds)
     except Underived as reason:
-        return Finding(claim, computed, NOT_DERIVABLE, context.rests_on, str(reason))
+        return Finding(claim, computed, "not-derivable", context.rests_on, str(reason))
     verdict = claim_verdict(claim, computed, conclusion)
     return Finding(claim, computed, verdict, context.rests_on, conclusion=conclusion)
 
 
-def _finite_value(claim: Claim, context: Context) -> float:
-    place = place_in(claim.where, claim.formula)
+def _finite_figure(context: Context) -> float:
     try:
-        value = amount_in_unit(context.computed(claim.id), claim.formula_unit, place)
+        figure = context.claim_figure()
     except ZeroDivisionError:
-        value = math.inf
-    if not math.isfinite(value):
+        figure = math.inf
+    if not math.isfinite(figure):
         raise Underived("a divisor is zero")
-    return value
+    return figure
 
 
-def render_note_figure(figure: re.Match[str], claim: Claim, context: Context) -> str:
+def render_note_figure(figure: re.Match[str], context: Context) -> str:
     """Return a figure of a note, such as `{C017 | % | 3}`, with its number of digits.
 
     The claim does not rest on what the figure reads.
     """
     formula, unit_text, digits_text = figure.groups()
-    scope = Context(context.catalogue, context.settings, context.ledger, claim)
-    place = place_in(claim.where, formula)
+    scope = Context(context.catalogue, context.settings, context.ledger, context.claim)
+    position = place_in(context.claim.where, formula)
     try:
-        number = amount_in_unit(evaluate_formula(formula, scope, place), unit_text, place)
+        number = amount_in_unit(evaluate_formula(formula, scope, position), unit_text, position)
     except (Underived, ZeroDivisionError):
         return "none"
     if not math.isfinite(number):
@@ -157,15 +144,17 @@ def render_note_figure(figure: re.Match[str], claim: Claim, context: Context) ->
     return f"{float(rounded):,.{max(decimals - exponent, 0)}f}"
 
 
-def claim_verdict(claim: Claim, computed: float, conclusion: ConclusionProbability | None) -> str:
+def claim_verdict(
+    claim: Claim, computed: float, conclusion: ConclusionProbability | None
+) -> Verdict:
     """Return the verdict on a claim by its computed value, or by the draws of a conclusion."""
     if conclusion is not None:
         if conclusion.probability >= SURE:
-            return HOLDS
-        return OFF if conclusion.probability <= 1 - SURE else OPEN
+            return "holds"
+        return "off" if conclusion.probability <= 1 - SURE else "open"
     # of a case that the source leaves open a value shows nothing
-    if claim.kind == UNSTATED:
-        return NOT_SHOWN
+    if claim.kind == "unstated":
+        return "not-shown"
     if not claim.claimed.agrees(computed):
-        return CONTRADICTS if claim.against else OFF
-    return HOLDS if claim.kind == COMPUTED else ARITHMETIC
+        return "contradicts" if claim.against else "off"
+    return "holds" if claim.kind == "computed" else "arithmetic"

@@ -14,11 +14,9 @@ import numpy as np
 
 from tco.comparison.curve import DRAWS, SEED
 from tco.comparison.records import speed_of
-from tco.core.expression import DimensionedQuantity, amount_in_unit, evaluate_formula
-from tco.core.files import place_in
+from tco.core.expression import DimensionedQuantity
 from tco.core.types import FloatArray
 from tco.evaluation.evaluated_scenario import Evaluation
-from tco.evidence.ledger import Claim
 from tco.evidence.questions import Context, Underived, metric_amount
 from tco.sampling.response import ended, response_of, valued, why_undrawable
 from tco.sampling.uncertainty import quantiles
@@ -55,13 +53,12 @@ class ClaimUnderDraws(Context):
 
     Args:
         context: The catalogue as the claim sees it without draws.
-        claim: Claim whose formula is read.
         speeds: Speeds that are asked for beside the speed of each workload, tokens/s per user.
 
     """
 
-    def __init__(self, context: Context, claim: Claim, speeds: Sequence[float]) -> None:
-        super().__init__(context.catalogue, context.settings, context.ledger, claim)
+    def __init__(self, context: Context, speeds: Sequence[float]) -> None:
+        super().__init__(context.catalogue, context.settings, context.ledger, context.claim)
         self.speeds = speeds
         self.speed: float | None = None  # of the next answer; None is the workload's
         self.depends_on_speed = False  # whether anything that was asked for does
@@ -120,24 +117,22 @@ class ClaimUnderDraws(Context):
             Underived: It is known in none.
 
         """
-        formula, unit_text = self.claim.formula, self.claim.formula_unit
-        place = place_in(self.claim.where, formula)
         with np.errstate(invalid="ignore", divide="ignore"):
-            figure = amount_in_unit(evaluate_formula(formula, self, place), unit_text, place)
-        samples = np.atleast_1d(np.asarray(figure, dtype=float))
+            samples = np.atleast_1d(np.asarray(self.claim_figure(), dtype=float))
         known_samples: FloatArray = samples[~np.isnan(samples)]
         if not len(known_samples):
             raise Underived("no side of it is known in any draw")
         return known_samples
 
+    def agreeing_share(self, samples: FloatArray) -> float:
+        """Return the share of the samples of a figure that agree with the claim."""
+        return sum(map(self.claim.claimed.agrees, samples.tolist())) / len(samples)
 
-def conclusion_probability(
-    claim: Claim, context: Context, speeds: Sequence[float] = ()
-) -> ConclusionProbability:
+
+def conclusion_probability(context: Context, speeds: Sequence[float] = ()) -> ConclusionProbability:
     """Return the probability that a claim holds, and the range of its figure.
 
     Args:
-        claim: Claim whose formula is read.
         context: The catalogue as the claim sees it without draws.
         speeds: Speeds at which the claim is judged as well, tokens/s per user.
 
@@ -145,14 +140,14 @@ def conclusion_probability(
         Underived: The figure is known in no draw at the speed of its own case.
 
     """
-    scope = ClaimUnderDraws(context, claim, speeds)
+    scope = ClaimUnderDraws(context, speeds)
     samples = scope.figure_samples()
     low, high = map(ended, quantiles(samples, np.array([TAIL, 1 - TAIL])))
     by_speed = []
     try:
         for speed in speeds:
             scope.speed = speed
-            probability = agreeing_share(claim, scope.figure_samples())
+            probability = scope.agreeing_share(scope.figure_samples())
             by_speed.append(SpeedProbability(speed, probability))
     except Underived:  # the figure rests on what is known at its own speed alone
         by_speed = []
@@ -163,11 +158,5 @@ def conclusion_probability(
         for slower, faster in pairwise(by_speed)
         if (slower.probability >= 0.5) != (faster.probability >= 0.5)
     )
-    return ConclusionProbability(
-        agreeing_share(claim, samples), low, high, by_speed, next(turns, None)
-    )
-
-
-def agreeing_share(claim: Claim, samples: FloatArray) -> float:
-    """Return the share of the samples of a figure that agree with a claim."""
-    return sum(map(claim.claimed.agrees, samples.tolist())) / len(samples)
+    probability = scope.agreeing_share(samples)
+    return ConclusionProbability(probability, low, high, by_speed, next(turns, None))

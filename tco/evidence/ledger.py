@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Literal, NamedTuple, get_args
 
 from tco.catalog import Catalogue
 from tco.catalog.rows import parse_finite_number
@@ -13,11 +13,8 @@ from tco.core.errors import DataError, located, unknown
 from tco.core.files import read_csv
 from tco.core.provenance import refuse_own
 from tco.core.units import unit
+from tco.evidence.verdicts import ClaimKind, Verdict
 
-VERDICTS = ("holds", "open", "arithmetic", "not-shown", "off", "contradicts", "not-derivable")
-HOLDS, OPEN, ARITHMETIC, NOT_SHOWN, OFF, CONTRADICTS, NOT_DERIVABLE = VERDICTS
-KINDS = ("computed", "arithmetic", "unstated", "drawn")
-COMPUTED, _, UNSTATED, DRAWN = KINDS
 # what a computed value must be to the claimed one, and the ends that it leaves open
 RELATIONS = {"equal": {}, "at-most": {"low": -math.inf}, "at-least": {"high": math.inf}}
 
@@ -45,11 +42,9 @@ class Claim(NamedTuple):
     given: dict[str, Premise]  # what the claim itself says of its case
     formula: str  # what computes it anew; empty where nothing can
     formula_unit: str  # unit of the computed value
-    # arithmetic: what it rests on was typed from it; unstated: of a case that the source leaves
-    # open; drawn: judged by draws
-    kind: str
+    kind: ClaimKind
     against: str  # the source it contradicts
-    verdict: str  # the expected one; none of what draws judge
+    verdict: Verdict | Literal[""]  # the expected one; none of what draws judge
     note: str
     where: str  # file and line
     command: str = ""  # that shows it by itself: of a conclusion
@@ -83,8 +78,12 @@ def parse_claim(row: Mapping[str, str], where: str) -> Claim:
             is stated.
 
     """
-    verdicts = ("",) if row["kind"] == DRAWN else VERDICTS
-    for column, words in {"relation": RELATIONS, "kind": KINDS, "verdict": verdicts}.items():
+    vocabulary = {
+        "relation": RELATIONS,
+        "kind": get_args(ClaimKind),
+        "verdict": ("",) if row["kind"] == "drawn" else get_args(Verdict),
+    }
+    for column, words in vocabulary.items():
         if row[column] not in words:
             raise unknown(column, row[column], words, where)
     statement = read_statement(row, where, "claimed")

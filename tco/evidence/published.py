@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
-from tco.catalog.statements import lies_within, published_rows, read_statement, relative_excess
+from tco.catalog.statements import ReproducedFigure, published_rows, read_statement
 from tco.core.errors import refuse_unknown, unknown
 from tco.core.types import JsonObject
 from tco.core.units import parse_quantity
@@ -65,41 +65,6 @@ class PublishedRow(NamedTuple):
         return evaluate(changed, catalogue=self.catalogue)
 
 
-class ReproducedFigure(NamedTuple):
-    """One figure of others and the computed one, in the unit of the publication."""
-
-    kind: str  # one of KINDS
-    scenario: str
-    system: str
-    metric: str
-    unit: str
-    published: float  # of a range its middle
-    tolerance: float | None  # a range has none
-    low: float
-    high: float
-    computed: float | None
-    source: str
-    note: str
-    reason: str  # why it misses, where it does
-    publisher: str
-    rests_on_publishers: tuple[str, ...]  # whose prices move it
-
-    @property
-    def ok(self) -> bool:
-        """Whether the computed figure agrees with the published one."""
-        return bool(lies_within(self.computed, self.low, self.high))
-
-    @property
-    def excess(self) -> float | None:
-        """Share by which the computed figure is above the published value; None for a range."""
-        return None if self.tolerance is None else relative_excess(self.computed, self.published)
-
-    @property
-    def may_miss(self) -> bool:
-        """Whether the figure may miss for a stated reason."""
-        return self.kind in (INDEPENDENT, RELATED)
-
-
 class Publication(NamedTuple):
     """The figures of one file."""
 
@@ -109,14 +74,15 @@ class Publication(NamedTuple):
     def findings(self) -> Iterator[str]:
         """Yield a text for every figure that misses without a valid reason."""
         for figure in self.figures:
-            if figure.ok or (figure.may_miss and figure.reason):
+            may_miss = figure.kind in (INDEPENDENT, RELATED)
+            if figure.ok or (may_miss and figure.reason):
                 continue
             stated = (
                 f"{figure.low:g} to {figure.high:g}"
                 if figure.tolerance is None
                 else f"{figure.published:g} within {figure.tolerance:.0%}"
             )
-            mute = ", and no reason is given" if figure.may_miss else ""
+            mute = ", and no reason is given" if may_miss else ""
             yield (
                 f"{self.name}: {figure.metric} of {figure.system} is {figure.computed}, published "
                 f"{stated}{mute}"
@@ -330,6 +296,8 @@ def evaluate_published_figure(row: PublishedRow) -> ReproducedFigure:
         metric, unit, native_unit = f"{metric} over that of {cells['over']}", "", ""
     if names := [*cells.get("lines", ()), *cells.get("parts", ())]:
         metric = f"{metric} of {', '.join(names)}"
+    computed = None if value is None else value / parse_quantity(f"1 {unit}", native_unit)
+    statement = read_statement(cells, row.where)
     publisher = row.catalogue.publisher(cells["source"])
     rests_on = publishers_of_prices(result, row)
     is_related = cells["kind"] == INDEPENDENT and publisher in rests_on
@@ -339,11 +307,12 @@ def evaluate_published_figure(row: PublishedRow) -> ReproducedFigure:
         result.system,
         metric,
         unit,
-        *read_statement(cells, row.where),
-        None if value is None else value / parse_quantity(f"1 {unit}", native_unit),
+        *statement,
+        computed,
         cells["source"],
         cells.get("note", ""),
         cells.get("reason", ""),
+        computed is not None and statement.agrees(computed),
         publisher,
         rests_on,
     )

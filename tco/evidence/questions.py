@@ -14,6 +14,7 @@ from tco.core.errors import DataError, unknown
 from tco.core.expression import (
     DimensionedQuantity,
     amount,
+    amount_in_unit,
     evaluate_formula,
     formula_row_function,
 )
@@ -209,6 +210,11 @@ class ClaimScope:
         finally:
             self.claim = outer_claim
             self._open_claims.pop()
+
+    def claim_figure(self) -> float:
+        """Return the value of the formula of the claim, in its unit."""
+        position = place_in(self.claim.where, self.claim.formula)
+        return amount_in_unit(self.computed(self.claim.id), self.claim.formula_unit, position)
 
     def named(self, name: str) -> DimensionedQuantity:
         """Return a premise of the claim, the input at a path, or the computed value of a claim."""

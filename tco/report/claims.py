@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from typing import get_args
 
 from tco.catalog import Catalogue
+from tco.catalog.statements import ReproducedFigure
 from tco.evidence.check import Finding
 from tco.evidence.draws import ConclusionProbability, SpeedProbability
-from tco.evidence.ledger import VERDICTS
-from tco.evidence.published import ReproducedFigure
+from tco.evidence.verdicts import Verdict
 from tco.report.record import Answer, Document, Member, Record
 from tco.report.table import Table, significant
 
@@ -91,16 +92,18 @@ def claims_table(catalogue: Catalogue, findings: Sequence[Finding]) -> Table:
         )
         rows += [("", "", "", "", "", "", f"~ {remark}") for remark in remarks if remark]
     counts = Counter(finding.verdict for finding in findings)
-    moved = sum(not finding.as_expected for finding in findings)
-    totals = ", ".join(f"{counts[verdict]} {verdict}" for verdict in VERDICTS if counts[verdict])
-    expected = f"{moved} not as the ledger expects" if moved else "all as the ledger expects"
+    unexpected = sum(not finding.as_expected for finding in findings)
+    totals = ", ".join(
+        f"{counts[verdict]} {verdict}" for verdict in get_args(Verdict) if counts[verdict]
+    )
+    agreement = f"{unexpected} not" if unexpected else "all"
     sources = dict.fromkeys(finding.claim.source for finding in findings)
     return Table(
         ("id", "verdict", "claimed", "computed", "from-to", "unit", "claim"),
         rows,
         f"{len(findings)} claims of published sources against the catalogue",
         below=[
-            f"{totals or 'no claim'}; {expected}.",
+            f"{totals or 'no claim'}; {agreement} as the ledger expects.",
             *(f"{source}: {catalogue.source_title(source)}" for source in sources),
         ],
         align="llrrrll",
@@ -130,9 +133,9 @@ def published_table(kind: str, figures: Sequence[ReproducedFigure]) -> Table:
     """
     rows = []
     for figure in figures:
-        stated, within = f"{significant(figure.low)}-{significant(figure.high)}", ""
+        stated, tolerance = f"{significant(figure.low)}-{significant(figure.high)}", ""
         if figure.tolerance is not None:
-            stated, within = significant(figure.published), f"{figure.tolerance * 100:g} %"
+            stated, tolerance = significant(figure.published), f"{figure.tolerance * 100:g} %"
         rows.append(
             (
                 figure.scenario,
@@ -142,7 +145,7 @@ def published_table(kind: str, figures: Sequence[ReproducedFigure]) -> Table:
                 stated,
                 significant(figure.computed),
                 "" if figure.excess is None else f"{figure.excess * 100:+.1f} %",
-                within,
+                tolerance,
                 "" if figure.ok else "no",
             )
         )

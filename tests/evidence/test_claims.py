@@ -17,8 +17,7 @@ from pathlib import Path
 import pytest
 
 from tco import DataError, evaluate
-from tco.evidence import check_claims
-from tco.evidence.check import finding
+from tco.evidence.check import check_claim, check_claims
 from tco.evidence.ledger import read_ledger
 from tco.evidence.questions import Context
 from tests.catalogue import data_directory
@@ -86,7 +85,7 @@ def row(own):
         own.write("claims/ledger.csv", f"{header}\n{text.getvalue()}")
         catalogue = own.catalogue()
         ledger = read_ledger(catalogue)
-        return finding(ledger["C001"], Context(catalogue, {}, ledger, ledger["C001"]))
+        return check_claim(Context(catalogue, {}, ledger, ledger["C001"]))
 
     return check
 
@@ -486,7 +485,7 @@ def test_a_conclusion_is_judged_by_the_draws_of_a_comparison(catalogue):
     token than Trainium2.
     """
     found = {one.claim.id: one for one in check_claims(catalogue, {}, conclusions=True)[0]}
-    judged, words = found["P019"].judged, shlex.split(found["P019"].claim.command)[1:]
+    judged, words = found["P019"].conclusion, shlex.split(found["P019"].claim.command)[1:]
     shown = document(*words)
     assert judged.probability == shown["probability_better_than_baseline"]
     percentiles = shown["metrics"]["perf_per_tco_vs_baseline"]
@@ -500,17 +499,17 @@ def test_a_conclusion_is_judged_by_the_draws_of_a_comparison(catalogue):
         for (slow, one), (quick, other) in itertools.pairwise(zip(chances, likely, strict=True))
         if one != other
     ]
-    assert len(turns) == (judged.turns_at is not None)
-    assert all(slow < judged.turns_at < quick for slow, quick in turns)
+    assert len(turns) == (judged.turns_at_tokens_per_s_per_user is not None)
+    assert all(slow < judged.turns_at_tokens_per_s_per_user < quick for slow, quick in turns)
 
 
 def test_a_verdict_follows_its_chance(found):
-    judged = [one for one in found.values() if one.judged is not None]
+    judged = [one for one in found.values() if one.conclusion is not None]
     assert len(judged) >= 12
     for one in judged:
-        chance = one.judged.probability
+        chance = one.conclusion.probability
         assert one.verdict == ("holds" if chance >= 0.9 else "off" if chance <= 0.1 else "open")
-        assert one.judged.by_speed == ()  # of all claims together the own speed alone is asked
+        assert not one.conclusion.by_speed  # of all claims together the own speed alone is asked
     assert {one.claim.id for one in judged} == {
         one.claim.id for one in found.values() if one.claim.kind == "drawn"
     }

@@ -8,10 +8,15 @@ import pytest
 
 from tco import DataError
 from tco.evidence.guarding import failing_changes, measure_guards, write_guards
-from tco.evidence.published import evaluate_published_figure, publication
+from tco.evidence.published import (
+    PublishedRow,
+    evaluate_published_figure,
+    publication,
+    read_published,
+)
 from tests.catalogue import CATALOGUE, checks
 from tests.cli import document, tco
-from tests.scenario_helpers import load_scenario, result
+from tests.scenario_helpers import load_scenario
 
 ALTERNATIVE = "alternative"
 
@@ -107,10 +112,15 @@ def test_nine_gpus_on_one_set_of_terms(name):
     assert sum(one.ok for one in hours) >= 7
 
 
+def test_a_figure_comes_out_where_it_lies_within_its_range():
+    assert all(one.ok == (one.low <= one.computed <= one.high) for one in FIGURES)
+    assert {one.ok for one in FIGURES} == {True, False}
+
+
 def test_what_does_not_come_out_is_said():
     wrong = FOUND["b300-2026-06"]
     moved = wrong._replace(
-        figures=[one._replace(computed=one.high * 1.001) for one in wrong.figures]
+        figures=[one._replace(computed=one.high * 1.001, ok=False) for one in wrong.figures]
     )
     assert len(list(moved.findings())) == len(wrong.figures)
     one = next(one for one in FOUND["gigawatt"].figures if not one.ok)
@@ -228,10 +238,12 @@ def test_kinds_are_asked_for_one_by_one():
 def test_a_bad_row(row, message):
     with pytest.raises(DataError, match=message):
         evaluate_published_figure(
-            {"kind": "arithmetic", "source": "x", **row},
-            "here",
-            lambda _: result("gb200-nvl72"),
-            CATALOGUE,
+            PublishedRow(
+                CATALOGUE,
+                load_scenario(CATALOGUE, "gb200-nvl72"),
+                "here",
+                {"kind": "arithmetic", "source": "x", "system": "gb200-nvl72", **row},
+            )
         )
 
 
@@ -255,7 +267,7 @@ def test_the_table_of_guards_is_what_is_measured(tmp_path):
 
 
 def test_the_newest_row_alone_fails_a_figure_of_another_for_all_but_one_price_of_today():
-    failing = {guard.given.path: guard.figures for guard in GUARDS}
+    failing = {guard.price.path: guard.figures for guard in GUARDS}
     assert [part for part in OF_TODAY if not failing[f"parts.{part}.price"]] == ["nvme-8tb"]
 
 
@@ -263,7 +275,7 @@ def test_a_guard_is_no_older_than_the_evidence_of_its_price():
     """SemiAnalysis' chip-hour of July 2026 guards the price of GB200 of May, and none of memory of
     November.
     """
-    figures = {guard.given.path: " ".join(guard.figures) for guard in GUARDS}
+    figures = {guard.price.path: " ".join(guard.figures) for guard in GUARDS}
     assert "semianalysis-2026-07" in figures["parts.gb200-gpu.price"]
     # a bank's price of 2025 holds too, and is no guard of today
     assert "2025" not in figures["parts.gb200-gpu.price"]
@@ -274,18 +286,15 @@ def test_a_figure_that_is_told_older_guards_no_more(own):
     """The same figure, said to be of an earlier date than the row it checks."""
     row = next(
         row
-        for row in CATALOGUE.toml(CATALOGUE.published["trainium-cross-checks"])["published"]
-        if row["source"] == "citi-rdimm-2026"
+        for row in read_published(CATALOGUE, "trainium-cross-checks")
+        if row.cells["source"] == "citi-rdimm-2026"
     )
-    given = next(guard.given for guard in GUARDS if guard.given.path == "parts.ddr5-dimm.price")
-    scenario = load_scenario(CATALOGUE, "published/trainium-cross-checks")
-    held = [
-        set(
-            failing_changes(CATALOGUE, scenario, row | {"as_of": date}, "here", {given.path: given})
-        )
+    price = next(guard.price for guard in GUARDS if guard.price.path == "parts.ddr5-dimm.price")
+    failures = [
+        set(failing_changes(row._replace(cells=row.cells | {"as_of": date}), {price.path: price}))
         for date in ("2026-Q4", "2026-08")
     ]
-    assert held == [{(given.path, 1.5), (given.path, 0.67)}, set()]
+    assert failures == [{(price.path, 1.5), (price.path, 0.67)}, set()]
 
 
 @pytest.mark.parametrize(
