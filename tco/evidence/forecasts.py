@@ -67,9 +67,11 @@ def read_forecasts(catalogue: Catalogue) -> list[Forecast]:
             for name in NUMBERS
         }
         measured = figures["measured"]
-        error = relative_excess(figures["predicted"], measured)
-        inside = lies_within(measured, figures["low"], figures["high"])
-        forecast = Forecast(**{**row, **figures}, error=error, inside=inside)  # type: ignore[arg-type]
+        verdict = {
+            "error": relative_excess(figures["predicted"], measured),
+            "inside": lies_within(measured, figures["low"], figures["high"]),
+        }
+        forecast = Forecast(**{**row, **figures, **verdict})  # type: ignore[arg-type]
         period(forecast.made, f"{where}: made")
         if measured is not None and forecast.source not in catalogue.sources:
             raise unknown("source", forecast.source, catalogue.sources, where)
