@@ -4,41 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from tco.catalog import Catalogue
+from tco.catalog.statements import ReproducedFigure
 from tco.core.entry_kinds import DOCUMENT_KINDS, ENTRY_KINDS
 from tco.core.errors import TcoError, unknown
 from tco.report.record import Answer, Document, Member, Record
 from tco.report.table import Table
 
-if TYPE_CHECKING:
-    from tco.evidence.published import ReproducedFigure
-
-PUBLISHED = Record(
-    "kind",
-    "scenario",
-    "system",
-    "metric",
-    "unit",
-    Member("published", float),
-    Member("tolerance", float | None),
-    Member("low", float),
-    Member("high", float),
-    Member("computed", float | None),
-    "source",
-    "note",
-    "reason",
-    Member("ok", bool),
-    "publisher",
-    Member("rests_on_publishers", [str]),
-)
 CHECKS = {
     name: Document(
         f"{name}-check",
         Member("ok", bool, lambda result: not result.findings),
         Member("findings", [str]),
-        *([Member("published", [PUBLISHED])] if name == "scenarios" else []),
+        *([Member("published", [ReproducedFigure])] if name == "scenarios" else []),
     )
     for name in ENTRY_KINDS
 }

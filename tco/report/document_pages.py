@@ -21,7 +21,7 @@ NUMBERS = ("value", "low", "high")
 TEXTS = ("unit", "as_of", "kind", "source", "note")
 
 
-def _range_text(row: StatedValue) -> str:
+def _stated_range_text(row: StatedValue) -> str:
     if row.low is None or row.high is None:
         return ""
     return f"{significant(row.low)} to {significant(row.high)}"
@@ -32,7 +32,7 @@ class StatedValue(NamedTuple):
 
     value: Annotated[float | None, Column("value", 6)]
     unit: Annotated[str, Column("unit")]
-    low: Annotated[float | None, Column("low to high", _range_text)]
+    low: Annotated[float | None, Column("low to high", _stated_range_text)]
     high: float | None
     as_of: Annotated[str, Column("as of")]
     kind: Annotated[str, Column("kind", lambda row: row.kind + " (own)" * row.is_own)]
