@@ -204,9 +204,10 @@ def calibrate(
     from tco.report.validation import write_accuracy
     from tco.scenario.resolve import plain_inputs
     from tco.validation import engine_kernels, long_runs
-    from tco.validation.calibrate import COLUMNS, KINDS
+    from tco.validation.calibrate import KINDS
     from tco.validation.calibrate import fit_shared_parameters as fit
     from tco.validation.deployed import NAME, deployed_rows, gaps, residuals_by_source
+    from tco.validation.fitted_rows import FittedRow
     from tco.validation.measured import read_measured
 
     catalogue = given.catalogue
@@ -222,20 +223,20 @@ def calibrate(
             for read in (gaps, residuals_by_source)
         )
         rows = list(deployed_rows(found_gaps, configured, date))
-        write_atomically(output, to_csv(COLUMNS, [[row[name] for name in COLUMNS] for row in rows]))
+        write_atomically(output, to_csv(FittedRow._fields, rows))
         return
     if fit_name == long_runs.NAME:
         runs = [run for _, table in tables for run in long_runs.long_runs(table, catalogue, values)]
         rows = list(long_runs.long_run_rows(runs, date))
-        write_atomically(output, to_csv(COLUMNS, [[row[name] for name in COLUMNS] for row in rows]))
+        write_atomically(output, to_csv(FittedRow._fields, rows))
         return
     if fit_name == engine_kernels.NAME:
-        rows = [
-            row
+        engine_rows = [
+            list(row.values())
             for kind, table in tables
             for row in engine_kernels.fit_engine_kernel_rows(kind, table, catalogue, values, date)
         ]
-        write_atomically(output, to_csv(KERNELS, [list(row.values()) for row in rows]))
+        write_atomically(output, to_csv(KERNELS, engine_rows))
         return
     for kind, table in tables:
         made = fit(kind, table, catalogue, values, date, say, fit_name or "")
@@ -245,13 +246,8 @@ def calibrate(
                 f"{kind}, {what} left out: median {scores['median_ape']:.3f}, P90 "
                 f"{scores['p90_ape']:.3f}"
             )
-    write_atomically(
-        output,
-        to_csv(
-            COLUMNS,
-            [[row[name] for name in COLUMNS] for made in found.values() for row in made.rows],
-        ),
-    )
+    fitted_rows = [row for made in found.values() for row in made.rows]
+    write_atomically(output, to_csv(FittedRow._fields, fitted_rows))
     if accuracy is not None:
         write_accuracy(accuracy, found, date)
 

@@ -36,6 +36,7 @@ from tco.validation.score import Prediction
 from tco.validation.specifications import Specifications
 from tco.validation.unexplained import (
     PARAMETERS,
+    effect_width,
     fit_variance_components,
     level_of,
     lognormal_interval,
@@ -243,9 +244,8 @@ def predict_held_out_chip(
     }
     unexplained = [path for path in ranges if path.endswith(f".{PARAMETERS[kind]}")]
     for path in unexplained:
-        low, high = lognormal_interval(
-            left.width(level_of(catalogue, path), path.split(".", 1)[1].rpartition(".")[0])
-        )
+        owner = path.removeprefix("performance.").rpartition(".")[0]
+        low, high = lognormal_interval(effect_width(left, level_of(catalogue, path), owner))
         ranges[path] = ranges[path]._replace(low=low, high=high)
     places = places_in(ranges, dice)
     draws = []

@@ -23,6 +23,7 @@ from tco.core.types import AnyArray, JsonObject
 from tco.validation import fit as fitting
 from tco.validation.back_test import pair_order_accuracy
 from tco.validation.fit import HELD_BACK, LEFT_OUT, NORMAL_P95, Free, Task, fitted_paths
+from tco.validation.fitted_rows import FittedRow, fitted_row, round_fitted_number
 from tco.validation.measured import texts, tiers
 from tco.validation.score import Prediction, scores
 from tco.validation.specifications import Specifications
@@ -36,20 +37,6 @@ KINDS = (
     "training",
 )
 LEAST_SPREAD = 0.02  # of a fitted value, in logarithm, either way
-COLUMNS = (
-    "family",
-    "attribute",
-    "value",
-    "unit",
-    "low",
-    "high",
-    "as_of",
-    "kind",
-    "source",
-    "note",
-    "use",
-    "residual",
-)
 
 
 @dataclass(slots=True)
@@ -73,7 +60,7 @@ class Calibration:
     kind: str
     fit: fitting.Fit
     refits: list[Refit]
-    rows: list[JsonObject]
+    rows: list[FittedRow]
     accuracy: dict[str, JsonObject]
     chips: dict[str, JsonObject]
     order: dict[str, float]
@@ -136,8 +123,7 @@ def fit_shared_parameters(
             free,
             found,
             refits,
-            int(accuracy["nothing"]["n"] or 0),
-            round_fitted_number(accuracy["nothing"]["median_ape"]),
+            accuracy["nothing"],
             date,
         )
     )
@@ -204,50 +190,27 @@ def errors_by_chip(
 def fitted_catalogue_rows(
     values: Values,
     free: Free,
-    found: fitting.Fit,
+    fit: fitting.Fit,
     refits: Sequence[Refit],
-    count: int,
-    residual: float,
+    accuracy: JsonObject,
     date: str,
-) -> Iterator[JsonObject]:
-    """Yield the catalogue rows of a fit: ranges cover its own spread either way, and the values
-    that leaving groups out found.
+) -> Iterator[FittedRow]:
+    """Yield the catalogue rows of a fit.
+
+    A range covers the spread of the fit either way, and the values of all refits.
     """
-    followed = {f.path: f.followed for f in free.followers}
+    followed_paths = {follower.path: follower.followed for follower in free.followers}
     for path in fitted_paths(free):
         _, family, name = path.split(".")
-        value, base = float(values[path]), followed.get(path, path)
-        while base in followed:
-            base = followed[base]
-        moved = [math.log(one.values[path] / value) for one in refits]
-        half = max(NORMAL_P95 * min(found.spread.get(base, 0.0), 1.0), LEAST_SPREAD)
-        wanted = attribute("performance", name, path)
-        low, high = (
-            value * math.exp(end([way, *moved])) for end, way in ((min, -half), (max, half))
-        )
-        low, high = max(low, wanted.minimum), min(high, wanted.maximum)
-        note = (
-            f"fitted on {count:,} rows"
-            if path in found.spread
-            else f"{LEADER}{followed[path].removeprefix('performance.')}"
-        )
-        cells = (
-            family,
-            name,
-            round_fitted_number(value),
-            wanted.unit,
-            round_fitted_number(low),
-            round_fitted_number(high),
-            date,
-            "derived",
-            "tco-calibration",
-            note,
-            "",
-            residual,
-        )
-        yield dict(zip(COLUMNS, cells, strict=True))
-
-
-def round_fitted_number(value: float) -> float:
-    """Return a number at the four digits a fit can claim."""
-    return float(f"{value:.4g}")
+        value, base = float(values[path]), path
+        while base in followed_paths:
+            base = followed_paths[base]
+        shifts = [math.log(refit.values[path] / value) for refit in refits]
+        half = max(NORMAL_P95 * min(fit.spread.get(base, 0.0), 1.0), LEAST_SPREAD)
+        low, high = value * math.exp(min(-half, *shifts)), value * math.exp(max(half, *shifts))
+        bounds = attribute("performance", name, path)
+        ends = value, max(low, bounds.minimum), min(high, bounds.maximum)
+        leader = followed_paths.get(path, "").removeprefix("performance.")
+        note = f"{LEADER}{leader}" if leader else f"fitted on {int(accuracy['n'] or 0):,} rows"
+        residual = round_fitted_number(accuracy["median_ape"])
+        yield fitted_row(family, name, ends, note, date, residual)

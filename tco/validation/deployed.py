@@ -10,10 +10,8 @@ of the run's month.
     ln(R / R_c) = m_class + b_engine + s_envelope + e,   b ~ N(0, v_b), s ~ N(0, v_s)
 
 An envelope is the runs of one chip, model, set of formats and lengths. Weak runs are outliers and
-not points of a cloud: e is Student's t of three degrees of freedom, whose weights and the variances
-follow from one another until they stand still (expectation and maximisation; Lange, Little and
-Taylor 1989). Chips, generations, speeds, lengths, ages and drafts have no level: left out, they
-bring nothing.
+not points of a cloud: e is Student's t of three degrees of freedom. Chips, generations, speeds,
+lengths, ages and drafts have no level: left out, they bring nothing.
 
 What families of chips lie apart is read from runs as they were configured, slow ones among them:
 the residuals of `tco.validation.unexplained`, of which each publisher has an error of its
@@ -26,7 +24,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -34,7 +31,6 @@ import pandas as pd
 from tco.catalog import Catalogue
 from tco.core.inputs import Values
 from tco.core.provenance import P95
-from tco.core.types import AnyArray, JsonObject
 from tco.performance.deployment import APART, BENCHMARK, EFFICIENCY, SERVER
 from tco.validation import inference
 from tco.validation.envelopes import (
@@ -44,47 +40,21 @@ from tco.validation.envelopes import (
     best_at,
     pareto_front,
 )
+from tco.validation.fitted_rows import FittedRow, fitted_row
 from tco.validation.measured import texts
 from tco.validation.score import predict_by_accelerator
 from tco.validation.specifications import Specifications
 from tco.validation.unexplained import residuals
+from tco.validation.variance_components import Effects, Noise, fit_effects, student_noise
 
 NAME = "deployed"  # as a fit is asked for
-CLASS, ENGINE, ENVELOPE = LEVELS = ("class", "engine", "envelope")
-# variance of classes, which are free, and of all else before the first round
-WIDE, FIRST = (
-    10.0,
-    0.02,
-)
-FREEDOM = 3.0  # degrees of freedom of Student's t
-STILL, ROUNDS = 1e-6, 2000
+CLASS, ENGINE, ENVELOPE = "class", "engine", "envelope"
+FIRST = 0.02  # variance before the first round
+VARIANCES = {CLASS: 10.0, ENGINE: FIRST, ENVELOPE: FIRST}  # classes are free
+TOLERANCE = 1e-6  # relative change by which variances stand still
 NO_PLAN = -2.0  # logarithm that stands for a run whose class has no plan at its speed
-# standard deviations between families, and between publishers of one
-FAMILY_SPREAD, PUBLISHER_SPREAD = (
-    0.35,
-    0.25,
-)
-
-
-class Effects(NamedTuple):
-    """Effects with their covariance, the variance of each level, and how far single runs lie
-    off.
-    """
-
-    owners: list[tuple[str, str]]  # level and owner of each effect
-    means: AnyArray
-    covariance: AnyArray
-    variances: dict[str, float]
-    scatter: float
-
-    def of(self, level: str, owner: str) -> tuple[float, float]:
-        """Return mean and standard deviation of an effect; of an owner without runs that of its
-        level.
-        """
-        if (level, owner) not in self.owners:
-            return 0.0, math.sqrt(self.variances[level])
-        place = self.owners.index((level, owner))
-        return float(self.means[place]), math.sqrt(float(self.covariance[place, place]))
+FAMILY_SPREAD = 0.35  # standard deviation between families, in logarithm
+PUBLISHER_SPREAD = 0.25  # between publishers of one family
 
 
 def gaps(table: pd.DataFrame, catalogue: Catalogue, values: Values) -> pd.DataFrame:
@@ -129,41 +99,25 @@ def gaps(table: pd.DataFrame, catalogue: Catalogue, values: Values) -> pd.DataFr
     return pd.DataFrame(rows, columns=[CLASS, ENGINE, ENVELOPE, "chip", "speed", "share"])
 
 
-def fit_mixed_model(found: pd.DataFrame) -> Effects:
+def fit_mixed_model(runs: pd.DataFrame) -> Effects:
     """Return class, engine and envelope effects on the reached share.
 
     The share is that of the best rate of the class, as a logarithm.
     """
-    shares = found["share"].to_numpy(float)
-    owners = [(level, owner) for level in LEVELS for owner in sorted(set(found[level]))]
-    has = np.array([(found[level] == owner).to_numpy(float) for level, owner in owners]).T
-    place = np.array([LEVELS.index(level) for level, _ in owners])
-    variances, scatter, weights = np.array([WIDE, FIRST, FIRST]), FIRST, np.ones(len(shares))
-    for _ in range(ROUNDS):
-        weighed = has * (weights / scatter)[:, None]
-        covariance = np.linalg.inv(np.diag(1 / variances[place]) + has.T @ weighed)
-        means = covariance @ (weighed.T @ shares)
-        squares = means**2 + np.diag(covariance)
-        left = (shares - has @ means) ** 2 + ((has @ covariance) * has).sum(axis=1)
-        before, now = (
-            np.append(variances, scatter),
-            np.bincount(place, squares) / np.bincount(place),
-        )
-        variances, scatter = np.array([WIDE, *now[1:]]), float(np.mean(weights * left))
-        weights = (FREEDOM + 1) / (FREEDOM + left / scatter)
-        if np.allclose(before, np.append(variances, scatter), rtol=STILL, atol=0):
-            break
-    return Effects(
-        owners, means, covariance, dict(zip(LEVELS, variances.tolist(), strict=True)), scatter
+    noise = Noise(FIRST, np.full(len(runs), FIRST))
+    shares = runs["share"].to_numpy(float)
+    return fit_effects(
+        runs, shares, VARIANCES, noise, student_noise, TOLERANCE, fixed_levels=(CLASS,)
     )
 
 
 def family_effects(residuals: pd.DataFrame) -> dict[str, tuple[float, float, int]]:
-    """Return mean, standard deviation and count of runs of each family's rate over the model's, by
-    publisher.
+    """Return mean, deviation and count of runs by family of chips.
+
+    The mean is the logarithm of the rate over the model's, weighed by publisher.
 
     Args:
-        residuals: runs as configured with `family`, `source` and `residual`, a logarithm of time
+        residuals: Runs as configured with `family`, `source` and `residual`, a logarithm of time
             over the model's.
 
     """
@@ -172,11 +126,8 @@ def family_effects(residuals: pd.DataFrame) -> dict[str, tuple[float, float, int
         medians = -runs.groupby("source")["residual"].median()
         weight = len(medians) / PUBLISHER_SPREAD**2
         variance = 1 / (weight + 1 / FAMILY_SPREAD**2)
-        effects[str(family)] = (
-            variance * weight * float(medians.mean()),
-            math.sqrt(variance),
-            len(runs),
-        )
+        mean = variance * weight * float(medians.mean())
+        effects[str(family)] = mean, math.sqrt(variance), len(runs)
     return effects
 
 
@@ -199,68 +150,36 @@ def residuals_by_source(table: pd.DataFrame, catalogue: Catalogue, values: Value
     return scored.assign(source=texts(table, "source_id").astype(str)[made.skip == ""])
 
 
-def deployed_rows(found: pd.DataFrame, configured: pd.DataFrame, date: str) -> Iterator[JsonObject]:
-    """Yield the catalogue rows of a fit: classes, engines, families, and what one system has by
-    itself.
+def deployed_rows(runs: pd.DataFrame, configured: pd.DataFrame, date: str) -> Iterator[FittedRow]:
+    """Yield the catalogue rows of classes, engines, families and single systems.
 
     Args:
-        found: unbeaten runs over the best plan of their class, as `gaps` gives them.
-        configured: runs as they were configured, as `residuals_by_source` gives them.
-        date: year and month that the rows carry.
+        runs: Unbeaten runs over the best plan of their class, as `gaps` gives them.
+        configured: Runs as they were configured, as `residuals_by_source` gives them.
+        date: Year and month that the rows carry.
 
     """
-    effects = fit_mixed_model(found)
-    for operator in (SERVER, APART):
-        runs = int((found[CLASS] == operator).sum())
-        yield row_of(
-            operator,
-            *effects.of(CLASS, operator),
-            f"{runs} published runs that no other run beats",
-            date,
-        )
-    both = [effects.of(CLASS, operator) for operator in (SERVER, APART)]
-    mean, deviation = (float(np.mean(column)) for column in zip(*both, strict=True))
-    yield row_of(BENCHMARK, mean, deviation, "the mean of one server and of pools apart", date)
-    for engine in sorted(set(found[ENGINE])):
-        runs = int((found[ENGINE] == engine).sum())
-        yield row_of(
-            engine,
-            *effects.of(ENGINE, engine),
-            f"{runs} published runs that no other run beats",
-            date,
-        )
+    effects = fit_mixed_model(runs)
+
+    def row(owner: str, effect: tuple[float, float], note: str) -> FittedRow:
+        mean, deviation = effect
+        ends = (math.exp(mean + side * P95 * deviation) for side in (0, -1, 1))
+        return fitted_row(owner, EFFICIENCY, ends, note, date)
+
+    def level_row(level: str, owner: str) -> FittedRow:
+        count = int((runs[level] == owner).sum())
+        note = f"{count} published runs that no other run beats"
+        return row(owner, effects.of(level, owner), note)
+
+    classes = SERVER, APART
+    for operator in classes:
+        yield level_row(CLASS, operator)
+    mean, deviation = np.mean([effects.of(CLASS, operator) for operator in classes], axis=0)
+    yield row(BENCHMARK, (mean, deviation), "the mean of one server and of pools apart")
+    for engine in sorted(set(runs[ENGINE])):
+        yield level_row(ENGINE, engine)
     for family, (mean, deviation, count) in sorted(family_effects(configured).items()):
-        yield row_of(
-            family,
-            mean,
-            deviation,
-            f"{count} runs as they were configured, weighed by publisher",
-            date,
-        )
+        note = f"{count} runs as they were configured, weighed by publisher"
+        yield row(family, (mean, deviation), note)
     spread = math.sqrt(effects.variances[ENVELOPE])
-    yield row_of("run", 0.0, spread, f"the scatter of {found[ENVELOPE].nunique()} envelopes", date)
-
-
-def row_of(owner: str, mean: float, deviation: float, note: str, date: str) -> JsonObject:
-    """Return the catalogue row of an efficiency, whose logarithm is normal."""
-    value, low, high = (
-        float(f"{math.exp(mean + side * P95 * deviation):.4g}") for side in (0, -1, 1)
-    )
-    return {
-        **{
-            "family": owner,
-            "attribute": EFFICIENCY,
-            "value": value,
-            "unit": "ratio",
-            "low": low,
-            "high": high,
-        },
-        **{
-            "as_of": date,
-            "kind": "derived",
-            "source": "tco-calibration",
-            "note": note,
-            "use": "",
-            "residual": "",
-        },
-    }
+    yield row("run", (0.0, spread), f"the scatter of {runs[ENVELOPE].nunique()} envelopes")

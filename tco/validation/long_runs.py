@@ -23,8 +23,9 @@ import pandas as pd
 from tco.catalog import Catalogue
 from tco.core.inputs import Values
 from tco.core.provenance import P95
-from tco.core.types import AnyArray, JsonObject
+from tco.core.types import AnyArray
 from tco.scenario.evaluate import evaluate
+from tco.validation.fitted_rows import FittedRow, fitted_row
 from tco.validation.measured import numeric_column, texts
 from tco.validation.naming import read_pattern_table
 from tco.validation.specifications import Specifications, command_line_text
@@ -126,37 +127,14 @@ def weighted_line(doublings: AnyArray, logs: AnyArray, groups: AnyArray) -> tupl
     return float(level), float(slope)
 
 
-def long_run_rows(runs: list[LongRun], date: str) -> Iterator[JsonObject]:
-    """Yield the catalogue rows of the efficiency of long runs: its level at 1,024 chips and its
-    decline, each with its range.
-    """
+def long_run_rows(runs: list[LongRun], date: str) -> Iterator[FittedRow]:
+    """Yield the catalogue rows of the level and decline of long runs."""
     line = fit_decline(runs)
-    note = (
-        f"{len(runs)} runs of {len({(run.publisher, run.chip) for run in runs})} publishers "
-        "and "
-        f"chips, {LEAST_CHIPS} chips or more"
-    )
+    groups = {(run.publisher, run.chip) for run in runs}
+    note = f"{len(runs)} runs of {len(groups)} publishers and chips, {LEAST_CHIPS} chips or more"
     rates = [math.exp(line.level + side * P95 * line.level_spread) for side in (0, -1, 1)]
     declines = [
         max(1 - math.exp(line.slope - side * P95 * line.slope_spread), 0.0) for side in (0, -1, 1)
     ]
     for name, ends in (("long_run_rate", rates), ("long_run_decline", declines)):
-        value, low, high = (float(f"{end:.4g}") for end in ends)
-        yield {
-            **{
-                "family": "training",
-                "attribute": name,
-                "value": value,
-                "unit": "ratio",
-                "low": low,
-                "high": high,
-            },
-            **{
-                "as_of": date,
-                "kind": "derived",
-                "source": "tco-calibration",
-                "note": note,
-                "use": "",
-                "residual": "",
-            },
-        }
+        yield fitted_row("training", name, ends, note, date)

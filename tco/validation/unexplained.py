@@ -10,32 +10,35 @@ a chip, an engine or a model have causes in common:
 The base case stays where the formulas put it. Moved by the effects of measured owners, it lies
 farther off on chips and models that were left out. So the width of an owner is the distance its
 effect may lie from zero, by the rows there are. An owner without rows has the width of its level.
-Effects and variances follow from one another, and are iterated until they stand still at the
-likeliest variances (expectation and maximisation, Dempster, Laird and Rubin 1977). The data are the
-means y of configurations of n rows each, whose scatter is that of runs:
+The variances are those of `tco.validation.variance_components`. Its data are the means y of
+configurations of n rows each, whose scatter is that of runs:
 
-    E[u^2 | y] = m^2 + s^2,  S = (G^-1 + Z'D^-1 Z)^-1,  m = S Z'D^-1 y,  s^2 = diag S,  D = v_configuration + v_run / n,  v_k = mean of E[u^2 | y]
+    y ~ N(Z u, v_configuration + v_run / n)
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from tco.catalog import Catalogue
 from tco.catalog.catalogue import CONFIGURATION, RUN
-from tco.catalog.rows import attribute
 from tco.core.provenance import P95
-from tco.core.types import JsonObject
 from tco.performance.chip.formats import families_of
 from tco.performance.software_maturity import OWNERS, SERVING, TRAINING, serving_engines
+from tco.validation.fitted_rows import FittedRow, fitted_row
 from tco.validation.measured import TIMES, texts
 from tco.validation.score import Prediction
 from tco.validation.specifications import Specifications
+from tco.validation.variance_components import (
+    Effects,
+    Noise,
+    configuration_noise,
+    fit_effects,
+)
 
 PARAMETERS = {"inference": SERVING, "training": TRAINING}  # kinds whose answers have ranges
 SHARED = OWNERS[:-2]
@@ -43,25 +46,9 @@ SHARED = OWNERS[:-2]
 # the width of the middle
 FAR = 2.5
 P90 = 1.2815515655446004  # standard normal deviate
-FIRST = 0.01  # variance of a level, to begin with
-ROUNDS, STILL = 5000, 1e-5  # and the relative change by which the variances stand still
+FIRST = 0.01  # variance of a level, before the first round
+TOLERANCE = 1e-5  # relative change by which variances stand still
 ALIKE = 0.1  # of a width: an owner whose own is no farther from that of its kind has no row
-
-
-class Split(NamedTuple):
-    """Variances of the logarithm of time by level, and the mean square of the effect of every
-    measured owner of a level.
-    """
-
-    levels: dict[str, float]
-    owners: dict[str, dict[str, float]]
-
-    def width(self, level: str, owner: str) -> float:
-        """Return the standard deviation of an owner's effect; a family nobody measured is as far
-        off as a chip nobody measured.
-        """
-        unmeasured = self.levels["chip"] if level == "family" else 0.0
-        return math.sqrt(self.owners.get(level, {}).get(owner, max(self.levels[level], unmeasured)))
 
 
 def level_of(catalogue: Catalogue, path: str) -> str:
@@ -102,99 +89,70 @@ def residuals(
     return found[made.skip == ""]
 
 
-def fit_variance_components(found: pd.DataFrame) -> Split:
-    """Return the variances of levels and owners that the residuals of some rows tell of."""
-    low, high = np.quantile(found.residual, (0.1, 0.9))
+def fit_variance_components(rows: pd.DataFrame) -> Effects:
+    """Return the effects of owners on the residuals of rows.
+
+    The variances are those of all levels, of configurations and of runs.
+    """
+    low, high = np.quantile(rows.residual, (0.1, 0.9))
     most = FAR * (high - low) / (2 * P90)
-    alike = found.assign(residual=found.residual.clip(-most, most)).groupby(CONFIGURATION)
-    mean, count = alike.residual.mean().to_numpy(), alike.size().to_numpy()
-    scatter = float((alike.residual.var(ddof=0) * count).sum() / max((count - 1).sum(), 1))
-    labels = alike[list(SHARED)].first()
-    owners = [(level, owner) for level in SHARED for owner in sorted(set(labels[level]))]
-    # Z: configurations by owners
-    has = np.array([labels[level] == owner for level, owner in owners], dtype=float).T
-    of = np.array([SHARED.index(level) for level, _ in owners])
-    variances = np.full(len(SHARED) + 1, FIRST)
-    for _ in range(ROUNDS):
-        noise = variances[-1] + scatter / count
-        weighed = has / noise[:, None]
-        covariance = np.linalg.inv(np.diag(1 / variances[of]) + has.T @ weighed)
-        effects = covariance @ (weighed.T @ mean)
-        squares = effects**2 + np.diag(covariance)
-        # share of what is left of a configuration that is its own, and not the scatter of its runs
-        own = variances[-1] / noise
-        left = (
-            (own * (mean - has @ effects)) ** 2
-            + variances[-1] * (1 - own)
-            + own**2 * ((has @ covariance) * has).sum(axis=1)
-        )
-        before, variances = (
-            variances,
-            np.append(np.bincount(of, squares) / np.bincount(of), left.mean()),
-        )
-        if np.allclose(before, variances, rtol=STILL, atol=0):
-            break
-    by = {
-        level: {
-            owner: float(one)
-            for (kind, owner), one in zip(owners, squares, strict=True)
-            if kind == level
-        }
-        for level in SHARED
-    }
-    return Split(dict(zip(OWNERS, [*variances.tolist(), scatter], strict=True)), by)
+    clipped = rows.assign(residual=rows.residual.clip(-most, most))
+    configurations = clipped.groupby(CONFIGURATION)
+    means, counts = configurations.residual.mean().to_numpy(), configurations.size().to_numpy()
+    squares = (configurations.residual.var(ddof=0) * counts).sum()
+    scatter = float(squares / max((counts - 1).sum(), 1))
+    noise = Noise(FIRST, FIRST + scatter / counts)
+    labels, variances = configurations[list(SHARED)].first(), dict.fromkeys(SHARED, FIRST)
+    effects = fit_effects(labels, means, variances, noise, configuration_noise, TOLERANCE)
+    unshared = {CONFIGURATION: effects.noise.variance, RUN: scatter}
+    return effects._replace(variances=effects.variances | unshared)
+
+
+def effect_width(effects: Effects, level: str, owner: str) -> float:
+    """Return the root mean square of an owner's effect, in logarithm.
+
+    A family that nobody measured is as far off as a chip that nobody measured.
+    """
+    if (level, owner) in effects.by_owner:
+        return math.hypot(*effects.by_owner[level, owner])
+    unmeasured = effects.variances["chip"] if level == "family" else 0.0
+    return math.sqrt(max(effects.variances[level], unmeasured))
 
 
 def unexplained_rows(
-    kind: str, found: pd.DataFrame, catalogue: Catalogue, date: str
-) -> Iterator[JsonObject]:
-    """Yield the catalogue rows of what a fit leaves unexplained: P5 and P95 of the effect of every
-    owner, and of one without rows.
+    kind: str, rows: pd.DataFrame, catalogue: Catalogue, date: str
+) -> Iterator[FittedRow]:
+    """Yield the catalogue rows of the time that a fit leaves unexplained.
+
+    The range of an owner is P5 and P95 of its effect. An owner whose width is close to that of its
+    level has no row.
     """
-    made, name = fit_variance_components(found), PARAMETERS[kind]
-    known = {
+    effects = fit_variance_components(rows)
+    chips, models = (
+        sorted(owner for level, owner in effects.by_owner if level == name)
+        for name in ("chip", "model")
+    )
+    owners_by_level = {
         "family": sorted(set(families_of(catalogue).values())),
-        "chip": ["chip", *sorted(made.owners["chip"])],
+        "chip": ["chip", *chips],
         "engine": serving_engines(catalogue) if kind == "inference" else [],
-        "model": ["model", *sorted(set(made.owners["model"]) & set(catalogue.models))],
+        "model": ["model", *(model for model in models if model in catalogue.models)],
         CONFIGURATION: [CONFIGURATION],
         RUN: [RUN],
     }
-    for level, owners in known.items():
+    for level, owners in owners_by_level.items():
         for owner in owners:
-            own, width = (
-                found[found[level] == owner] if level in SHARED else found,
-                made.width(level, owner),
-            )
-            if (
-                owner in made.owners.get(level, ())
-                and level in owners
-                and abs(width / made.width(level, level) - 1) < ALIKE
-            ):
+            width = effect_width(effects, level, owner)
+            measured = level in owners and (level, owner) in effects.by_owner
+            if measured and abs(width / effect_width(effects, level, level) - 1) < ALIKE:
                 continue
-            low, high = (float(f"{end:.4g}") for end in lognormal_interval(width))
-            counted = f"{len(own):,} rows in {own.configuration.nunique():,} configurations"
-            note = f"what {counted} have in common" if len(own) else f"no rows of this {level}"
-            if level not in SHARED:
-                note = (
-                    f"the scatter of {counted}: "
-                    f"{'among' if level == CONFIGURATION else 'within'} them"
-                )
-            yield {
-                **{
-                    "family": owner,
-                    "attribute": name,
-                    "value": 0,
-                    "unit": attribute("performance", name, kind).unit,
-                    "low": low,
-                    "high": high,
-                },
-                **{
-                    "as_of": date,
-                    "kind": "derived",
-                    "source": "tco-calibration",
-                    "note": note,
-                    "use": "",
-                    "residual": "",
-                },
-            }
+            ends = 0.0, *lognormal_interval(width)
+            note = _note(level, rows[rows[level] == owner] if level in SHARED else rows)
+            yield fitted_row(owner, PARAMETERS[kind], ends, note, date)
+
+
+def _note(level: str, rows: pd.DataFrame) -> str:
+    counted = f"{len(rows):,} rows in {rows.configuration.nunique():,} configurations"
+    if level not in SHARED:
+        return f"the scatter of {counted}: {'among' if level == CONFIGURATION else 'within'} them"
+    return f"what {counted} have in common" if len(rows) else f"no rows of this {level}"

@@ -15,7 +15,12 @@ import pytest
 
 from tco import evaluate
 from tco.validation import back_test as study
-from tco.validation.unexplained import fit_variance_components, residuals, unexplained_rows
+from tco.validation.unexplained import (
+    effect_width,
+    fit_variance_components,
+    residuals,
+    unexplained_rows,
+)
 from tests.catalogue import CATALOGUE
 from tests.cli import document, tco
 from tests.study_helpers import belief_of
@@ -98,9 +103,9 @@ def left_by_the_fit(kind):
 def test_the_rows_of_the_catalogue_are_what_the_fit_leaves_unexplained(kind):
     found = left_by_the_fit(kind)
     for row in unexplained_rows(kind, found, CATALOGUE, "2026-11"):
-        kept = CATALOGUE.practice(row["family"], row["attribute"])
+        kept = CATALOGUE.practice(row.family, row.attribute)
         assert kept.value == 0
-        assert (kept.low, kept.high) == pytest.approx((row["low"], row["high"]), rel=0.02, abs=1e-3)
+        assert (kept.low, kept.high) == pytest.approx((row.low, row.high), rel=0.02, abs=1e-3)
 
 
 @pytest.mark.parametrize("kind", PARAMETERS)
@@ -149,11 +154,12 @@ def test_variances_are_those_of_the_balanced_layout():
     """
     effects, runs = np.array([-0.3, -0.2, 0.1, 0.4]), np.array([-0.15, -0.05, 0.05, 0.15])
     found = fit_variance_components(rows_of_chips(effects, runs))
+    variances = found.variances
     inside = (runs**2).sum() / (len(runs) - 1)
-    assert found.levels["configuration"] == pytest.approx(inside, rel=1e-3)
-    assert found.levels["chip"] == pytest.approx((effects**2).mean() - inside / len(runs), rel=1e-3)
-    assert max(found.levels[level] for level in ("family", "engine", "model")) < 0.003
-    assert found.width("chip", "of another kind") == pytest.approx(found.levels["chip"] ** 0.5)
+    assert variances["configuration"] == pytest.approx(inside, rel=1e-3)
+    assert variances["chip"] == pytest.approx((effects**2).mean() - inside / len(runs), rel=1e-3)
+    assert max(variances[level] for level in ("family", "engine", "model")) < 0.003
+    assert effect_width(found, "chip", "of another kind") == pytest.approx(variances["chip"] ** 0.5)
 
 
 def test_more_rows_tell_more_of_a_chip():
@@ -161,7 +167,11 @@ def test_more_rows_tell_more_of_a_chip():
         fit_variance_components(rows_of_chips([-0.2, 0.2, 0.0], np.tile([-0.1, 0.1], times)))
         for times in (1, 8)
     )
-    assert many.width("chip", "chip 2") < few.width("chip", "chip 2") < few.width("chip", "chip 3")
+    assert (
+        effect_width(many, "chip", "chip 2")
+        < effect_width(few, "chip", "chip 2")
+        < effect_width(few, "chip", "chip 3")
+    )
 
 
 def test_two_chips_share_what_they_have_in_common():

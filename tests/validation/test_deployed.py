@@ -56,9 +56,7 @@ CONFIGURED = pd.DataFrame(
 
 @pytest.mark.parametrize("weak", [0.0, 0.1])
 def test_a_fit_finds_what_was_put_in_whatever_weak_runs_say(weak):
-    found = {
-        row["family"]: row["value"] for row in deployed_rows(runs(weak=weak), CONFIGURED, "2026-11")
-    }
+    found = {row.family: row.value for row in deployed_rows(runs(weak=weak), CONFIGURED, "2026-11")}
     for operator, share in CLASSES.items():
         for engine, more in ENGINES.items():
             assert found[operator] * found[engine] == pytest.approx(np.exp(share + more), rel=0.06)
@@ -69,12 +67,14 @@ def test_what_systems_have_alone_is_as_wide_as_envelopes_lie_apart():
     (row,) = (
         row
         for row in deployed_rows(runs(spread=0.15), CONFIGURED, "2026-11")
-        if row["family"] == "run"
+        if row.family == "run"
     )
-    assert row["value"] == 1
-    assert np.log(row["high"]) / P95 == pytest.approx(0.15, rel=0.15)
+    assert row.value == 1
+    assert np.log(row.high) / P95 == pytest.approx(0.15, rel=0.15)
     # the core of Student's t is narrower than a bell curve
-    assert np.sqrt(fit_mixed_model(runs(noise=0.05)).scatter) == pytest.approx(0.04, abs=0.01)
+    assert np.sqrt(fit_mixed_model(runs(noise=0.05)).noise.variance) == pytest.approx(
+        0.04, abs=0.01
+    )
 
 
 def test_an_engine_without_runs_is_as_wide_as_engines_lie_apart():
@@ -97,10 +97,10 @@ def test_a_family_shrinks_by_its_publishers_and_not_by_their_rows():
 
 def test_seven_slow_runs_of_a_new_family_count_in_part():
     (row,) = (
-        row for row in deployed_rows(runs(), CONFIGURED, "2026-11") if row["family"] == "trainium"
+        row for row in deployed_rows(runs(), CONFIGURED, "2026-11") if row.family == "trainium"
     )
-    assert np.exp(-0.87) < row["value"] < 1
-    assert row["low"] < np.exp(-0.87) < 1.2 * row["value"]
+    assert np.exp(-0.87) < row.value < 1
+    assert row.low < np.exp(-0.87) < 1.2 * row.value
 
 
 @cache

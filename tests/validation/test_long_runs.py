@@ -56,8 +56,8 @@ def test_publishers_that_differ_widen_the_range():
     )
     assert fit_decline(different).level_spread > fit_decline(alike).level_spread + 0.05
     rate, decline = long_run_rows(different, "2026-11")
-    assert rate["low"] < rate["value"] < rate["high"]
-    assert decline["value"] == pytest.approx(0.03, rel=1e-3)
+    assert rate.low < rate.value < rate.high
+    assert decline.value == pytest.approx(0.03, rel=1e-3)
 
 
 @pytest.mark.thorough
@@ -65,7 +65,7 @@ def test_the_shipped_rows_are_those_of_the_measured_runs():
     runs = long_runs(table_of("training"), CATALOGUE, VALUES)
     assert {run.publisher for run in runs} == {"meta", "deepseek", "mlperf"}
     for row in long_run_rows(runs, "2026-11"):
-        shipped = CATALOGUE.practice("training", row["attribute"])
+        shipped = CATALOGUE.practice("training", row.attribute)
         assert (shipped.value, shipped.low, shipped.high) == pytest.approx(
-            (row["value"], row["low"], row["high"]), rel=2e-3
+            (row.value, row.low, row.high), rel=2e-3
         )
