@@ -32,10 +32,10 @@ from tco.sampling.response import ScenarioQuantity
 from tco.scenario.beliefs import Range
 from tco.scenario.resolve import plain_inputs
 from tco.validation.fit import COLUMNS
-from tco.validation.measured import read_measured, texts
+from tco.validation.measured import read_measured
+from tco.validation.measured_rows import MeasuredRows
 from tco.validation.run import PREDICTORS
 from tco.validation.score import tried
-from tco.validation.specifications import Specifications
 
 NAMED, DRIVERS = 3, 8  # measurements an answer names, and inputs that move a regime
 KINDS = ("kernels", "collectives", "inference", "training")
@@ -166,15 +166,15 @@ def errors_in(
     """
     kind, table = read_measured(file)
     values = plain_inputs(catalogue, {}).values(as_number)
-    chips = Specifications(catalogue, values, texts(table, "accelerator"))
+    measurements = MeasuredRows(table, catalogue, values)
     sets = 1 + 2 * len(asked)
     for at, one in enumerate(asked):
         column = np.full((sets, 1), one.value)
         column[1 + 2 * at :][:2, 0] = one.low, one.high
         values[one.path] = column
-    for part in sorted({*chips.parts} - {""}):
-        rows = chips.parts == part
-        made = tried(PREDICTORS[kind], table[rows].reset_index(drop=True), chips.rows(rows))
+    for part in sorted({*measurements.parts} - {""}):
+        rows = measurements.parts == part
+        made = tried(PREDICTORS[kind], measurements.chosen(rows))
         if not isinstance(made, DataError) and (scored := made.skip == "").any():
             yield (
                 kind,

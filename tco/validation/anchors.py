@@ -12,7 +12,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 
 from tco.catalog import Catalogue
 from tco.core.errors import DataError
@@ -23,9 +22,9 @@ from tco.performance.software_maturity import serving_engine_id
 from tco.scenario.anchors import Anchor
 from tco.scenario.resolve import plain_inputs
 from tco.validation import inference
-from tco.validation.measured import numeric_column, read_measured, texts
+from tco.validation.measured import read_measured
+from tco.validation.measured_rows import MeasuredRows
 from tco.validation.score import Prediction, predict_by_accelerator
-from tco.validation.specifications import Specifications
 from tco.validation.unexplained import residuals
 
 PEAKS = ("peak_bf16", "peak_fp8", "peak_fp4")
@@ -57,14 +56,16 @@ def read_anchors(catalogue: Catalogue, path: Path) -> tuple[Anchor, ...]:
     if table.empty:
         raise DataError(f"--anchor {path}: holds no row")
     values = plain_inputs(catalogue, {}).values(as_number)
-    chips = Specifications(catalogue, values, texts(table, "accelerator"))
-    made = predict_by_accelerator(inference.predict_serving_runs, table, chips)
-    asked: inference.ServingRows = chips.once("asked", lambda: inference.ServingRows(table, chips))
-    faults = list(faults_of(asked, table, made))
+    measurements = MeasuredRows(table, catalogue, values)
+    made = predict_by_accelerator(inference.predict_serving_runs, measurements)
+    asked: inference.ServingRows = measurements.once(
+        "asked", lambda: inference.ServingRows(measurements)
+    )
+    faults = list(faults_of(asked, measurements, made))
     if faults:
         more = f" (and {len(faults) - SHOWN} more rows)" if len(faults) > SHOWN else ""
         raise DataError("\n".join(f"{path}:{row + 2}: {why}" for row, why in faults[:SHOWN]) + more)
-    found = residuals(kind, table, chips, made)
+    found = residuals(kind, measurements, made)
     engines = [
         serving_engine_id(catalogue, family, engine)
         for family, engine in zip(found.family, found.engine, strict=True)
@@ -76,21 +77,19 @@ def read_anchors(catalogue: Catalogue, path: Path) -> tuple[Anchor, ...]:
 
 
 def faults_of(
-    points: inference.ServingRows, table: pd.DataFrame, made: Prediction
+    points: inference.ServingRows, measurements: MeasuredRows, made: Prediction
 ) -> Iterator[tuple[int, str]]:
     """Yield the rows that cannot be believed, each with the first reason."""
-    prompt, answer = numeric_column(table, "isl_tokens"), numeric_column(table, "osl_tokens")
+    prompt, answer = measurements["isl_tokens"], measurements["osl_tokens"]
     output = np.fmax(
-        numeric_column(table, "output_tput_tok_s_per_gpu"),
-        numeric_column(table, "system_tput_tok_s") / numeric_column(table, "n_gpus"),
+        measurements["output_tput_tok_s_per_gpu"],
+        measurements["system_tput_tok_s"] / measurements["n_gpus"],
     )
     # of a chip, prompts and answers
-    rates = np.fmax(
-        numeric_column(table, "total_tput_tok_s_per_gpu"), output * (prompt + answer) / answer
-    )
-    times = np.fmin(numeric_column(table, "tpot_ms_mean"), numeric_column(table, "tpot_ms_median"))
-    speeds = np.fmax(numeric_column(table, "interactivity_tok_s_per_user"), 1e3 / times)
-    for row in range(len(table)):
+    rates = np.fmax(measurements["total_tput_tok_s_per_gpu"], output * (prompt + answer) / answer)
+    times = np.fmin(measurements["tpot_ms_mean"], measurements["tpot_ms_median"])
+    speeds = np.fmax(measurements["interactivity_tok_s_per_user"], 1e3 / times)
+    for row in range(len(measurements)):
         if made.skip[row]:
             yield row, f"{made.skip[row]}; expected a row that `tco validate` scores"
             continue
@@ -127,14 +126,12 @@ def bounds_of(points: inference.ServingRows, row: int) -> tuple[float, float]:
     R <= P / F with the work F of a token's weights; 1/t <= (1 + d) n B / W with d tokens ahead, n
     chips of a worker and the weights W read.
     """
-    chips, part = points.chips, points.chips.parts[row]
+    values, part = points.measurements.values, points.measurements.parts[row]
     model = points.model(points.models[row])
-    peak = max(chips.values[f"parts.{part}.{name}"] for name in PEAKS)
+    peak = max(values[f"parts.{part}.{name}"] for name in PEAKS)
     read = model.active_parameters * min(FORMATS[name].element for name in points.formats[row]) / 8
-    ahead = 1 + (
-        chips.values["performance.serving.draft_tokens"] if points.speculative[row] else 0.0
-    )
-    bandwidth = points.decode["size"][row] * chips.values[f"parts.{part}.hbm_bandwidth"]
+    ahead = 1 + (values["performance.serving.draft_tokens"] if points.speculative[row] else 0.0)
+    bandwidth = points.decode["size"][row] * values[f"parts.{part}.hbm_bandwidth"]
     return peak / float(
         flops_per_token(model, 1.0, training=False)
     ), ahead * bandwidth / read if math.isfinite(bandwidth) else math.inf

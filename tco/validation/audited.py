@@ -14,11 +14,10 @@ import re
 import numpy as np
 import pandas as pd
 
-from tco.catalog import Catalogue
 from tco.core.types import AnyArray, JsonObject
-from tco.validation.measured import mapped, numeric_column, texts
+from tco.validation.measured import mapped
+from tco.validation.measured_rows import MeasuredRows
 from tco.validation.naming import named_model, read_pattern_table
-from tco.validation.wording import interpret_note
 
 LENGTHS, SUSPECTS = "benchmark_lengths.csv", "suspect_rows.csv"
 DEGREE = re.compile(r"\b(tp|pp|ep|dep)([1-9]\d*)\b")
@@ -34,72 +33,60 @@ OPEN = "unsupported: open division: model and accuracy are the submitter's own"
 POOL_COLUMNS = ("gpus", "workers", "tp", "ep", "dp")
 
 
-def is_audited(table: pd.DataFrame) -> AnyArray:
-    """Say of every row whether it is one of MLPerf Inference: it names its division."""
-    divisions = texts(table, "division")
-    return np.array([isinstance(division, str) and division != "" for division in divisions], bool)
+def is_audited(measurements: MeasuredRows) -> AnyArray:
+    """Return which rows are of MLPerf Inference: they name their division."""
+    return np.asarray(measurements["division"] != "")
 
 
-def as_serving_rows(catalogue: Catalogue, table: pd.DataFrame) -> pd.DataFrame:
-    """Return a table whose audited rows have the columns of serving rows; all others stay."""
-    rows = is_audited(table)
-    if not rows.any():
-        return table
-    columns = serving_columns(catalogue, table[rows])
-    return table.assign(**{name: replaced(table, rows, name, columns[name]) for name in columns})
+def as_serving_rows(measurements: MeasuredRows) -> MeasuredRows:
+    """Return rows of which the audited ones have the columns of serving rows."""
+    audited = is_audited(measurements)
+    if not audited.any():
+        return measurements
+    columns = serving_columns(measurements.chosen(audited))
+    for name, stated in columns.items():
+        columns[name] = measurements[name].copy()
+        columns[name][audited] = stated
+    return measurements.assign(**columns)
 
 
-def replaced(table: pd.DataFrame, rows: AnyArray, name: str, values: AnyArray) -> AnyArray:
-    """Return a column with the values of some rows replaced; blank where it did not exist."""
-    text = np.asarray(values).dtype == object
-    column_values = texts(table, name) if text else numeric_column(table, name)
-    column_values = column_values.copy()
-    column_values[rows] = values
-    return column_values
-
-
-def serving_columns(catalogue: Catalogue, table: pd.DataFrame) -> dict[str, AnyArray]:
+def serving_columns(measurements: MeasuredRows) -> dict[str, AnyArray]:
     """Return the columns of serving rows that audited ones state, by name."""
-    nominal = nominal_lengths(catalogue, table)
-    answers, prompts = numeric_column(table, "osl_tokens"), numeric_column(table, "isl_tokens")
+    nominal = nominal_lengths(measurements)
+    answers, prompts = measurements["osl_tokens"], measurements["isl_tokens"]
     answers = np.where(np.isnan(answers), nominal[:, 1], answers)
     prompts = np.where(np.isnan(prompts), nominal[:, 0], prompts)
-    words = texts(table, "parallel").astype(str)
-    chips = numeric_column(table, "n_gpus")
-    plans = pd.DataFrame(map(stated_plan, words, chips))
+    words = measurements["parallel"]
+    plans = pd.DataFrame(map(stated_plan, words, measurements["n_gpus"]))
     drafts = mapped(words, stated_drafts, float)
-    flight = requests_in_flight_of_log(table, answers)
+    flight = requests_in_flight_of_log(measurements, answers)
     return {name: plans[name].to_numpy() for name in plans} | {
         "isl_tokens": prompts,
         "osl_tokens": answers,
-        "concurrency": np.where(all_at_once(catalogue, table), np.nan, flight),
-        "spec_decoding": np.where(drafts > 0, "mtp", texts(table, "spec_decoding")).astype(object),
+        "concurrency": np.where(all_at_once(measurements), np.nan, flight),
+        "spec_decoding": np.where(drafts > 0, "mtp", measurements["spec_decoding"]),
         "draft_tokens": np.where(drafts > 0, drafts, np.nan),
     }
 
 
-def all_at_once(catalogue: Catalogue, table: pd.DataFrame) -> AnyArray:
-    """Say of every row whether it states that all its requests wait at once."""
-    arrivals = texts(table, "arrivals").astype(str)
-    return mapped(
-        arrivals, lambda text: interpret_note(catalogue, "arrivals", text) == "at once", bool
-    )
+def all_at_once(measurements: MeasuredRows) -> AnyArray:
+    """Return which rows state that all their requests wait at once."""
+    return np.asarray(measurements.meanings("arrivals", "arrivals") == "at once")
 
 
-def requests_in_flight_of_log(table: pd.DataFrame, answers: AnyArray) -> AnyArray:
-    """Return the requests in flight that rate and mean latencies of a log imply; NaN without
-    one.
+def requests_in_flight_of_log(measurements: MeasuredRows, answers: AnyArray) -> AnyArray:
+    """Return the requests in flight that rate and mean latencies of a log imply.
+
+    They are nan where there is no log.
     """
-    rate = numeric_column(table, "requests_per_s")
-    first_token, per_token = (
-        numeric_column(table, "ttft_ms_mean"),
-        numeric_column(table, "tpot_ms_mean"),
-    )
-    return np.asarray(rate * (first_token + (answers - 1) * per_token) / 1e3)
+    gaps = (answers - 1) * measurements["tpot_ms_mean"]
+    times = measurements["ttft_ms_mean"] + gaps
+    return np.asarray(measurements["requests_per_s"] * times / 1e3)
 
 
-def nominal_lengths(catalogue: Catalogue, table: pd.DataFrame) -> AnyArray:
-    """Return mean prompt and answer of the data set of every row; NaN where it is unknown."""
+def nominal_lengths(measurements: MeasuredRows) -> AnyArray:
+    """Return mean prompt and answer of the data set of every row; nan where it is unknown."""
+    catalogue = measurements.catalogue
     columns = ("benchmark", "model", "input_tokens", "output_tokens", "source", "note")
     data_sets = read_pattern_table(catalogue, LENGTHS, columns)
 
@@ -110,14 +97,14 @@ def nominal_lengths(catalogue: Catalogue, table: pd.DataFrame) -> AnyArray:
                 return float(row["input_tokens"]), float(row["output_tokens"])
         return np.nan, np.nan
 
-    cells = zip(texts(table, "source_id"), texts(table, "model"), strict=True)
-    return np.array([lengths((str(source), str(name))) for source, name in cells]).reshape(-1, 2)
+    cells = zip(measurements["source_id"], measurements["model"], strict=True)
+    return np.array(list(map(lengths, cells))).reshape(-1, 2)
 
 
-def same_lengths(catalogue: Catalogue, table: pd.DataFrame, stated: AnyArray) -> AnyArray:
+def same_lengths(measurements: MeasuredRows, stated: AnyArray) -> AnyArray:
     """Return the lengths that audited runs of one data set share; of other rows those stated."""
-    nominal = nominal_lengths(catalogue, table)
-    shared = is_audited(table)[:, None] & ~np.isnan(nominal)
+    nominal = nominal_lengths(measurements)
+    shared = is_audited(measurements)[:, None] & ~np.isnan(nominal)
     return np.where(shared, nominal, stated)
 
 
@@ -170,33 +157,31 @@ def stated_plan(words: str, chips: float) -> JsonObject:
     }
 
 
-def refused_runs(catalogue: Catalogue, table: pd.DataFrame) -> AnyArray:
+def refused_runs(measurements: MeasuredRows) -> AnyArray:
     """Return the reason for leaving out each audited row, as text.
 
     The text is empty for rows that are not left out.
     """
-    reasons = np.full(len(table), "", dtype=object)
-    audited = is_audited(table)
-    reasons[texts(table, "division") == "open"] = OPEN
-    reasons[audited & repeated_runs(table)] = TWICE
+    reasons = np.full(len(measurements), "", dtype=object)
+    audited = is_audited(measurements)
+    reasons[measurements["division"] == "open"] = OPEN
+    reasons[audited & repeated_runs(measurements)] = TWICE
     names = ("source_id", "submitter", "accelerator", "model", "scenario")
-    for row in read_pattern_table(catalogue, SUSPECTS, (*names, "reason")):
-        matches = np.ones(len(table), dtype=bool)
+    for row in read_pattern_table(measurements.catalogue, SUSPECTS, (*names, "reason")):
+        matches = audited
         for name in names:
             if row[name]:
-                matches &= texts(table, name) == row[name]
-        reasons[audited & matches] = f"suspect: {row['reason']}"
+                matches = matches & (measurements[name] == row[name])
+        reasons[matches] = f"suspect: {row['reason']}"
     return reasons
 
 
-def repeated_runs(table: pd.DataFrame) -> AnyArray:
-    """Say of every row whether an earlier one is the same run under another accuracy."""
-    names = texts(table, "model").astype(str)
-    columns = ("source_id", "submitter", "platform", "division", "scenario")
-    runs = pd.DataFrame({name: texts(table, name).astype(str) for name in columns})
-    runs = runs.assign(model=mapped(names, lambda name: ACCURACY.sub("", name)))
-    runs = runs.assign(
-        chips=numeric_column(table, "n_gpus"), rate=numeric_column(table, "output_tok_s_per_gpu")
-    )
+def repeated_runs(measurements: MeasuredRows) -> AnyArray:
+    """Return which rows are an earlier run under another accuracy."""
+    names = measurements["model"]
+    columns = ("source_id", "submitter", "platform", "division", "scenario", "n_gpus")
+    runs = pd.DataFrame(
+        {name: measurements[name] for name in (*columns, "output_tok_s_per_gpu")}
+    ).assign(model=mapped(names, lambda name: ACCURACY.sub("", name)))
     first = runs.assign(name=names).groupby(list(runs), dropna=False)["name"].transform("first")
     return np.asarray(first.to_numpy(object) != names)

@@ -26,14 +26,14 @@ from tco.catalog import Catalogue
 from tco.catalog.accuracy import accuracy_rows as accuracy
 from tco.core.errors import DataError, UsageError
 from tco.core.inputs import Values, as_number
-from tco.core.types import AnyArray, JsonMapping
+from tco.core.types import AnyArray
 from tco.scenario.beliefs import Dice, Range, belief_of
 from tco.scenario.resolve import plain_inputs
-from tco.validation.measured import numeric_column, read_measured, texts
+from tco.validation.measured import read_measured
+from tco.validation.measured_rows import MeasuredRows
 from tco.validation.naming import part_ids
 from tco.validation.run import PREDICTORS
 from tco.validation.score import Prediction
-from tco.validation.specifications import Specifications
 from tco.validation.unexplained import (
     PARAMETERS,
     effect_width,
@@ -78,26 +78,26 @@ def comparable_row_pairs(
     )
 
 
-def scored_row_pairs(table: pd.DataFrame, made: Prediction) -> Pairs:
+def scored_row_pairs(measurements: MeasuredRows, made: Prediction) -> Pairs:
     """Return the pairs of the scored rows of a file of serving points: two accelerators with one
     model, formats and lengths.
     """
-    speed = numeric_column(table, "interactivity_tok_s_per_user")
+    speed = measurements["interactivity_tok_s_per_user"]
     usable = (made.skip == "") & (made.target_name != "tpot_ms_mean") & (speed > 0)
-    workload = pd.DataFrame({name: texts(table, name).astype(str) for name in WORKLOAD}).assign(
-        target=made.target_name
+    workload = pd.DataFrame({name: measurements[name] for name in WORKLOAD})
+    return comparable_row_pairs(
+        workload.assign(target=made.target_name), measurements["accelerator"], speed, usable
     )
-    return comparable_row_pairs(workload, texts(table, "accelerator").astype(str), speed, usable)
 
 
-def pair_order_accuracy(table: pd.DataFrame, made: Prediction) -> dict[str, float]:
+def pair_order_accuracy(measurements: MeasuredRows, made: Prediction) -> dict[str, float]:
     """Return pairs of accelerators on one workload, the share in the right order, and the median
     error of their ratio; nothing without pairs.
 
     Two that were measured within a tenth of each other have no order to be right about: one
     configuration differs as much from day to day.
     """
-    one, other = scored_row_pairs(table, made)
+    one, other = scored_row_pairs(measurements, made)
     if not len(one):
         return {}
     truth, guess = (values[one] / values[other] for values in (made.target, made.predicted))
@@ -165,13 +165,14 @@ def left_out_draws(
             refits.setdefault(row["member"], {})[row["path"]] = float(row["value"])
             if row["kind"] == kind:
                 refitted.add(row["member"])
-    parts = part_ids(catalogue, texts(table, "accelerator"))
-    tried = {
-        chip: predict_held_out_chip(
-            kind, table, chip, parts, wanted, refits[chip], catalogue, settings
+    parts = part_ids(catalogue, table["accelerator"])
+    tried = {}
+    for chip in sorted(refitted & set(parts[wanted])):
+        others, held_out = (
+            _measurements(table, catalogue, settings, np.flatnonzero(rows))
+            for rows in ((parts != chip) & (parts != ""), (parts == chip) & wanted)
         )
-        for chip in sorted(refitted & set(parts[wanted]))
-    }
+        tried[chip] = predict_held_out_chip(kind, others, held_out, refits[chip])
     found = {chip: drawn for chip, drawn in tried.items() if drawn is not None}
     if not found:
         raise DataError(
@@ -206,53 +207,57 @@ def back_test(path: Path, catalogue: Catalogue, settings: dict[str, str]) -> Bac
     )
 
 
-def predict_held_out_chip(
-    kind: str,
+def _measurements(
     table: pd.DataFrame,
-    chip: str,
-    parts: AnyArray,
-    wanted: AnyArray,
-    apart: dict[str, float],
     catalogue: Catalogue,
     settings: dict[str, str],
-) -> HeldOutChip | None:
-    """Return measured and predicted values of `chip`, taken as unmeasured.
+    indices: AnyArray | None = None,
+) -> MeasuredRows:
+    values = plain_inputs(catalogue, settings).values(as_number)
+    return MeasuredRows(table, catalogue, values, indices=indices)
 
-    The result is None where no row is scored.
+
+def predict_held_out_chip(
+    kind: str, others: MeasuredRows, held_out: MeasuredRows, refit: dict[str, float]
+) -> HeldOutChip | None:
+    """Return measured and predicted values of a chip, taken as unmeasured.
+
+    Args:
+        kind: Kind of the measurements.
+        others: Rows of all other chips.
+        held_out: Rows of the chip.
+        refit: Parameters of the refit without the chip, by path.
+
+    Returns:
+        The values, or None where no row is scored.
+
     """
-    mine = np.flatnonzero((parts == chip) & wanted)
-    others, own = (
-        RowPredictor(
-            kind,
-            table.iloc[rows].reset_index(drop=True),
-            catalogue,
-            plain_inputs(catalogue, settings).values(as_number),
-        )
-        for rows in (np.flatnonzero((parts != chip) & (parts != "")), mine)
-    )
-    others.say(apart)
-    left = fit_variance_components(residuals(kind, others.table, others.chips, others.prediction()))
-    own.say(apart)
-    made = own.prediction()
+    predict, catalogue = PREDICTORS[kind], held_out.catalogue
+    others.say(refit)
+    effects = fit_variance_components(residuals(kind, others, predict(others)))
+    held_out.say(refit)
+    made = predict(held_out)
     scored = made.skip == ""
     if not scored.any():
         return None
-    dice = Dice(catalogue, SEED, 0, DRAWS)
     ranges = {
-        path: rescaled_range(one, apart[path]) if path in apart else one
-        for path, one in own.ranges().items()
+        path: rescaled_range(belief, refit[path]) if path in refit else belief
+        for path, belief in practice_ranges(held_out.values).items()
     }
     unexplained = [path for path in ranges if path.endswith(f".{PARAMETERS[kind]}")]
     for path in unexplained:
         owner = path.removeprefix("performance.").rpartition(".")[0]
-        low, high = lognormal_interval(effect_width(left, level_of(catalogue, path), owner))
+        low, high = lognormal_interval(effect_width(effects, level_of(catalogue, path), owner))
         ranges[path] = ranges[path]._replace(low=low, high=high)
-    places = places_in(ranges, dice)
+    places = places_in(ranges, Dice(catalogue, SEED, 0, DRAWS))
     draws = []
-    for more in ({}, dict.fromkeys(unexplained, 0.0)):
-        own.say({**places, **more})
-        draws.append(own.prediction().predicted[:, scored].T)
-    return HeldOutChip(mine[scored], made.target[scored], made.predicted[scored], *draws)
+    for settings in (places, places | dict.fromkeys(unexplained, 0.0)):
+        held_out.say(settings)
+        draws.append(predict(held_out).predicted[:, scored].T)
+    assert held_out.indices is not None
+    return HeldOutChip(
+        held_out.indices[scored], made.target[scored], made.predicted[scored], *draws
+    )
 
 
 def places_in(ranges: Mapping[str, Range], dice: Dice) -> dict[str, AnyArray]:
@@ -269,36 +274,19 @@ def rescaled_range(one: Range, value: float) -> Range:
     return one._replace(low=one.low * scale, value=value, high=one.high * scale)
 
 
-class RowPredictor:
-    """Some rows that are asked with several sets of parameters."""
+def practice_ranges(values: Values) -> dict[str, Range]:
+    """Return the ranges of the parameters of practice that a prediction has read.
 
-    def __init__(
-        self, kind: str, table: pd.DataFrame, catalogue: Catalogue, values: Values
-    ) -> None:
-        self.predict, self.table = PREDICTORS[kind], table
-        self.chips = Specifications(catalogue, values, texts(table, "accelerator"))
-
-    def say(self, parameters: JsonMapping) -> None:
-        """Set parameters."""
-        self.chips.say(parameters)
-
-    def prediction(self) -> Prediction:
-        """Predict the rows with the parameters that are set."""
-        return self.predict(self.table, self.chips)
-
-    def ranges(self) -> dict[str, Range]:
-        """Return the ranges of the parameters of practice that a prediction has read, but for those
-        that decide structure.
-        """
-        values = self.chips.values
-        return {
-            path: belief_of(given)
-            for path, given in sorted(values.inputs.items())
-            if path.startswith("performance.")
-            and path not in values.readings
-            and given.low is not None
-            and given.high != given.low
-        }
+    Parameters that decide structure have none.
+    """
+    return {
+        path: belief_of(parameter)
+        for path, parameter in sorted(values.inputs.items())
+        if path.startswith("performance.")
+        and path not in values.readings
+        and parameter.low is not None
+        and parameter.high != parameter.low
+    }
 
 
 def range_coverage(target: AnyArray, draws: AnyArray, alone: AnyArray) -> AnyArray:
@@ -343,11 +331,9 @@ def back_test_ratios(path: Path, catalogue: Catalogue, settings: dict[str, str])
     kind, table = read_measured(path)
     if kind != "inference":
         raise UsageError(f"--ratios: {path} holds {kind}, expected serving runs")
-    asked = RowPredictor(
-        kind, table, catalogue, plain_inputs(catalogue, settings).values(as_number)
-    )
-    made = asked.prediction()
-    paired = scored_row_pairs(table, made)
+    measurements = _measurements(table, catalogue, settings)
+    made = PREDICTORS[kind](measurements)
+    paired = scored_row_pairs(measurements, made)
     if not len(paired.one):
         raise DataError(
             f"{path}: no two chips serve one model with the same formats and lengths at one speed, "
@@ -363,18 +349,18 @@ def back_test_ratios(path: Path, catalogue: Catalogue, settings: dict[str, str])
         predicted=point,
         skip=np.where(np.isnan(point), "unstated left-out prediction", made.skip),
     )
-    one, other = scored_row_pairs(table, blind)
+    one, other = scored_row_pairs(measurements, blind)
     if not len(one):
         raise DataError(f"{path}: no pair of chips of which refits were made without each")
     flags = range_coverage(
         made.target[one] / made.target[other], draws[one] / draws[other], draws[one] / draws[other]
     )
-    parts = np.stack([asked.chips.parts[one], asked.chips.parts[other]])
+    parts = np.stack([measurements.parts[one], measurements.parts[other]])
     of_chip = {chip: (parts == chip).any(axis=0) for chip in sorted(set(parts.ravel()))}
     by = {
         chip: coverage_statistics([flags[:, own]])
         for chip, own in of_chip.items()
         if own.sum() >= LEAST
     }
-    found = pair_order_accuracy(table, blind)
+    found = pair_order_accuracy(measurements, blind)
     return BackTest(kind, by, coverage_statistics([flags]), found["right"], found["ratio_error"])

@@ -24,9 +24,9 @@ from tco.validation import fit as fitting
 from tco.validation.back_test import pair_order_accuracy
 from tco.validation.fit import HELD_BACK, LEFT_OUT, NORMAL_P95, Free, Task, fitted_paths
 from tco.validation.fitted_rows import FittedRow, fitted_row, round_fitted_number
-from tco.validation.measured import texts, tiers
+from tco.validation.measured import tiers
+from tco.validation.measured_rows import MeasuredRows
 from tco.validation.score import Prediction, scores
-from tco.validation.specifications import Specifications
 from tco.validation.unexplained import PARAMETERS, residuals, unexplained_rows
 
 # in the order in which one holds what the others rest on
@@ -105,8 +105,8 @@ def fit_shared_parameters(
     found, *others = (
         fits[rows.tobytes()] for rows in (~everything, *(rows for _, _, rows in groups))
     )
-    task.chips.say(found.values)
-    made = task.predict(table, task.chips)
+    task.measurements.say(found.values)
+    made = task.predict(task.measurements)
     refits = [refit(*group, one, made) for group, one in zip(groups, others, strict=True)]
     refits = [one for one in refits if len(one.rows)]
     accuracy = {"nothing": fitting.scored(made, everything)}
@@ -129,9 +129,9 @@ def fit_shared_parameters(
     )
     # of a fit of some chips alone there are too few rows to say how far single ones lie off
     if kind in PARAMETERS and not fit_name:
-        rows += unexplained_rows(kind, residuals(kind, table, task.chips, made), catalogue, date)
+        rows += unexplained_rows(kind, residuals(kind, task.measurements, made), catalogue, date)
     blind = unseen(made, refits)
-    chips = held_back(task, whole, catalogue) | errors_by_chip(task.chips, made, blind)
+    chips = held_back(task, whole, catalogue) | errors_by_chip(task.measurements, made, blind)
     return Calibration(
         fit_name or kind,
         found,
@@ -139,7 +139,7 @@ def fit_shared_parameters(
         rows,
         accuracy,
         chips,
-        pair_order_accuracy(table, blind) if kind == "inference" else {},
+        pair_order_accuracy(task.measurements, blind) if kind == "inference" else {},
     )
 
 
@@ -150,9 +150,9 @@ def held_back(task: Task, table: pd.DataFrame, catalogue: Catalogue) -> dict[str
     rest = table[np.isin(tiers(table), HELD_BACK)].reset_index(drop=True)
     if rest.empty:
         return {}
-    chips = Specifications(catalogue, task.chips.values, texts(rest, "accelerator"))
-    made = task.predict(rest, chips)
-    return errors_by_chip(chips, made, unseen(made, ()))
+    measurements = MeasuredRows(rest, catalogue, task.measurements.values)
+    made = task.predict(measurements)
+    return errors_by_chip(measurements, made, unseen(made, ()))
 
 
 def refit(
@@ -176,12 +176,12 @@ def unseen(made: Prediction, refits: Sequence[Refit]) -> Prediction:
 
 
 def errors_by_chip(
-    chips: Specifications, made: Prediction, blind: Prediction
+    measurements: MeasuredRows, made: Prediction, blind: Prediction
 ) -> dict[str, JsonObject]:
     """Return the errors on each chip's rows, and those of the refit that never saw them."""
     found = {}
-    for part in sorted(set(chips.parts[made.skip == ""])):
-        rows = chips.parts == part
+    for part in sorted(set(measurements.parts[made.skip == ""])):
+        rows = measurements.parts == part
         apart = fitting.scored(blind, rows)
         found[part] = fitting.scored(made, rows) | {"left_out": apart["median_ape"]}
     return found

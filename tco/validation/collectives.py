@@ -12,7 +12,6 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-import pandas as pd
 
 from tco.catalog import Catalogue
 from tco.core.types import AnyArray, JsonObject
@@ -28,57 +27,42 @@ from tco.fabric.libraries import (
 )
 from tco.fabric.links import PROTOCOLS, RankGroup, Route, group_across_domains, links_of_chips
 from tco.performance.chip.engine_corrections import correction_of_rows
-from tco.validation.measured import first_stated, mapped, numeric_column, refused, texts
+from tco.validation.command_lines import command_line, command_line_text
+from tco.validation.measured_rows import CHIP, FAMILY, MeasuredRows, RowValues
 from tco.validation.naming import read_pattern_table
 from tco.validation.score import OfEngine, Prediction
-from tco.validation.specifications import (
-    CHIP,
-    FAMILY,
-    RowValues,
-    Specifications,
-    command_line,
-    command_line_text,
-)
 from tco.validation.wording import interpret_note
 
 # chips of a server where a row does not say; larger domains are racks, which servers are parts of
 SERVER = 8
 PLATEAU_SIZE = 8 * 2.0**30  # bytes taken for a row that states only its plateau at large messages
 WORDS = ("column", "words", "library", "algorithm", "network")
+GROUP_LIMIT = re.compile(r"group-limited gating \(top-(\d+) groups\)")
 ALONE = {"cluster.oversubscription": 1.0}  # ranks of a measurement meet at one switch
 
 
-def collective_skip_reasons(table: pd.DataFrame, chips: Specifications) -> AnyArray:
+def collective_skip_reasons(measurements: MeasuredRows) -> AnyArray:
     """Return the reason for skipping each row, empty if scored."""
-    operations, fabric = texts(table, "op").astype(str), texts(table, "fabric")
-    expert, results = (
-        np.char.startswith(operations, "ep_"),
-        [numeric_column(table, name) for name in ("time_us", "algbw_gb_s", "busbw_gb_s")],
-    )
-    return refused(
-        table,
-        (chips.parts == "", "unknown-accelerator"),
-        (np.isnan(numeric_column(table, "n_gpus")), "unstated rank count"),
-        (numeric_column(table, "n_gpus") < 2, "unsupported: ranks of one chip"),
+    operations, fabric = measurements["op"], measurements["fabric"]
+    ranks, time = measurements["n_gpus"], measurements["time_us"]
+    expert = np.array([text.startswith("ep_") for text in operations], dtype=bool)
+    results = [time, measurements["algbw_gb_s"], measurements["busbw_gb_s"]]
+    return measurements.refused(
+        (measurements.parts == "", "unknown-accelerator"),
+        (np.isnan(ranks), "unstated rank count"),
+        (ranks < 2, "unsupported: ranks of one chip"),
         (
-            ~np.isnan(results[0]) & ~expert & np.isnan(numeric_column(table, "message_size_bytes")),
+            ~np.isnan(time) & ~expert & np.isnan(measurements["message_size_bytes"]),
             "unstated size",
         ),
         (
-            (numeric_column(table, "nodes", 1) > 1) & ((fabric == "") | (fabric == "mixed")),
+            (measurements.filled("nodes", 1) > 1) & ((fabric == "") | (fabric == "mixed")),
             "unstated network",
         ),
-        (
-            mapped(
-                operations,
-                lambda text: not interpret_note(chips.catalogue, "collective", text),
-                bool,
-            ),
-            "unsupported operation",
-        ),
-        (expert & np.isnan(numeric_column(table, "tokens_per_rank")), "unstated token count"),
+        (measurements.meanings("collective", "op") == "", "unsupported operation"),
+        (expert & np.isnan(measurements["tokens_per_rank"]), "unstated token count"),
         (np.isnan(results).all(axis=0), "unstated result"),
-        (results[0] == 0, "suspect: zero time"),
+        (time == 0, "suspect: zero time"),
     )
 
 
@@ -105,242 +89,222 @@ class CollectiveRowKey(NamedTuple):
         )
 
 
-def parse_collective_rows(table: pd.DataFrame, chips: Specifications) -> list[CollectiveRowKey]:
+def parse_collective_rows(measurements: MeasuredRows) -> list[CollectiveRowKey]:
     """Return the collective key of each row, from its cells."""
-    words = read_pattern_table(chips.catalogue, "libraries/words.csv", WORDS)
+    catalogue = measurements.catalogue
+    words = read_pattern_table(catalogue, "libraries/words.csv", WORDS)
     cells = {
-        name: np.char.lower(texts(table, name).astype(str))
+        name: [text.lower() for text in measurements[name]]
         for name in ("library", "fabric", "algo", "notes", "dtype", "op")
     }
-    cores = ~np.isnan(numeric_column(table, "sms"))
+    cores = ~np.isnan(measurements["sms"])
     signalled = {
-        part: bool(part) and chips.catalogue.has_part_value(part, "dma_signal")
-        for part in set(chips.parts)
+        part: bool(part) and catalogue.has_part_value(part, "dma_signal")
+        for part in set(measurements.parts)
     }
-    engines, found = texts(table, "engine_kernel"), []
-    for row, family in enumerate(chips.families):
-        said = dict.fromkeys(("library", "algorithm", "network"), "")
-        for one in words:
-            if one["words"] in cells[one["column"]][row]:
-                said = {name: text or one[name] for name, text in said.items()}
-        operation = interpret_note(chips.catalogue, "collective", cells["op"][row])
+    engines, keys = measurements["engine_kernel"], []
+    for row, family in enumerate(measurements.families):
+        stated = dict.fromkeys(("library", "algorithm", "network"), "")
+        for word in words:
+            if word["words"] in cells[word["column"]][row]:
+                stated = {name: text or word[name] for name, text in stated.items()}
+        operation = interpret_note(catalogue, "collective", cells["op"][row])
         exchange = operation in EXCHANGES
-        limited = (
-            re.search(r"group-limited gating \(top-(\d+) groups\)", cells["notes"][row])
-            if exchange
-            else None
-        )
-        form = ("fp8" if "fp8" in cells["dtype"][row] else "bf16") if exchange else ""
-        groups = (int(limited[1]), 2 * int(limited[1])) if limited else (0, 0)
-        own = (
-            said["library"],
-            "" if said["library"] else family,
-            said["algorithm"],
-            said["network"] or "rdma",
-        )
-        found.append(
+        limited = GROUP_LIMIT.search(cells["notes"][row]) if exchange else None
+        library = stated["library"]
+        keys.append(
             CollectiveRowKey(
                 operation,
-                *own,
-                form,
-                groups,
-                exchange and bool(cores[row]),
-                signalled[chips.parts[row]],
-                engines[row],
+                library,
+                "" if library else family,
+                stated["algorithm"],
+                stated["network"] or "rdma",
+                form=("fp8" if "fp8" in cells["dtype"][row] else "bf16") if exchange else "",
+                groups=(int(limited[1]), 2 * int(limited[1])) if limited else (0, 0),
+                cores=exchange and bool(cores[row]),
+                signalled=signalled[measurements.parts[row]],
+                engine=engines[row],
             )
         )
-    return found
+    return keys
 
 
-def nic_rate(table: pd.DataFrame) -> AnyArray:
-    """Return the NIC rate of a rank where the fabric's text states it, as count x rate of a node or
-    as one rate.
+def nic_rate(measurements: MeasuredRows) -> AnyArray:
+    """Return the NIC rate of a rank where the fabric's text states it.
+
+    The text has it as count x rate of a node, or as one rate.
     """
-    rates = np.full(len(table), np.nan)
-    per_node = numeric_column(table, "gpus_per_node", 8)
-    for row, fabric in enumerate(texts(table, "fabric")):
-        many, one = re.search(r"(\d+)x(\d+)G", str(fabric)), re.search(r"(\d+)G IB", str(fabric))
-        if many:
-            rates[row] = float(many[1]) * float(many[2]) * 1e9 / 8 / per_node[row]
-        elif one:
-            rates[row] = float(one[1]) * 1e9 / 8
+    rates = np.full(len(measurements), np.nan)
+    per_node = measurements.filled("gpus_per_node", 8)
+    for row, fabric in enumerate(measurements["fabric"]):
+        nics, nic = re.search(r"(\d+)x(\d+)G", fabric), re.search(r"(\d+)G IB", fabric)
+        if nics:
+            rates[row] = float(nics[1]) * float(nics[2]) * 1e9 / 8 / per_node[row]
+        elif nic:
+            rates[row] = float(nic[1]) * 1e9 / 8
     return rates
 
 
 class Rows:
-    """Rows that are asked together: their values, their group and what they send."""
+    """Rows that are predicted together: their values, their group and what they send."""
 
-    def __init__(self, table: pd.DataFrame, chips: Specifications, asked: CollectiveRowKey) -> None:
-        self.table, self.chips, self.asked = table, chips, asked
-        known = chips.part("scale_up_domain")
-        ranks, stated = numeric_column(table, "n_gpus"), nic_rate(table)
-        self.per_domain = np.where(
-            known > SERVER,
-            np.minimum(ranks, known),
-            np.minimum(ranks, numeric_column(table, "gpus_per_node", SERVER)),
-        )
+    def __init__(self, measurements: MeasuredRows, key: CollectiveRowKey) -> None:
+        self.measurements, self.key = measurements, key
+        domain = measurements.part("scale_up_domain")
+        ranks, stated = measurements["n_gpus"], nic_rate(measurements)
+        servers = measurements.filled("gpus_per_node", SERVER)
+        self.per_domain = np.minimum(ranks, np.where(domain > SERVER, domain, servers))
         # a server may join more chips than their kind usually has
-        self.domain = np.maximum(known, self.per_domain)
-        self.set_domain = self.domain > known
+        self.domain = np.maximum(domain, self.per_domain)
+        self.set_domain = self.domain > domain
         self.group: RankGroup = group_across_domains(ranks, self.per_domain)
-        own = chips.part("scale_out_bandwidth")
         self.set_nic = ~np.isnan(stated) & (self.group.domains > 1)
-        self.nic = np.where(self.set_nic, stated, own)
-        self.library = asked.of(chips.catalogue)
-        self.cores = numeric_column(table, "sms") if asked.cores else None
-        self.sizes = numeric_column(table, "message_size_bytes", PLATEAU_SIZE)
+        self.nic = np.where(self.set_nic, stated, measurements.part("scale_out_bandwidth"))
+        self.library = key.of(measurements.catalogue)
+        self.cores = measurements["sms"] if key.cores else None
+        self.sizes = measurements.filled("message_size_bytes", PLATEAU_SIZE)
+        self.tokens = measurements["tokens_per_rank"]
+        self.hidden = measurements.filled("hidden", 0)
+        self.top_experts = measurements.filled("topk", 1)
 
     def sent(self) -> Any:
         """Return the buffer, or the tokens of an expert exchange."""
-        if self.asked.operation not in EXCHANGES:
+        if self.key.operation not in EXCHANGES:
             return self.sizes
-        token = token_size(self.library, self.asked.form, numeric_column(self.table, "hidden", 0))
-        drawn, groups = self.asked.groups
-        return Tokens(
-            numeric_column(self.table, "tokens_per_rank"),
-            token,
-            numeric_column(self.table, "topk", 1),
-            groups,
-            drawn,
-            self.cores,
-        )
+        token = token_size(self.library, self.key.form, self.hidden)
+        drawn, groups = self.key.groups
+        return Tokens(self.tokens, token, self.top_experts, groups, drawn, self.cores)
 
     def answers(self) -> tuple[Any, Any]:
         """Return the time of every row, and the bytes its publisher divides by it."""
-        seconds, moved = self.timed()
-        if not self.asked.engine:
-            return seconds, moved
-        asked = self.of_engine(seconds)
-        learnt = correction_of_rows(
-            self.chips.catalogue, asked.operation, asked.kernel, asked.format, self.chips.parts
-        )
-        return seconds if learnt is None else learnt.of(
-            asked.operation, seconds, asked.sides
-        ), moved
+        seconds, reported = self.timed()
+        if self.key.engine:
+            rows = self.of_engine(seconds)
+            correction = correction_of_rows(
+                self.measurements.catalogue,
+                rows.operation,
+                rows.kernel,
+                rows.format,
+                self.measurements.parts,
+            )
+            if correction is not None:
+                seconds = correction.of(rows.operation, seconds, rows.sides)
+        return seconds, reported
 
     def of_engine(self, seconds: Any, rows: Sequence[int] = ()) -> OfEngine:
         """Return the rows as those of one kernel of an engine."""
-        sides = {
-            "ranks": self.group.ranks,
-            "size": self.sizes,
-            "tokens": numeric_column(self.table, "tokens_per_rank"),
-        }
-        return OfEngine(
-            self.asked.operation, self.asked.engine, self.asked.form, rows, seconds, sides
-        )
+        sides = {"ranks": self.group.ranks, "size": self.sizes, "tokens": self.tokens}
+        return OfEngine(self.key.operation, self.key.engine, self.key.form, rows, seconds, sides)
 
     def timed(self) -> tuple[Any, Any]:
-        """Return the same as physics and the library have it."""
+        """Return time and reported bytes as physics and the library have them."""
         values = RowValues(
-            self.chips,
+            self.measurements,
             ALONE
             | {
                 f"parts.{CHIP}.scale_out_bandwidth": self.nic,
                 f"parts.{CHIP}.scale_up_domain": self.domain,
             },
         )
+        route = Route("leaf", 1, PROTOCOLS[self.key.network])
         links = links_of_chips(
-            values,
-            CHIP,
-            FAMILY,
-            Route("leaf", 1, PROTOCOLS[self.asked.network]),
-            self.library,
-            signalled=self.asked.signalled,
+            values, CHIP, FAMILY, route, self.library, signalled=self.key.signalled
         )
-        at, size = reach(links, self.group), self.sent()
-        return fastest_algorithm_time(
-            at, self.asked.operation, size, self.asked.algorithm or None
-        ), reported_bytes(at, size)
+        reached, size = reach(links, self.group), self.sent()
+        algorithm = self.key.algorithm or None
+        seconds = fastest_algorithm_time(reached, self.key.operation, size, algorithm)
+        return seconds, reported_bytes(reached, size)
 
     def commands(self) -> list[str]:
         """Return the command line that gives each row's answer again."""
-        found, apart = [], self.group.domains > 1
-        for row, chip in enumerate(self.chips.parts):
+        key, lines, across_domains = self.key, [], self.group.domains > 1
+        for row, chip in enumerate(self.measurements.parts):
+            across = across_domains[row]
             options = {
-                "op": self.asked.operation,
+                "op": key.operation,
                 "ranks": self.group.ranks[row],
-                "per-domain": self.per_domain[row] if apart[row] else None,
-                "library": self.asked.library or None,
-                "algorithm": self.asked.algorithm or None,
-                "engine-kernel": self.asked.engine or None,
+                "per-domain": self.per_domain[row] if across else None,
+                "library": key.library or None,
+                "algorithm": key.algorithm or None,
+                "engine-kernel": key.engine or None,
                 **(
                     self.tokens_asked(row)
-                    if self.asked.operation in EXCHANGES
+                    if key.operation in EXCHANGES
                     else {"size": f"{command_line_text(self.sizes[row])}B"}
                 ),
+                "format": "json",
             }
-            settings: JsonObject = {"cluster.chips": self.group.ranks[row]} if apart[row] else {}
+            settings: JsonObject = {"cluster.chips": self.group.ranks[row]} if across else {}
             if self.set_domain[row]:
                 settings[f"parts.{chip}.scale_up_domain"] = self.domain[row]
             if self.set_nic[row]:
                 settings[f"parts.{chip}.scale_out_bandwidth"] = (self.nic[row], "byte/s")
-            if apart[row] and self.asked.network != "rdma":
-                settings["cluster.network"] = self.asked.network
-            found.append(
-                command_line(["collective", chip], {**options, "format": "json"}, settings)
-            )
-        return found
+            if across and key.network != "rdma":
+                settings["cluster.network"] = key.network
+            lines.append(command_line(["collective", chip], options, settings))
+        return lines
 
     def tokens_asked(self, row: int) -> JsonObject:
         """Return the options of an expert exchange."""
-        drawn, groups = self.asked.groups
+        drawn, groups = self.key.groups
         return {
-            "tokens": numeric_column(self.table, "tokens_per_rank")[row],
-            "hidden": numeric_column(self.table, "hidden", 0)[row],
-            "topk": numeric_column(self.table, "topk", 1)[row],
-            "precision": self.asked.form,
+            "tokens": self.tokens[row],
+            "hidden": self.hidden[row],
+            "topk": self.top_experts[row],
+            "precision": self.key.form,
             "sms": None if self.cores is None else self.cores[row],
             "groups": f"{drawn}/{groups}" if groups else None,
         }
 
 
 def rows_by_collective(
-    table: pd.DataFrame, chips: Specifications, skip: AnyArray
-) -> Iterator[tuple[CollectiveRowKey, AnyArray]]:
-    """Yield the rows that are asked together, of those that are not left out."""
+    measurements: MeasuredRows, skip: AnyArray
+) -> Iterator[tuple[Rows, AnyArray]]:
+    """Yield the rows that are predicted together with their indices, without those left out."""
     groups: dict[CollectiveRowKey, list[int]] = {}
-    for row, asked in enumerate(parse_collective_rows(table, chips)):
+    for row, key in enumerate(parse_collective_rows(measurements)):
         if skip[row] == "":
-            groups.setdefault(asked, []).append(row)
-    for asked, rows in groups.items():
-        yield asked, np.array(rows)
+            groups.setdefault(key, []).append(row)
+    for key, rows in groups.items():
+        indices = np.array(rows)
+        yield Rows(measurements.chosen(indices), key), indices
 
 
-def engine_collective_rows(
-    table: pd.DataFrame, chips: Specifications
-) -> tuple[AnyArray, list[OfEngine]]:
-    """Return the measured times of rows of engines' tables, in seconds, and the rows of every
-    kernel with the times that physics gives them.
+def engine_collective_rows(measurements: MeasuredRows) -> tuple[AnyArray, list[OfEngine]]:
+    """Return the measured times of rows of engines' tables, in seconds, and physics beside.
+
+    The rows of every kernel have the times that physics gives them.
     """
-    found = []
-    for asked, chosen in rows_by_collective(table, chips, collective_skip_reasons(table, chips)):
-        if asked.engine:
-            rows = Rows(table.iloc[chosen], chips.rows(chosen), asked)
-            found.append(rows.of_engine(rows.timed()[0], chosen.tolist()))
-    return numeric_column(table, "time_us") / 1e6, found
+    skip = collective_skip_reasons(measurements)
+    return measurements["time_us"] / 1e6, [
+        rows.of_engine(rows.timed()[0], chosen.tolist())
+        for rows, chosen in rows_by_collective(measurements, skip)
+        if rows.key.engine
+    ]
 
 
-def predict_collectives(table: pd.DataFrame, chips: Specifications) -> Prediction:
+def predict_collectives(measurements: MeasuredRows) -> Prediction:
     """Predict every row of a file of collectives: its time, or the bandwidth it gives instead."""
-    skip = collective_skip_reasons(table, chips)
-    target, predicted = np.full(len(table), np.nan), np.full((*chips.sets, len(table)), np.nan)
-    names, command, key = (np.full(len(table), "", dtype=object) for _ in range(3))
-    for asked, chosen in rows_by_collective(table, chips, skip):
-        rows = Rows(table.iloc[chosen], chips.rows(chosen), asked)
+    count = len(measurements)
+    skip = collective_skip_reasons(measurements)
+    target = np.full(count, np.nan)
+    predicted = np.full((*measurements.sets, count), np.nan)
+    names, command, key = np.full((3, count), "", dtype=object)
+    for rows, chosen in rows_by_collective(measurements, skip):
         try:
-            seconds, moved = rows.answers()
+            seconds, reported = rows.answers()
         except NotOfferedError:
             skip[chosen] = "unsupported algorithm: neither fabric nor library have it"
             continue
-        target[chosen], _ = first_stated(rows.table, "time_us", "algbw_gb_s")
-        stated = ~np.isnan(numeric_column(rows.table, "time_us"))
-        predicted[..., chosen] = np.where(stated, seconds * 1e6, moved / seconds / 1e9)
+        target[chosen], _ = rows.measurements.first_stated("time_us", "algbw_gb_s")
+        stated = ~np.isnan(rows.measurements["time_us"])
+        predicted[..., chosen] = np.where(stated, seconds * 1e6, reported / seconds / 1e9)
         names[chosen] = np.where(stated, "time_us", "algbw_gb_s")
         key[chosen] = np.where(stated, "time_us", "algorithm_gb_per_s")
-        if not chips.sets:
+        if not measurements.sets:
             command[chosen] = rows.commands()
     lost = (skip == "") & np.isnan(target)
     skip[lost] = "unsupported target: bus bandwidth alone"
-    impossible = (skip == "") & ~np.isfinite(predicted).reshape(-1, len(table)).all(axis=0)
-    skip[impossible] = "unsupported algorithm: neither fabric nor library have it"
-    return Prediction(target, predicted, names, skip, command, key, np.ones(len(table)))
+    finite = np.isfinite(predicted).reshape(-1, count).all(axis=0)
+    skip[(skip == "") & ~finite] = "unsupported algorithm: neither fabric nor library have it"
+    return Prediction(target, predicted, names, skip, command, key, np.ones(count))

@@ -41,9 +41,8 @@ from tco.validation.envelopes import (
     pareto_front,
 )
 from tco.validation.fitted_rows import FittedRow, fitted_row
-from tco.validation.measured import texts
+from tco.validation.measured_rows import MeasuredRows
 from tco.validation.score import predict_by_accelerator
-from tco.validation.specifications import Specifications
 from tco.validation.unexplained import residuals
 from tco.validation.variance_components import Effects, Noise, fit_effects, student_noise
 
@@ -144,10 +143,10 @@ def residuals_by_source(table: pd.DataFrame, catalogue: Catalogue, values: Value
         predicted for the run as configured.
 
     """
-    chips = Specifications(catalogue, values, texts(table, "accelerator"))
-    made = predict_by_accelerator(inference.predict_serving_runs, table, chips)
-    scored = residuals("inference", table, chips, made)
-    return scored.assign(source=texts(table, "source_id").astype(str)[made.skip == ""])
+    measurements = MeasuredRows(table, catalogue, values)
+    prediction = predict_by_accelerator(inference.predict_serving_runs, measurements)
+    scored = residuals("inference", measurements, prediction)
+    return scored.assign(source=measurements["source_id"][prediction.skip == ""])
 
 
 def deployed_rows(runs: pd.DataFrame, configured: pd.DataFrame, date: str) -> Iterator[FittedRow]:

@@ -9,18 +9,14 @@ pools, as frontiers of published runs print it. No fit sees these rows.
 from __future__ import annotations
 
 import numpy as np
-import pandas as pd
 
-from tco.catalog import Catalogue
 from tco.core.types import JsonObject
 from tco.performance.serving.record import ServingResult
 from tco.scenario.evaluate import evaluate
+from tco.validation.command_lines import command_line, command_line_text
 from tco.validation.inference import parse_framework
-from tco.validation.measured import first_stated, numeric_column, refused, texts
-from tco.validation.naming import model_ids
-from tco.validation.row_dates import row_dates
+from tco.validation.measured_rows import MeasuredRows
 from tco.validation.score import Prediction
-from tco.validation.specifications import Specifications, command_line, command_line_text
 
 DECODE, PREFILL = "decode_tput_tok_s_per_decode_gpu", "prefill_tput_tok_s_per_prefill_gpu"
 TOTAL = "total_tput_tok_s_per_gpu"
@@ -42,55 +38,57 @@ FORMATS = {  # column -> input
 }
 
 
-def predict_deployments(table: pd.DataFrame, chips: Specifications) -> Prediction:
+def predict_deployments(measurements: MeasuredRows) -> Prediction:
     """Predict every row of a file of known deployments."""
-    catalogue = chips.catalogue
-    models, dates = model_ids(catalogue, table), row_dates(catalogue, table)
-    target, names = first_stated(table, *METRICS)
-    lengths = (numeric_column(table, "isl_tokens") > 0) & (numeric_column(table, "osl_tokens") > 0)
-    speed = numeric_column(table, "interactivity_tok_s_per_user")
-    skip = refused(
-        table,
-        (models == "", "unknown-model"),
-        (chips.parts == "", "unknown-accelerator"),
-        (~lengths, "unstated lengths"),
+    dates, prompt, answer = (
+        measurements.dates,
+        measurements["isl_tokens"],
+        measurements["osl_tokens"],
+    )
+    target, names = measurements.first_stated(*METRICS)
+    speed = measurements["interactivity_tok_s_per_user"]
+    skip = measurements.refused(
+        (measurements.models == "", "unknown-model"),
+        (measurements.parts == "", "unknown-accelerator"),
+        (~((prompt > 0) & (answer > 0)), "unstated lengths"),
         (~(speed > 0), "unstated speed: interactivity_tok_s_per_user"),
         (dates == "", "unstated date"),
         (np.isnan(target), "unstated result"),
     )
-    predicted, scale = np.full(len(table), np.nan), np.full(len(table), np.nan)
-    command, key = (np.full(len(table), "", dtype=object) for _ in range(2))
+    predicted, scale = np.full((2, len(measurements)), np.nan)
+    command, key = np.full((2, len(measurements)), "", dtype=object)
     for row in np.flatnonzero(skip == "").tolist():
-        settings = deployment_settings(catalogue, table, row, models[row], dates[row])
-        settings |= chips.settings
-        result = evaluate(chips.parts[row], settings, catalogue=catalogue, refuse=False)
-        metric = METRICS[str(names[row])]
-        rate = result.metrics[metric]
+        part, name = measurements.parts[row], str(names[row])
+        settings = deployment_settings(measurements, row) | measurements.settings
+        result = evaluate(part, settings, catalogue=measurements.catalogue, refuse=False)
+        rate = result.metrics[METRICS[name]]
         if rate is None or not isinstance(result.serving, ServingResult):
             skip[row] = "unsupported: no plan reaches the speed"
             continue
         share = float(result.serving.prefill_share)
-        answers = numeric_column(table, "osl_tokens")[row]
-        tokens = numeric_column(table, "isl_tokens")[row] + answers
-        factors = {DECODE: 1 / (1 - share), PREFILL: 1 / share, TOTAL: tokens / answers}
-        scale[row] = factors[str(names[row])]
+        tokens = prompt[row] + answer[row]
+        factors = {DECODE: 1 / (1 - share), PREFILL: 1 / share, TOTAL: tokens / answer[row]}
+        scale[row] = factors[name]
         predicted[row] = rate * scale[row]
-        command[row] = command_line(["perf", chips.parts[row]], {}, settings)
-        key[row] = f"metrics/{metric}"
+        command[row] = command_line(["perf", part], {}, settings)
+        key[row] = f"metrics/{METRICS[name]}"
     return Prediction(target, predicted, names, skip, command, key, scale)
 
 
-def deployment_settings(
-    catalogue: Catalogue, table: pd.DataFrame, row: int, model: str, date: str
-) -> JsonObject:
+def deployment_settings(measurements: MeasuredRows, row: int) -> JsonObject:
     """Return the inputs that a row states of its deployment, as texts."""
-    engine, _ = parse_framework(catalogue, str(texts(table, "framework")[row]), date)
-    settings = {"workload.model": model, "workload.engine": engine, "workload.software": date}
+    date = measurements.dates[row]
+    engine, _ = parse_framework(measurements.catalogue, measurements["framework"][row], date)
+    settings = {
+        "workload.model": measurements.models[row],
+        "workload.engine": engine,
+        "workload.software": date,
+    }
     for name, path in FORMATS.items():
-        if stated := str(texts(table, name)[row]):
+        if stated := measurements[name][row]:
             settings[path] = stated
     for name, (path, unit) in NUMBERS.items():
-        number = float(numeric_column(table, name)[row])
+        number = measurements[name][row]
         if not np.isnan(number):
             settings[path] = f"{command_line_text(number)} {unit}".strip()
     return settings

@@ -22,9 +22,8 @@ from tco.core.inputs import Values
 from tco.core.types import AnyArray, JsonObject
 from tco.performance.chip.engine_corrections import ANY, BENDS, COLUMNS, correction_design_matrix
 from tco.validation import collectives, kernels
-from tco.validation.measured import texts
+from tco.validation.measured_rows import MeasuredRows
 from tco.validation.score import OfEngine
-from tco.validation.specifications import Specifications
 
 NAME = "engine-kernels"  # as a fit is asked for
 # standard deviations of the level and of the slopes of a kernel
@@ -61,19 +60,17 @@ def fit_engine_kernel_rows(
     """Yield the rows of the catalogue of a table of engines' kernels: of every chip, and of one
     that no table is of.
     """
-    chips, readers = (
-        Specifications(catalogue, values, texts(table, "accelerator")),
-        {
-            "kernels": kernels.engine_kernel_rows,
-            "collectives": collectives.engine_collective_rows,
-        },
-    )
+    measurements = MeasuredRows(table, catalogue, values)
+    readers = {
+        "kernels": kernels.engine_kernel_rows,
+        "collectives": collectives.engine_collective_rows,
+    }
     if kind not in readers or "engine_kernel" not in table:
         raise UsageError(
             f"--fit {NAME}: found {kind} without the column engine_kernel, expected tables of "
             "engines' kernels, such as engine_gemm"
         )
-    measured, timed = readers[kind](table, chips)
+    measured, timed = readers[kind](measurements)
     groups: dict[tuple[str, str, str], list[OfEngine]] = {}
     for one in timed:
         groups.setdefault((one.operation, one.kernel, one.format), []).append(one)
@@ -88,7 +85,7 @@ def fit_engine_kernel_rows(
         left = np.log(measured[rows] / np.concatenate([one.time for one in some]))
         common = ridge(has, left, KERNEL)
         of_chip = {ANY: np.ones(len(rows), dtype=bool)} | {
-            chip: chips.parts[rows] == chip for chip in sorted(set(chips.parts[rows]))
+            chip: measurements.parts[rows] == chip for chip in sorted(set(measurements.parts[rows]))
         }
         for chip, own in of_chip.items():
             found = (

@@ -27,8 +27,7 @@ from tco.core.inputs import Values
 from tco.core.types import AnyArray, JsonObject
 from tco.scenario.evaluate import evaluate
 from tco.validation.inference import MILLI, ServingRows, predict_group
-from tco.validation.measured import numeric_column, texts
-from tco.validation.specifications import Specifications
+from tco.validation.measured_rows import MeasuredRows
 
 NOBODY_WAITS = 0.001  # tokens/s per user, of a run whose requests are all there at once
 POOLS = ("size", "workers", "groups", "experts")
@@ -95,20 +94,20 @@ def left_out(catalogue: Catalogue, chip: str) -> dict[str, float]:
 
 
 @contextmanager
-def never_seen(chips: Specifications, chip: str) -> Iterator[None]:
+def never_seen(measurements: MeasuredRows, chip: str) -> Iterator[None]:
     """Let the values be those of the refit that never saw a chip, but for what the user sets."""
-    values = chips.values
-    found = {
+    values = measurements.values
+    refit = {
         path: value
-        for path, value in left_out(chips.catalogue, chip).items()
+        for path, value in left_out(measurements.catalogue, chip).items()
         if path not in values.given
     }
-    held = {path: values[path] for path in found}
-    chips.say(found)
+    before = {path: values[path] for path in refit}
+    measurements.say(refit)
     try:
         yield
     finally:
-        chips.say(held)
+        measurements.say(before)
 
 
 def predicted_envelope(asked: ServingRows, kind: JsonObject, runs: pd.DataFrame) -> ParetoEnvelope:
@@ -127,7 +126,7 @@ def predicted_envelope(asked: ServingRows, kind: JsonObject, runs: pd.DataFrame)
             "offline": offline,
             "equal": False,
         }
-        made, fits = predict_group(asked, asked.chips, asks, some["row"].to_numpy())
+        made, fits = predict_group(asked, asks, some["row"].to_numpy())
         rate, time = (
             np.broadcast_to(made[name], fits.shape)[fits]
             for name in ("output_tput_tok_s_per_gpu", "tpot_ms_mean")
@@ -203,10 +202,10 @@ class EnvelopeCandidates:
     """
 
     def __init__(self, table: pd.DataFrame, catalogue: Catalogue, values: Values) -> None:
-        self.chips = Specifications(catalogue, values, texts(table, "accelerator"))
-        self.asked = asked = ServingRows(table, self.chips)
-        points, speed = asked, numeric_column(table, "interactivity_tok_s_per_user")
-        speed = np.where(np.isnan(speed), 1e3 / numeric_column(table, "tpot_ms_mean"), speed)
+        self.measurements = measurements = MeasuredRows(table, catalogue, values)
+        self.asked = asked = points = ServingRows(measurements)
+        speed = measurements["interactivity_tok_s_per_user"]
+        speed = np.where(np.isnan(speed), 1e3 / measurements["tpot_ms_mean"], speed)
         speed = np.where(asked.offline & asked.at_once, NOBODY_WAITS, speed)
         part = np.select(
             [asked.names == "total_tput_tok_s_per_gpu", asked.names == "output_tput_tok_s_per_gpu"],
@@ -215,7 +214,12 @@ class EnvelopeCandidates:
         )
         prompt, answer = points.nominal.T
         made = pd.DataFrame(
-            {"chip": asked.chips.parts, "model": points.models, "prompt": prompt, "answer": answer}
+            {
+                "chip": measurements.parts,
+                "model": points.models,
+                "prompt": prompt,
+                "answer": answer,
+            }
         )
         made = made.assign(
             **{
@@ -276,7 +280,7 @@ def envelopes_of(
         if len(runs) < LEAST or (chips is not None and named["chip"] not in chips):
             continue
         every = runs["speed"].to_numpy(float), runs["rate"].to_numpy(float)
-        with never_seen(sweep.chips, named["chip"]):
+        with never_seen(sweep.measurements, named["chip"]):
             alike = predicted_envelope(
                 sweep.asked,
                 {name: named[name] for name in ("chip", "model", "attention", "experts", "dense")},

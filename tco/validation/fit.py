@@ -29,10 +29,10 @@ from tco.core.errors import DataError
 from tco.core.files import read_csv
 from tco.core.inputs import Values
 from tco.core.types import AnyArray, JsonObject
-from tco.validation.measured import texts, tiers
+from tco.validation.measured import tiers
+from tco.validation.measured_rows import MeasuredRows
 from tco.validation.run import PREDICTORS
 from tco.validation.score import Prediction, scores
-from tco.validation.specifications import Specifications
 
 # sets of parameters, a row each -> what the engine says, a row each
 Ask = Callable[[AnyArray], AnyArray]
@@ -200,15 +200,13 @@ class Task:
     def __init__(
         self, kind: str, table: pd.DataFrame, catalogue: Catalogue, values: Values, name: str = ""
     ) -> None:
-        self.predict, self.table = (
-            PREDICTORS[kind],
-            table[~np.isin(tiers(table), HELD_BACK)].reset_index(drop=True),
-        )
-        self.chips = Specifications(catalogue, values, texts(self.table, "accelerator"))
+        self.predict = PREDICTORS[kind]
+        self.table = table[~np.isin(tiers(table), HELD_BACK)].reset_index(drop=True)
+        self.measurements = MeasuredRows(self.table, catalogue, values)
         self.free = read_free(catalogue, name or kind)
         self.priors = np.log([p.prior for p in self.free.parameters])
         self.set_parameters(np.exp(self.priors))
-        made = self.predict(self.table, self.chips)
+        made = self.predict(self.measurements)
         self.scored, self.target = np.asarray(made.skip == ""), made.target
         keys = [key for key in GROUPS if key in self.table]
         self.alike = self.table.groupby(keys, dropna=False).ngroup().to_numpy()
@@ -218,18 +216,18 @@ class Task:
         set.
         """
         columns = sets.T if sets.ndim == 1 else [column.reshape(-1, 1) for column in sets.T]
-        values = self.chips.values
+        values = self.measurements.values
         for parameter, value in zip(self.free.parameters, columns, strict=True):
             values[parameter.path] = value
         for follower in self.free.followers:
             values[follower.path] = values[follower.followed] * follower.ratio
-        self.chips.found.clear()
+        self.measurements.gathered.clear()
 
     def predicted(self, logs: AnyArray) -> AnyArray:
         """Return the predictions of all rows for each row of logarithms of parameters."""
         self.set_parameters(np.exp(logs if len(logs) > 1 else logs[0]))
         return np.broadcast_to(
-            self.predict(self.table, self.chips).predicted, (len(logs), len(self.table))
+            self.predict(self.measurements).predicted, (len(logs), len(self.table))
         )
 
     def weights(self, rows: AnyArray) -> AnyArray:
@@ -250,7 +248,7 @@ class Task:
             if column in self.table:
                 # a part has several names
                 labels = (
-                    self.chips.parts
+                    self.measurements.parts
                     if name == "accelerator"
                     else self.table[column].to_numpy(object)
                 ).astype(str)
@@ -306,7 +304,7 @@ def minimise_fit_errors(task: Task, kept: AnyArray, ask: Ask) -> Any:
 def fit_of(task: Task, found: Any, predicted: AnyArray) -> Fit:
     """Return a fit from what its search found; the values of the chips carry it afterwards."""
     task.set_parameters(np.exp(found.x))
-    paths, values = [p.path for p in task.free.parameters], task.chips.values
+    paths, values = [p.path for p in task.free.parameters], task.measurements.values
     spread = np.sqrt(np.maximum(np.diag(np.linalg.pinv(found.jac.T @ found.jac)), 0))
     every = {path: float(values[path]) for path in (*paths, *(f.path for f in task.free.followers))}
     return Fit(

@@ -40,18 +40,12 @@ from tco.validation.audited import (
     refused_runs,
     same_lengths,
 )
-from tco.validation.measured import first_stated, mapped, numeric_column, refused, texts
-from tco.validation.naming import model_ids, read_pattern_table
-from tco.validation.row_dates import row_dates
+from tco.validation.command_lines import command_line, plan_axes_text
+from tco.validation.measured import mapped
+from tco.validation.measured_rows import MeasuredRows, RowValues
+from tco.validation.naming import read_pattern_table
 from tco.validation.score import OFFLINE, Prediction
-from tco.validation.specifications import (
-    RowValues,
-    Specifications,
-    command_line,
-    plan_axes_text,
-)
 from tco.validation.whole_engines import Engines, engines_inside_domain
-from tco.validation.wording import interpret_note
 
 MILLI = 1e3
 ANY = "0.001 token/s"  # a row asks for no interactivity
@@ -72,40 +66,41 @@ GROWN = "2026-01"  # sweeps of models that predict ahead say so from then on
 TOLERANCE = 1.4  # ratio of the two sides, either way
 
 
-def requests_in_flight(table: pd.DataFrame) -> tuple[AnyArray, AnyArray]:
-    """Return the requests that are being answered and those that wait for a first token, as rates
-    and latencies imply; NaN where unstated.
+def requests_in_flight(measurements: MeasuredRows) -> tuple[AnyArray, AnyArray]:
+    """Return the requests that are being answered and those that wait for a first token.
 
-    The output rate of separate pools is printed per chip of either all pools or one, so that only
-    the rate of all tokens is read there.
+    Rates and latencies imply them; they are nan where unstated. The output rate of separate pools
+    is printed per chip of either all pools or one, so that only the rate of all tokens is read
+    there.
     """
-    prompt, answer = numeric_column(table, "isl_tokens"), numeric_column(table, "osl_tokens")
-    separate = numeric_column(table, "prefill_gpus") > 0
-    output = np.where(separate, np.nan, numeric_column(table, "output_tput_tok_s_per_gpu"))
-    total = numeric_column(table, "total_tput_tok_s_per_gpu")
-    rate = (
-        numeric_column(table, "n_gpus")
-        * np.where(np.isnan(total), output, total * answer / (prompt + answer))
-        / answer
+    prompt, answer = measurements["isl_tokens"], measurements["osl_tokens"]
+    separate = measurements["prefill_gpus"] > 0
+    output = np.where(separate, np.nan, measurements["output_tput_tok_s_per_gpu"])
+    total = measurements["total_tput_tok_s_per_gpu"] * answer / (prompt + answer)
+    rate = measurements["n_gpus"] * np.where(np.isnan(total), output, total) / answer
+    first_token, per_token = (
+        measurements.first_stated(f"{name}_mean", f"{name}_median")[0] / MILLI
+        for name in ("ttft_ms", "tpot_ms")
     )
-    first = first_stated(table, "ttft_ms_mean", "ttft_ms_median")[0] / 1e3
-    each = first_stated(table, "tpot_ms_mean", "tpot_ms_median")[0] / 1e3
-    each = np.where(np.isnan(each), 1 / numeric_column(table, "interactivity_tok_s_per_user"), each)
-    return rate * (answer - 1) * each, rate * first
+    of_speed = 1 / measurements["interactivity_tok_s_per_user"]
+    per_token = np.where(np.isnan(per_token), of_speed, per_token)
+    return rate * (answer - 1) * per_token, rate * first_token
 
 
-def breaks_littles_law(table: pd.DataFrame) -> AnyArray:
-    """Say of every row whether its own figures contradict each other; without a time to first token
-    there are only too many requests.
+def breaks_littles_law(measurements: MeasuredRows) -> AnyArray:
+    """Return which rows have figures that contradict each other.
+
+    Without a time to first token there are only too many requests.
     """
     with np.errstate(divide="ignore", invalid="ignore"):
-        stated = numeric_column(table, "concurrency")
+        stated = measurements["concurrency"]
         # offline there is nothing to hold the other side against
         concurrency = np.where(np.isinf(stated), np.nan, stated)
-        answered, waiting = (requests / concurrency for requests in requests_in_flight(table))
-        return np.asarray(
-            (answered + np.nan_to_num(waiting) > TOLERANCE) | (answered + waiting < 1 / TOLERANCE)
+        answered, waiting = (
+            requests / concurrency for requests in requests_in_flight(measurements)
         )
+        excess = answered + np.nan_to_num(waiting) > TOLERANCE
+        return np.asarray(excess | (answered + waiting < 1 / TOLERANCE))
 
 
 def parse_framework(catalogue: Catalogue, framework: str, date: str) -> tuple[str, str]:
@@ -145,45 +140,36 @@ class ServingRows:
     parameter under fit changes.
     """
 
-    def __init__(self, table: pd.DataFrame, chips: Specifications) -> None:
-        self.table, self.chips, catalogue = table, chips, chips.catalogue
-        table = self.table = as_serving_rows(catalogue, table)
-        self.models = model_ids(catalogue, table)
-        named = zip(texts(table, "framework").astype(str), row_dates(catalogue, table), strict=True)
+    def __init__(self, measurements: MeasuredRows) -> None:
+        self.measurements = measurements = as_serving_rows(measurements)
+        catalogue, self.models = measurements.catalogue, measurements.models
+        software = zip(measurements["framework"], measurements.dates, strict=True)
         self.engine, self.date = (
-            mapped(named, lambda one: parse_framework(catalogue, *one)).reshape(-1, 2).T
+            mapped(software, lambda cells: parse_framework(catalogue, *cells)).reshape(-1, 2).T
         )
-        self.apart = mapped(
-            texts(table, "disaggregated").astype(str),
-            lambda text: interpret_note(catalogue, "answer", text) == "yes",
-            bool,
-        )
-        prompt, answer = numeric_column(table, "isl_tokens"), numeric_column(table, "osl_tokens")
+        self.apart = measurements.meanings("answer", "disaggregated") == "yes"
+        prompt, answer = measurements["isl_tokens"], measurements["osl_tokens"]
         drawn = self.drawn(prompt, answer)
-        self.searched = numeric_column(table, "searched", 0.0) > 0
+        self.searched = measurements.filled("searched", 0.0) > 0
         # rate of the slowest engine that a row without a plan may have had
-        self.slowest = np.full(len(table), np.nan)
+        self.slowest = np.full(len(measurements), np.nan)
         self.prompt, self.answer = prompt * drawn, answer * drawn
-        self.nominal = same_lengths(catalogue, table, np.stack([self.prompt, self.answer], axis=-1))
+        self.nominal = same_lengths(measurements, np.stack([self.prompt, self.answer], axis=-1))
         # offline all requests wait at once, so that the batch is what memory holds
-        stated, load = numeric_column(table, "concurrency"), texts(table, "scenario").astype(str)
-        without_users = mapped(
-            load, lambda text: interpret_note(catalogue, "load", text) == "offline", bool
-        )
-        self.gpus, self.offline = (
-            numeric_column(table, "n_gpus"),
-            np.isinf(stated) | (np.isnan(stated) & without_users),
-        )
-        self.at_once = all_at_once(catalogue, table)
-        self.concurrency = np.where(self.offline, 0.0, numeric_column(table, "concurrency"))
-        pairs = zip(self.models, texts(table, "precision").astype(str), strict=True)
+        stated = measurements["concurrency"]
+        without_users = measurements.meanings("load", "scenario") == "offline"
+        self.gpus = measurements["n_gpus"]
+        self.offline = np.isinf(stated) | (np.isnan(stated) & without_users)
+        self.at_once = all_at_once(measurements)
+        self.concurrency = np.where(self.offline, 0.0, stated)
         self.formats = mapped(
-            pairs, lambda one: checkpoint_formats(catalogue, one[0], one[1], self.sparse(one[0]))
+            zip(self.models, measurements["precision"], strict=True),
+            lambda cells: checkpoint_formats(catalogue, cells[0], cells[1], self.sparse(cells[0])),
         ).reshape(-1, 3)
         self.speculative, self.unstated_speculation = self.speculation(drawn)
-        self.drafts = numeric_column(table, "draft_tokens")
+        self.drafts = measurements["draft_tokens"]
         self.decode, self.prefill = self.pool("decode"), self.pool("prefill")
-        self.target, self.names = inference_targets(table, self.says("time per token"))
+        self.target, self.names = inference_targets(measurements, self.says("time per token"))
         self.skip = self.reasons()
         self.months = mapped(
             self.date,
@@ -191,7 +177,7 @@ class ServingRows:
             float,
         )
         kinds = {
-            "chip": chips.parts,
+            "chip": measurements.parts,
             "model": self.models,
             "engine": self.engine,
             "apart": self.apart,
@@ -199,7 +185,7 @@ class ServingRows:
         }
         kinds |= {
             "offline": self.offline,
-            "equal": (drawn == 1) & ~is_audited(table),
+            "equal": (drawn == 1) & ~is_audited(measurements),
             "searched": self.searched,
         }
         kinds |= {
@@ -219,7 +205,7 @@ class ServingRows:
 
     def model(self, name: str) -> Architecture:
         """Return the model of a row."""
-        return load_model(self.chips.catalogue, name)
+        return load_model(self.measurements.catalogue, name)
 
     def sparse(self, name: str) -> bool:
         """Say whether a model has experts."""
@@ -227,24 +213,16 @@ class ServingRows:
 
     def says(self, subject: str) -> AnyArray:
         """Return which rows carry a note on how columns of theirs are to be read."""
-        return mapped(
-            texts(self.table, "notes").astype(str),
-            lambda text: interpret_note(self.chips.catalogue, subject, text) == "yes",
-            bool,
-        )
+        return np.asarray(self.measurements.meanings(subject, "notes") == "yes")
 
     def drawn(self, prompt: AnyArray, answer: AnyArray) -> AnyArray:
         """Return the mean of what a benchmark draws its lengths from, over the nominal length."""
-        scenario, share = texts(self.table, "scenario").astype(str), np.ones(len(self.table))
-        for row in read_pattern_table(
-            self.chips.catalogue, "benchmarks.csv", ("scenario", "lengths", "drawn", "note")
-        ):
+        scenario, share = self.measurements["scenario"], np.ones(len(self.measurements))
+        columns = ("scenario", "lengths", "drawn", "note")
+        for row in read_pattern_table(self.measurements.catalogue, "benchmarks.csv", columns):
             lengths = [float(text) for text in row["lengths"].split()]
-            matches = (
-                np.array([row["scenario"] in text for text in scenario])
-                & np.isin(prompt, lengths)
-                & np.isin(answer, lengths)
-            )
+            matches = np.isin(prompt, lengths) & np.isin(answer, lengths)
+            matches &= np.array([row["scenario"] in text for text in scenario], dtype=bool)
             share[matches] = float(row["drawn"])
         return share
 
@@ -255,9 +233,9 @@ class ServingRows:
         whose rows do not does not, and other recent rows of models that ship prediction layers stay
         unstated.
         """
-        stated = texts(self.table, "spec_decoding").astype(str) == "mtp"
+        stated = self.measurements["spec_decoding"] == "mtp"
         names = ("accelerator", "precision", "date", "scenario")
-        sweep = pd.DataFrame({name: texts(self.table, name).astype(str) for name in names})
+        sweep = pd.DataFrame({name: self.measurements[name] for name in names})
         sweep = sweep.assign(model=self.models, engine=self.engine, apart=self.apart)
         export = self.says("no speculation column")
         known = (
@@ -269,7 +247,7 @@ class ServingRows:
         joined = sweep.merge(known, left_on=list(sweep.columns), right_index=True, how="left")
         every = export & (joined["min"] == True).to_numpy(bool)  # noqa: E712 - a missing sweep is neither
         none = (joined["max"] == False).to_numpy(bool)  # noqa: E712
-        recent = texts(self.table, "date").astype(str) >= GROWN
+        recent = self.measurements["date"] >= GROWN
         predicts = mapped(
             self.models, lambda name: bool(name) and self.model(name).prediction_layers > 0, bool
         )
@@ -279,34 +257,21 @@ class ServingRows:
         """Return size, workers, attention groups and expert groups of a worker of one side; one
         pool serves both when aggregated.
         """
-        chips, workers = (
-            numeric_column(self.table, f"{side}_gpus"),
-            numeric_column(self.table, f"{side}_workers"),
-        )
+        measurements = self.measurements
+        chips, workers = measurements[f"{side}_gpus"], measurements[f"{side}_workers"]
         with np.errstate(divide="ignore", invalid="ignore"):
-            size = np.where(
-                self.apart,
-                np.where((chips > 0) & (workers > 0), chips / workers, np.nan),
-                self.gpus,
-            )
+            of_pool = np.where((chips > 0) & (workers > 0), chips / workers, np.nan)
+        size = np.where(self.apart, of_pool, self.gpus)
         experts = np.where(
-            self.apart,
-            numeric_column(self.table, f"{side}_ep", 1),
-            numeric_column(self.table, "ep", 1),
+            self.apart, measurements.filled(f"{side}_ep", 1), measurements.filled("ep", 1)
         )
-        stated = pd.to_numeric(
-            pd.Series(texts(self.table, "dp_attention")), errors="coerce"
-        ).to_numpy(float)
-        groups = np.where(self.apart, numeric_column(self.table, f"{side}_dp"), stated)
+        stated = pd.to_numeric(pd.Series(measurements["dp_attention"]), errors="coerce")
+        groups = np.where(self.apart, measurements[f"{side}_dp"], stated.to_numpy(float))
         experts = np.minimum(np.maximum(experts, 1), size)
         # attention data parallel is a degree; where nothing says that degrees are stated, one is a
         # flag that goes with experts over all chips
-        degrees = ~np.isnan(numeric_column(self.table, "pp")) | self.says("degrees")
-        flag = (
-            ~degrees
-            & (groups == 1)
-            & ((experts == size) | (numeric_column(self.table, f"{side}_tp") == 1))
-        )
+        degrees = ~np.isnan(measurements["pp"]) | self.says("degrees")
+        flag = ~degrees & (groups == 1) & ((experts == size) | (measurements[f"{side}_tp"] == 1))
         degree = np.maximum(np.minimum(np.nan_to_num(groups, nan=1), size), 1)
         plans = {
             "size": size,
@@ -316,14 +281,14 @@ class ServingRows:
             "stages": np.ones(len(size)),
             "stated": ~np.isnan(groups),
         }
-        stated_as_words = is_audited(self.table) & ~self.apart
-        engine = numeric_column(self.table, "engine_chips")
+        stated_as_words = is_audited(measurements) & ~self.apart
+        engine = measurements["engine_chips"]
         audited = {
             "size": engine,
             "workers": np.round(self.gpus / engine),
-            "groups": numeric_column(self.table, "groups"),
-            "experts": numeric_column(self.table, "ep"),
-            "stages": numeric_column(self.table, "pp"),
+            "groups": measurements["groups"],
+            "experts": measurements["ep"],
+            "stages": measurements["pp"],
         }
         return plans | {
             name: np.where(stated_as_words, stated, plans[name]) for name, stated in audited.items()
@@ -334,27 +299,25 @@ class ServingRows:
 
         The reasons do not depend on the model's prediction.
         """
+        measurements = self.measurements
         apart = self.apart & ~self.decode["stated"] & ~self.prefill["stated"]
         context = mapped(
             self.models, lambda name: self.model(name).context if name else np.inf, float
         )
-        audited = refused_runs(self.chips.catalogue, self.table)
+        audited = refused_runs(measurements)
         pools = np.isnan(self.decode["size"]) | np.isnan(self.prefill["size"])
         pools = np.where(self.searched, ~(self.gpus >= 1) | (self.gpus % 1 > 0), pools)
-        return refused(
-            self.table,
+        bare = mapped(
+            measurements.parts,
+            lambda part: part != "" and not is_bare_chip(measurements.catalogue, part),
+            bool,
+        )
+        return measurements.refused(
             (audited != "", audited),
-            (breaks_littles_law(self.table), BREAKS),
+            (breaks_littles_law(measurements), BREAKS),
             (self.models == "", "unknown-model"),
-            (self.chips.parts == "", "unknown-accelerator"),
-            (
-                mapped(
-                    self.chips.parts,
-                    lambda part: part != "" and not is_bare_chip(self.chips.catalogue, part),
-                    bool,
-                ),
-                "unsupported: no server of this chip is known",
-            ),
+            (measurements.parts == "", "unknown-accelerator"),
+            (bare, "unsupported: no server of this chip is known"),
             (~((self.prompt > 0) & (self.answer > 0)), "unstated lengths"),
             (~self.offline & ~(self.concurrency > 0), "unstated concurrency"),
             (np.isnan(self.gpus) | pools, "unstated workers"),
@@ -362,7 +325,7 @@ class ServingRows:
             (self.date == "", "unstated date"),
             (self.unstated_speculation, "unstated speculative decoding"),
             (
-                ~np.isin(texts(self.table, "spec_decoding").astype(str), ("", "none", "mtp")),
+                ~np.isin(measurements["spec_decoding"].astype(str), ("", "none", "mtp")),
                 "unstated acceptance of drafts",
             ),
             (
@@ -374,7 +337,7 @@ class ServingRows:
 
     def texts(self, kind: JsonObject) -> dict[str, str]:
         """Return the inputs of a group that are texts."""
-        eight = self.chips.values.structure(f"parts.{kind['chip']}.peak_fp8") > 0
+        eight = self.measurements.values.structure(f"parts.{kind['chip']}.peak_fp8") > 0
         narrow = kind["experts"] in ("fp8", "nvfp4") or (
             kind["experts"] == "w4a8" and self.computes_experts_natively(kind)
         )
@@ -393,7 +356,7 @@ class ServingRows:
     def computes_experts_natively(self, kind: JsonObject) -> bool:
         """Say whether the chip itself computes the format of a group's experts."""
         return computed_on(
-            self.chips.values, kind["chip"], kind["experts"], "workload.expert_format"
+            self.measurements.values, kind["chip"], kind["experts"], "workload.expert_format"
         ).is_native
 
     def numbers(self, kind: JsonObject, rows: AnyArray, values: Any) -> JsonObject:
@@ -467,7 +430,7 @@ class ServingRows:
 
     def settings(self, kind: JsonObject, row: int) -> JsonObject:
         """Return the inputs of a row as a command line sets them."""
-        numbers = self.numbers(kind, np.array([row]), self.chips.values)
+        numbers = self.numbers(kind, np.array([row]), self.measurements.values)
         silent = "workload.concurrency" if kind["offline"] else "workload.offline"
         asked = {
             path: float(np.ravel(value)[0]) for path, value in numbers.items() if path != silent
@@ -498,35 +461,34 @@ class ServingRows:
         return command, key, scale
 
 
-def inference_targets(table: pd.DataFrame, by_token: AnyArray) -> tuple[AnyArray, AnyArray]:
-    """Return the measured value of every row and what it is: tokens per second and GPU (all, else
-    output), else time per token.
+def inference_targets(measurements: MeasuredRows, by_token: AnyArray) -> tuple[AnyArray, AnyArray]:
+    """Return the measured value of every row and its name.
 
-    Rows whose notes say so are held by their time per token first.
+    It is tokens per second and GPU (all, else output), else time per token. Rows whose notes say so
+    are held by their time per token first.
     """
-    output = numeric_column(table, "output_tput_tok_s_per_gpu")
-    output = np.where(
-        np.isnan(output),
-        numeric_column(table, "system_tput_tok_s") / numeric_column(table, "n_gpus"),
-        output,
+    system = measurements["system_tput_tok_s"] / measurements["n_gpus"]
+    output = measurements["output_tput_tok_s_per_gpu"]
+    per_token, _ = measurements.first_stated("tpot_ms_mean", "tpot_ms_median")
+    known = measurements.assign(
+        output_tput_tok_s_per_gpu=np.where(np.isnan(output), system, output),
+        tpot_ms_mean=per_token,
     )
-    per_token, _ = first_stated(table, "tpot_ms_mean", "tpot_ms_median")
-    known = table.assign(output_tput_tok_s_per_gpu=output, tpot_ms_mean=per_token)
-    (rate, named), (time, timed) = (
-        first_stated(known, *KEYS),
-        first_stated(known, "tpot_ms_mean", *KEYS),
-    )
+    rate, named = known.first_stated(*KEYS)
+    time, timed = known.first_stated("tpot_ms_mean", *KEYS)
     return np.where(by_token, time, rate), np.where(by_token, timed, named)
 
 
 def group_machine(
-    asked: ServingRows, chips: Specifications, kind: JsonObject, rows: AnyArray
+    asked: ServingRows, kind: JsonObject, rows: AnyArray
 ) -> tuple[Machine, RowValues]:
-    """Return the chips that some rows of a group run on, under the software of their dates, and
-    their values.
+    """Return the chips that some rows of a group run on, and their values.
+
+    The software is that of the rows' dates.
     """
-    values = RowValues(chips, asked.numbers(kind, rows, chips.values))
-    released = chips.values.structure(f"parts.{kind['chip']}.released")
+    measurements = asked.measurements
+    values = RowValues(measurements, asked.numbers(kind, rows, measurements.values))
+    released = measurements.values.structure(f"parts.{kind['chip']}.released")
     reach = MEASURED._replace(months=asked.months[rows] - released * 12)
     inputs: ResolvedScenario = asked.inputs[kind["chip"]]
     return machine_of(inputs, values, asked.texts(kind).__getitem__, reach), values
@@ -534,7 +496,6 @@ def group_machine(
 
 def predict_plans(
     asked: ServingRows,
-    chips: Specifications,
     kind: JsonObject,
     rows: AnyArray,
     plan: ServingPlan,
@@ -542,7 +503,7 @@ def predict_plans(
     """Return the predictions of rows of a group with some plans by what they are, and which of them
     fit.
     """
-    machine, values = group_machine(asked, chips, kind, rows)
+    machine, values = group_machine(asked, kind, rows)
     result = evaluate_serving_plan(machine, asked.model(kind["model"]), values, plan)
     output, per_token = result.rates["output_tokens_per_s_per_chip"], result.rates["tpot_s"]
     prompt, answer = asked.prompt[rows], asked.answer[rows]
@@ -551,11 +512,11 @@ def predict_plans(
         "output_tput_tok_s_per_gpu": output,
         "tpot_ms_mean": per_token * MILLI,
     }
-    return predicted, np.broadcast_to(result.fits, (*chips.sets, len(rows)))
+    return predicted, np.broadcast_to(result.fits, (*asked.measurements.sets, len(rows)))
 
 
 def predict_group(
-    asked: ServingRows, chips: Specifications, kind: JsonObject, rows: AnyArray
+    asked: ServingRows, kind: JsonObject, rows: AnyArray
 ) -> tuple[dict[str, AnyArray], AnyArray]:
     """Return the predictions of the rows of a group by what they are, and which rows have a plan
     that fits.
@@ -563,15 +524,13 @@ def predict_group(
     Where rows state no plan, the best whole engine that divides their chips stands for it.
     """
     if not kind["searched"]:
-        return predict_plans(asked, chips, kind, rows, asked.plan(rows, kind["apart"]))
-    machine, _ = group_machine(asked, chips, kind, rows[:1])
+        return predict_plans(asked, kind, rows, asked.plan(rows, kind["apart"]))
+    machine, _ = group_machine(asked, kind, rows[:1])
     engines = engines_inside_domain(machine, asked.model(kind["model"]))
     matches = [np.flatnonzero(asked.gpus[row] % engines.size == 0) for row in rows]
     repeated, chosen = np.repeat(rows, [len(match) for match in matches]), np.concatenate(matches)
     candidates = Engines(*(axis[chosen] for axis in engines))
-    predicted, fits = predict_plans(
-        asked, chips, kind, repeated, candidates.plan(asked.gpus[repeated])
-    )
+    predicted, fits = predict_plans(asked, kind, repeated, candidates.plan(asked.gpus[repeated]))
     rates = np.where(fits, predicted["output_tput_tok_s_per_gpu"], -np.inf)
     ends = np.cumsum([len(match) for match in matches])
     best = np.stack(
@@ -581,7 +540,7 @@ def predict_group(
         ],
         axis=-1,
     )
-    if not chips.sets:
+    if not asked.measurements.sets:
         asked.take_engines(rows, Engines(*(axis[best] for axis in candidates)))
         slowest = np.where(fits, predicted["output_tput_tok_s_per_gpu"], np.inf)
         asked.slowest[rows] = np.minimum.reduceat(slowest, [0, *ends[:-1]])
@@ -592,12 +551,13 @@ def predict_group(
     return {name: of_best(values) for name, values in predicted.items()}, of_best(fits)
 
 
-def predict_serving_runs(table: pd.DataFrame, chips: Specifications) -> Prediction:
+def predict_serving_runs(measurements: MeasuredRows) -> Prediction:
     """Predict every row of a file of serving points."""
-    asked: ServingRows = chips.once("asked", lambda: ServingRows(table, chips))
-    skip, predicted = asked.skip.copy(), np.full((*chips.sets, len(table)), np.nan)
+    asked: ServingRows = measurements.once("asked", lambda: ServingRows(measurements))
+    skip = asked.skip.copy()
+    predicted = np.full((*measurements.sets, len(measurements)), np.nan)
     for kind, rows in asked.groups:
-        made, fits = predict_group(asked, chips, kind, rows)
+        made, fits = predict_group(asked, kind, rows)
         predicted[..., rows] = np.select(
             [asked.names[rows] == name for name in made],
             [np.broadcast_to(one, fits.shape) for one in made.values()],
@@ -607,7 +567,7 @@ def predict_serving_runs(table: pd.DataFrame, chips: Specifications) -> Predicti
         skip[rows[~fits.reshape(-1, len(rows))[0]]] = "unsupported: the plan does not fit memory"
     found = Prediction(asked.target, predicted, asked.names, skip)
     found.unstated = np.where(asked.searched, "plan", "").astype(object)
-    if not chips.sets:
+    if not measurements.sets:
         found.command, found.key, found.scale = asked.commands()
         # a run without a plan may have had the slowest of the engines that fit
         found.low = np.where(np.isfinite(asked.slowest), asked.slowest, predicted)

@@ -27,16 +27,10 @@ from tco.performance.chip.kernel_times import (
     kernel_timing,
     skew_of_power_law,
 )
-from tco.validation.measured import first_stated, mapped, numeric_column, refused, texts
+from tco.validation.command_lines import command_line
+from tco.validation.measured_rows import CHIP, FAMILY, MeasuredRows, RowValues
 from tco.validation.naming import read_pattern_table
 from tco.validation.score import OfEngine, Prediction
-from tco.validation.specifications import (
-    CHIP,
-    FAMILY,
-    RowValues,
-    Specifications,
-    command_line,
-)
 from tco.validation.wording import interpret_note
 
 # of the model an elementwise row comes from
@@ -139,176 +133,158 @@ def kernel_library_name(catalogue: Catalogue, source: str, part: str) -> str:
     )
 
 
-def kernel_kinds(table: pd.DataFrame, chips: Specifications) -> list[KernelKind]:
+def kernel_kinds(measurements: MeasuredRows) -> list[KernelKind]:
     """Return the kind of every row."""
-    operations, types, sources, engines = (
-        texts(table, name).astype(str) for name in ("op", "dtype", "kernel_source", "engine_kernel")
-    )
+    catalogue, values = measurements.catalogue, measurements.values
 
     @cache
     def kind(operation: str, dtype: str, source: str, engine: str, part: str) -> KernelKind:
-        found = interpret_note(chips.catalogue, "kernel", operation)
-        form = format_of(chips.catalogue, found, dtype)
-        computed = computed_on(chips.values, part, form, "dtype") if form and part else None
-        traits = traits_of(chips.catalogue, part) if part else Traits(tiled=True, logical=False)
-        apart = (
-            found in ("gemm", "grouped")
+        kernel = interpret_note(catalogue, "kernel", operation)
+        number_format = format_of(catalogue, kernel, dtype)
+        computed = (
+            computed_on(values, part, number_format, "dtype") if number_format and part else None
+        )
+        traits = traits_of(catalogue, part) if part else Traits(tiled=True, logical=False)
+        part_of_chip = (
+            kernel in ("gemm", "grouped")
             and traits.logical
-            and not np.isnan(cores_of(chips.catalogue, source))
+            and not np.isnan(cores_of(catalogue, source))
         )
-        library = BARE if engine else kernel_library_name(chips.catalogue, source, part)
+        library = BARE if engine else kernel_library_name(catalogue, source, part)
+        elementwise = operation.removeprefix("elementwise:") if kernel == "elementwise" else ""
         return KernelKind(
-            found,
-            operation.removeprefix("elementwise:"),
-            form,
-            library,
-            computed,
-            traits,
-            apart,
-            engine,
+            kernel, elementwise, number_format, library, computed, traits, part_of_chip, engine
         )
 
-    made = [
-        kind(*row) for row in zip(operations, types, sources, engines, chips.parts, strict=True)
-    ]
-    return [one if one.kernel == "elementwise" else one._replace(elementwise="") for one in made]
+    columns = (measurements[name] for name in ("op", "dtype", "kernel_source", "engine_kernel"))
+    return [kind(*cells) for cells in zip(*columns, measurements.parts, strict=True)]
 
 
-def widths(table: pd.DataFrame) -> AnyArray:
-    """Return the width that rows state, as n those of elementwise kernels, else that of their
-    model.
-    """
-    operations = [text.removeprefix("elementwise:") for text in texts(table, "op").astype(str)]
-    read = [
-        elementwise_width(*row)
-        for row in zip(
-            operations,
-            texts(table, "notes").astype(str),
-            numeric_column(table, "tp", 1.0),
-            strict=True,
-        )
-    ]
-    stated = numeric_column(table, "n")
-    own = numeric_column(table, "width")
-    return np.where(np.isnan(own), np.where(np.isnan(stated), read, stated), own)
+def widths(measurements: MeasuredRows) -> AnyArray:
+    """Return the width that rows state, as n those of elementwise kernels, else of their model."""
+    operations = [text.removeprefix("elementwise:") for text in measurements["op"]]
+    cells = zip(operations, measurements["notes"], measurements.filled("tp", 1.0), strict=True)
+    of_model = np.array([elementwise_width(*row) for row in cells], dtype=float)
+    stated = np.where(np.isnan(measurements["n"]), of_model, measurements["n"])
+    return np.where(np.isnan(measurements["width"]), stated, measurements["width"])
 
 
 def kernel_skip_reasons(
-    table: pd.DataFrame,
-    chips: Specifications,
-    kinds: list[KernelKind],
-    target: AnyArray,
-    names: AnyArray,
+    measurements: MeasuredRows, kinds: list[KernelKind], target: AnyArray, names: AnyArray
 ) -> AnyArray:
-    """Return the reason to skip a row, by row of `table`.
-
-    The reason is empty for a scored row.
-    """
-    operations, own = (
-        texts(table, "op").astype(str),
-        np.array([kind.kernel for kind in kinds], dtype=object),
-    )
+    """Return the reason to skip each row, empty for a scored row."""
+    kernels = np.array([kind.kernel for kind in kinds], dtype=object)
     library = np.array([kind.library for kind in kinds], dtype=object)
     unstated = [
         (
-            np.any([~(sided(table, name) > 0) for name in sides if name not in STATED], axis=0)
-            & (own == operation),
+            np.any(
+                [~(sided(measurements, name) > 0) for name in sides if name not in STATED], axis=0
+            )
+            & (kernels == kernel),
             "unstated shape",
         )
-        for operation, sides in SHAPES.items()
+        for kernel, sides in SHAPES.items()
     ]
-    return refused(
-        table,
-        (chips.parts == "", "unknown-accelerator"),
-        (np.char.startswith(operations, "sparse"), "unsupported sparse attention"),
-        (own == "", "unsupported operation"),
-        (np.char.find(library.astype(str), ":") >= 0, library),
-        (copied_expert_times(table, kinds), "suspect: the same time stands for other shapes"),
+    return measurements.refused(
+        (measurements.parts == "", "unknown-accelerator"),
+        (
+            [text.startswith("sparse") for text in measurements["op"]],
+            "unsupported sparse attention",
+        ),
+        (kernels == "", "unsupported operation"),
+        ([":" in kind.library for kind in kinds], library),
+        (
+            copied_expert_times(measurements, kinds),
+            "suspect: the same time stands for other shapes",
+        ),
         ([not kind.number_format for kind in kinds], "unsupported number format"),
         *unstated,
         (np.isnan(target), "unstated result"),
         (target == 0, "suspect: zero result"),
         (
-            (names == "tflops") & (own == "elementwise"),
+            (names == "tflops") & (kernels == "elementwise"),
             "unsupported target: TFLOP/s of an elementwise kernel",
         ),
     )
 
 
-def sided(table: pd.DataFrame, name: str) -> AnyArray:
-    """Return a side of the rows; values of attention are as wide as its keys where nothing else is
-    said.
+def sided(measurements: MeasuredRows, name: str) -> AnyArray:
+    """Return a side of the rows.
+
+    Values of attention are as wide as its keys where nothing else is said.
     """
-    found = numeric_column(table, COLUMNS.get(name, name))
-    return (
-        np.where(np.isnan(found), numeric_column(table, "head_dim"), found)
-        if name == "value_dim"
-        else found
-    )
+    sides = measurements[COLUMNS.get(name, name)]
+    if name == "value_dim":
+        return np.where(np.isnan(sides), measurements["head_dim"], sides)
+    return sides
 
 
-def routing(table: pd.DataFrame, sides: Mapping[str, AnyArray]) -> dict[str, AnyArray]:
+def routing(measurements: MeasuredRows, sides: Mapping[str, AnyArray]) -> dict[str, AnyArray]:
     """Return skew and evenness of the tokens' choice of experts, by row.
 
     Tokens choose in turn if the routing is balanced, and by a power law of popularity if the row
     states its exponent. Where the row says nothing, tokens choose at random.
     """
-    said = texts(table, "routing").astype(str)
-    laws = [POWER_LAW.fullmatch(text) for text in said]
+    texts = measurements["routing"]
+    laws = [POWER_LAW.fullmatch(text) for text in texts]
     exponent = np.array([float(law[1]) if law else np.nan for law in laws])
     skew = skew_of_power_law(exponent, sides["tokens"], sides["topk"], sides["experts"])
     return {
         "skew": np.where(np.isnan(exponent), 0.0, skew),
-        "even": np.array([1.0 if text == "balanced" else 0.0 for text in said]),
+        "even": np.where(texts == "balanced", 1.0, 0.0),
     }
 
 
-def copied_expert_times(table: pd.DataFrame, kinds: Sequence[KernelKind]) -> AnyArray:
-    """Say which expert layers have a time that, to its last digit, other shapes have too; where
-    most of a table has, all of it.
+def copied_expert_times(measurements: MeasuredRows, kinds: Sequence[KernelKind]) -> AnyArray:
+    """Return which expert layers have a time that, to its last digit, other shapes have too.
+
+    Where most of a table has, all of it counts.
     """
-    rows = np.array([kind.kernel == "experts" for kind in kinds], dtype=bool)
+    rows, table = (
+        np.array([kind.kernel == "experts" for kind in kinds], dtype=bool),
+        measurements.table,
+    )
     shape = [name for name in (*SHAPES["experts"], "dtype") if name in table]
     if not rows.any() or "time_us" not in table:
         return np.zeros_like(rows)
     times = table["time_us"].map(lambda value: f"{value:.{DIGITS}g}")
-    own = table.assign(printed=times)[rows].drop_duplicates(["accelerator", "printed", *shape])
-    shared = own.groupby(["accelerator", "printed"]).size()
+    experts = table.assign(printed=times)[rows].drop_duplicates(["accelerator", "printed", *shape])
+    shared = experts.groupby(["accelerator", "printed"]).size()
     keys = pd.MultiIndex.from_arrays([table["accelerator"], times])
-    found = rows & (shared.reindex(keys).fillna(0).to_numpy() >= COPIED)
-    of_table = pd.Series(found[rows]).groupby(texts(table, "source_url")[rows]).mean()
-    mostly = rows & (of_table.reindex(texts(table, "source_url")).to_numpy() > MOST)
-    return np.asarray(found | mostly, dtype=bool)
+    copied = rows & (shared.reindex(keys).fillna(0).to_numpy() >= COPIED)
+    sources = measurements["source_url"]
+    share_of_table = pd.Series(copied[rows]).groupby(sources[rows]).mean()
+    mostly = rows & (share_of_table.reindex(sources).to_numpy() > MOST)
+    return np.asarray(copied | mostly, dtype=bool)
 
 
-def kernel_arguments(kind: KernelKind, table: pd.DataFrame, catalogue: Catalogue) -> JsonObject:
+def kernel_arguments(kind: KernelKind, measurements: MeasuredRows) -> JsonObject:
     """Return the sides of the rows of one kind by the names a kernel takes them under."""
-    found: JsonObject = {
-        name: sided(table, name) for name in SHAPES[kind.kernel] if name not in STATED
+    sides: JsonObject = {
+        name: sided(measurements, name) for name in SHAPES[kind.kernel] if name not in STATED
     }
     if kind.kernel == "experts":
-        found |= routing(table, found)
+        sides |= routing(measurements, sides)
     if kind.kernel == "prefill":
-        found["causal"] = mapped(
-            texts(table, "causal").astype(str),
-            lambda text: float(interpret_note(catalogue, "answer", text) != "no"),
-            float,
-        )
-    if "window" in table and kind.kernel in ("prefill", "decode"):
-        found["seq_kv"] = in_window(
-            found["seq_kv"], numeric_column(table, "window"), found.get("causal", 0.0)
-        )
+        sides["causal"] = np.where(measurements.meanings("answer", "causal") != "no", 1.0, 0.0)
+    if "window" in measurements.table and kind.kernel in ("prefill", "decode"):
+        causal = sides.get("causal", 0.0)
+        sides["seq_kv"] = in_window(sides["seq_kv"], measurements["window"], causal)
     if kind.kernel == "elementwise":
-        found |= {"passes": PASSES[kind.elementwise], "by_row": kind.elementwise not in FLAT}
-    return found
+        sides |= {"passes": PASSES[kind.elementwise], "by_row": kind.elementwise not in FLAT}
+    if kind.part_of_chip:
+        sources = measurements["kernel_source"]
+        sides["cores"] = np.array([cores_of(measurements.catalogue, text) for text in sources])
+    return sides
 
 
 def in_window(keys: AnyArray, window: AnyArray, causal: Any) -> AnyArray:
-    """Return the keys without a window that are as many to attend to: of a prompt w (2 - w / k)
-    under a mask, else the window.
+    """Return the keys without a window that are as many to attend to.
+
+    They are w (2 - w / k) of a prompt under a mask, else the window.
     """
-    seen = np.where(causal > 0, window * (2 - window / keys), window)
-    return np.where((window > 0) & (window < keys), seen, keys)
+    attended = np.where(causal > 0, window * (2 - window / keys), window)
+    return np.where((window > 0) & (window < keys), attended, keys)
 
 
 # what a row states -> key of `tco kernel`'s answer
@@ -371,29 +347,24 @@ class KernelRows(NamedTuple):
     commands: AnyArray
 
 
-def parse_kernel_rows(table: pd.DataFrame, chips: Specifications) -> KernelRows:
-    """Return the targets, skip reasons and kernel arguments of `table`'s rows.
+def parse_kernel_rows(measurements: MeasuredRows) -> KernelRows:
+    """Return the targets, skip reasons and kernel arguments of rows.
 
     Callers keep the result, because a fit asks for it many times.
     """
-    whole = table.assign(width=widths(table))
+    measurements = measurements.assign(width=widths(measurements))
     # its time, else its rate of computing, else of moving
-    target, names = first_stated(whole, *ANSWERS)
-    kinds = kernel_kinds(whole, chips)
-    skip = kernel_skip_reasons(whole, chips, kinds, target, names)
+    target, names = measurements.first_stated(*ANSWERS)
+    kinds = kernel_kinds(measurements)
+    skip = kernel_skip_reasons(measurements, kinds, target, names)
     members: dict[KernelKind, list[int]] = {}
     for row in np.flatnonzero(skip == "").tolist():
         members.setdefault(kinds[row], []).append(row)
-    questions, lines = [], np.full(len(table), "", dtype=object)
+    questions, lines = [], np.full(len(measurements), "", dtype=object)
     for kind, rows in members.items():
-        some = whole.iloc[rows]
-        sides = kernel_arguments(kind, some, chips.catalogue)
-        if kind.part_of_chip:
-            sides["cores"] = np.array(
-                [cores_of(chips.catalogue, text) for text in texts(some, "kernel_source")]
-            )
+        sides = kernel_arguments(kind, measurements.chosen(np.array(rows)))
         questions.append((kind, rows, sides))
-        lines[rows] = commands(kind, sides, chips.parts[rows])
+        lines[rows] = commands(kind, sides, measurements.parts[rows])
     return KernelRows(target, names, skip, questions, lines)
 
 
@@ -401,54 +372,65 @@ def predicted_kernel(
     kind: KernelKind,
     rows: list[int],
     sides: JsonMapping,
-    chips: Specifications,
+    measurements: MeasuredRows,
     learnt: Correction | None = None,
 ) -> KernelTime:
-    """Return the kernels of rows of one kind, by physics and the practice of their library or by
-    what a table of their engine says.
+    """Return the kernels of rows of one kind.
+
+    They follow physics and the practice of their library, or a table of their engine.
     """
     assert kind.form is not None
-    chip = kernels_on(RowValues(chips.rows(np.array(rows))), CHIP, FAMILY, kind.traits)
+    values = RowValues(measurements.chosen(np.array(rows)))
+    chip = kernels_on(values, CHIP, FAMILY, kind.traits)
     return kernel_timing(
         chip, kind.kernel, kind.form, sides, kind.library, sides.get("cores"), learnt
     )
 
 
-def engine_kernel_rows(
-    table: pd.DataFrame, chips: Specifications
-) -> tuple[AnyArray, list[OfEngine]]:
-    """Return the measured times of rows of engines' tables, in seconds, and the rows of every
-    kernel with the times that physics gives them.
+def kernel_rows(measurements: MeasuredRows) -> KernelRows:
+    """Return the kernels of rows, parsed once."""
+    rows: KernelRows = measurements.once("kernels", lambda: parse_kernel_rows(measurements))
+    return rows
+
+
+def engine_kernel_rows(measurements: MeasuredRows) -> tuple[AnyArray, list[OfEngine]]:
+    """Return the measured times of rows of engines' tables, in seconds, and physics beside.
+
+    The rows of every kernel have the times that physics gives them.
     """
-    file: KernelRows = chips.once("kernels", lambda: parse_kernel_rows(table, chips))
-    asked = [(kind, rows, sides) for kind, rows, sides in file.questions if kind.engine]
-    return file.target / 1e6, [
-        OfEngine(*kind.of_engine, rows, predicted_kernel(kind, rows, sides, chips).time, sides)
-        for kind, rows, sides in asked
+    parsed = kernel_rows(measurements)
+    return parsed.target / 1e6, [
+        OfEngine(
+            *kind.of_engine,
+            rows,
+            predicted_kernel(kind, rows, sides, measurements).time,
+            sides,
+        )
+        for kind, rows, sides in parsed.questions
+        if kind.engine
     ]
 
 
-def predict_kernels(table: pd.DataFrame, chips: Specifications) -> Prediction:
+def predict_kernels(measurements: MeasuredRows) -> Prediction:
     """Predict every row of a file of kernels."""
-    file: KernelRows = chips.once("kernels", lambda: parse_kernel_rows(table, chips))
-    predicted = np.full((*chips.sets, len(table)), np.nan)
-    for kind, rows, sides in file.questions:
-        learnt = (
-            correction_of_rows(chips.catalogue, *kind.of_engine, chips.parts[rows])
-            if kind.engine
-            else None
-        )
-        found = stated_kernel_figures(predicted_kernel(kind, rows, sides, chips, learnt))
+    parsed = kernel_rows(measurements)
+    predicted = np.full((*measurements.sets, len(measurements)), np.nan)
+    for kind, rows, sides in parsed.questions:
+        learnt = None
+        if kind.engine:
+            parts = measurements.parts[rows]
+            learnt = correction_of_rows(measurements.catalogue, *kind.of_engine, parts)
+        figures = stated_kernel_figures(predicted_kernel(kind, rows, sides, measurements, learnt))
         predicted[..., rows] = np.select(
-            [file.names[rows] == name for name in found], list(found.values())
+            [parsed.names[rows] == name for name in figures], list(figures.values())
         )
-    keys = np.array([ANSWERS.get(name, "") for name in file.names], dtype=object)
+    keys = np.array([ANSWERS.get(name, "") for name in parsed.names], dtype=object)
     return Prediction(
-        file.target,
+        parsed.target,
         predicted,
-        file.names,
-        file.skip.copy(),
-        file.commands,
+        parsed.names,
+        parsed.skip.copy(),
+        parsed.commands,
         keys,
-        np.ones(len(table)),
+        np.ones(len(measurements)),
     )

@@ -25,10 +25,10 @@ from tco.core.inputs import Values
 from tco.core.provenance import P95
 from tco.core.types import AnyArray
 from tco.scenario.evaluate import evaluate
+from tco.validation.command_lines import command_line_text
 from tco.validation.fitted_rows import FittedRow, fitted_row
-from tco.validation.measured import numeric_column, texts
+from tco.validation.measured_rows import MeasuredRows
 from tco.validation.naming import read_pattern_table
-from tco.validation.specifications import Specifications, command_line_text
 from tco.validation.training import as_configured, asked_again
 
 NAME = "long-runs"  # as a fit is asked for
@@ -67,24 +67,23 @@ def long_runs(table: pd.DataFrame, catalogue: Catalogue, values: Values) -> list
         row["source_id"]: row["publisher"]
         for row in read_pattern_table(catalogue, FILE, ("source_id", "publisher", "note"))
     }
-    large = table["source_id"].isin(list(publishers)) & (
-        numeric_column(table, "n_accelerators") >= LEAST_CHIPS
-    )
-    runs = table[large].reset_index(drop=True)
-    chips = Specifications(catalogue, values, texts(runs, "accelerator"))
+    measurements = MeasuredRows(table, catalogue, values)
+    large = measurements["n_accelerators"] >= LEAST_CHIPS
+    runs = measurements.chosen(np.isin(measurements["source_id"], list(publishers)) & large)
+    sources = runs["source_id"]
     efficiencies: dict[tuple[Any, ...], LongRun] = {}
-    for run in as_configured(runs, chips):
+    for run in as_configured(runs):
         job = {
             path: command_line_text(value)
-            for path, value in asked_again(run.asked, run.batch, chips).items()
+            for path, value in asked_again(run.asked, run.batch, values).items()
         }
         best = evaluate(run.asked.part, job | TUNED, catalogue=catalogue).metrics["step_s"]
         if best is None:
             continue
-        publisher = publishers[runs["source_id"][run.row]]
+        publisher = publishers[sources[run.row]]
         efficiency = float(best) / run.step
         key = (
-            runs["source_id"][run.row],
+            sources[run.row],
             run.asked.part,
             run.asked.model,
             run.asked.chips,

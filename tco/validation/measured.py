@@ -251,29 +251,6 @@ def to_numbers(column: pd.Series[str], name: str, path: Path) -> pd.Series[float
     return found
 
 
-def numeric_column(table: pd.DataFrame, name: str, default: float = np.nan) -> AnyArray:
-    """Return a numeric column as an array; a column the file lacks is the default throughout."""
-    if name not in table:
-        return np.full(len(table), default)
-    return np.asarray(table[name].fillna(default), dtype=float)
-
-
-def texts(table: pd.DataFrame, name: str) -> AnyArray:
-    """Return a text column as an array.
-
-    A column that the file lacks is empty throughout.
-
-    Args:
-        table: Rows of a file of measurements.
-        name: Name of the column.
-
-    Returns:
-        Array of texts, shape (rows,).
-
-    """
-    return table[name].to_numpy(object) if name in table else np.full(len(table), "", dtype=object)
-
-
 def mapped(values: Iterable[Any], of: Callable[[Any], Any], kind: type = object) -> AnyArray:
     """Return an array of `of(value)` over `values`.
 
@@ -284,44 +261,9 @@ def mapped(values: Iterable[Any], of: Callable[[Any], Any], kind: type = object)
     return np.array([found[one] for one in each], dtype=kind)
 
 
-def first_stated(table: pd.DataFrame, *names: str) -> tuple[AnyArray, AnyArray]:
-    """Return of every row the first of some columns that it states, and which that is; empty where
-    it states none.
-    """
-    values = [numeric_column(table, name) for name in names]
-    stated = [~np.isnan(one) for one in values]
-    return np.select(stated, values, np.nan), np.select(stated, names, "").astype(object)
-
-
 def tiers(table: pd.DataFrame) -> AnyArray:
     """Return the tier that the notes of rows begin with: A near the hardware, B and C held back by
     software; empty where they state none.
     """
-    notes = pd.Series(texts(table, "notes").astype(str))
+    notes = table.get("notes", pd.Series("", index=table.index)).astype(str)
     return np.asarray(notes.str.extract(r"^tier ([A-Z]);", expand=False).fillna(""), dtype=object)
-
-
-def refused(table: pd.DataFrame, *marks: tuple[Any, Any]) -> AnyArray:
-    """Return the reason for leaving out each row, empty if kept.
-
-    Reasons are a suspect value, a claim, a value that no measurement can have, and `marks`. The
-    first reason of a row counts.
-
-    A mark holds a mask of rows, and one reason for all rows or an array of reasons.
-    """
-    kinds = pd.Series(texts(table, "value_kind").astype(str)).str.upper()
-    negative = [
-        (numeric_column(table, name) < 0, f"suspect: negative {name}")
-        for name in table.columns
-        if not of_text(name) and name != "date"
-    ]
-    reasons = np.full(len(table), "", dtype=object)
-    for rows, reason in (
-        (kinds.str.startswith("SUSPECT"), "suspect"),
-        (kinds.str.startswith("CLAIM"), "claim"),
-        *negative,
-        *marks,
-    ):
-        chosen = (reasons == "") & np.asarray(rows, dtype=bool)
-        reasons[chosen] = reason if isinstance(reason, str) else reason[chosen]
-    return reasons

@@ -24,7 +24,7 @@ from tco.core.files import read_csv
 from tco.core.types import AnyArray, JsonObject
 from tco.models.architecture import is_stated_model, load_model
 from tco.models.from_figures import KEYS, figures_text, missing_figures
-from tco.validation.measured import mapped, texts
+from tco.validation.measured import mapped
 
 MARKS = re.compile(r"\((r|tm|c)\)|[®™©]")
 MEMORY = re.compile(r"(\d+(?:\.\d+)?)(gi?b)\b")
@@ -261,18 +261,13 @@ def vocabulary_alone(figures: Mapping[str, float]) -> bool:
 
 def read_models(catalogue: Catalogue, table: pd.DataFrame) -> tuple[AnyArray, AnyArray]:
     """Return the model of every row, and the reason where it is unknown."""
-    names = [str(name) for name in texts(table, "model")]
+    names = [str(name) for name in table["model"]]
     asked = [
         (name, tuple(figures.items()))
         for name, figures in zip(names, stated_model_dimensions(table), strict=True)
     ]
     both = mapped(asked, lambda one: read_model(catalogue, one[0], dict(one[1]))).reshape(-1, 2)
     return both[:, 0], both[:, 1]
-
-
-def model_ids(catalogue: Catalogue, table: pd.DataFrame) -> AnyArray:
-    """Return the model of every row; empty where it is unknown."""
-    return read_models(catalogue, table)[0]
 
 
 COLUMNS = {"part": "accelerator", "model": "model"}  # of the aliases: the column of the rows

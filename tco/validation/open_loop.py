@@ -11,23 +11,22 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
+from tco.catalog import Catalogue
 from tco.core.errors import DataError
 from tco.core.trace import untraced_value
-from tco.core.types import AnyArray
+from tco.core.types import AnyArray, BoolArray, FloatArray
 from tco.models.architecture import load_model
 from tco.performance.service.engine import Engine, engine_for_plan
 from tco.performance.service.ladder import first_tokens_of_ladder
 from tco.performance.serving.plans import DecodePlan, request_of
 from tco.scenario.resolve import system_inputs
 from tco.scenario.workload import server_of
+from tco.validation.command_lines import command_line_text
 from tco.validation.inference import checkpoint_formats, parse_framework
-from tco.validation.measured import first_stated, mapped, numeric_column, refused, texts
-from tco.validation.naming import model_ids, read_pattern_table
-from tco.validation.row_dates import row_dates
+from tco.validation.measured_rows import MeasuredRows
+from tco.validation.naming import read_pattern_table
 from tco.validation.score import Prediction
-from tco.validation.specifications import Specifications, command_line_text
 
 TARGETS = ("ttft_s_mean", "ttft_s_p90")
 POSITIVE = (
@@ -52,132 +51,119 @@ STATED = {  # settings of engines as rows write them
 }
 
 
-def predict_open_loop_runs(table: pd.DataFrame, chips: Specifications) -> Prediction:
+def predict_open_loop_runs(measurements: MeasuredRows) -> Prediction:
     """Predict the first token of every row of a file of services under load."""
-    models = model_ids(chips.catalogue, table)
-    target, names = first_stated(table, *TARGETS)
-    dates = row_dates(chips.catalogue, table)
-    prefix, groups = numeric_column(table, "prefix_tokens"), numeric_column(table, "prefix_groups")
-    routers = [stated_router(chips, str(text)) for text in texts(table, "routing")]
-    blank = [(~(numeric_column(table, name) > 0), f"unstated {name}") for name in POSITIVE]
-    requests = numeric_column(table, "offered_requests_per_s") * numeric_column(
-        table, "stage_duration_s"
-    )
-    skip = refused(
-        table,
-        (chips.parts == "", "unknown-accelerator"),
-        (models == "", "unknown-model"),
+    count = len(measurements)
+    target, names = measurements.first_stated(*TARGETS)
+    prefix, groups = measurements["prefix_tokens"], measurements["prefix_groups"]
+    routers = [stated_router(measurements.catalogue, text) for text in measurements["routing"]]
+    blank = [(~(measurements[name] > 0), f"unstated {name}") for name in POSITIVE]
+    at_random = ["poisson" in text.lower() for text in measurements["arrivals"]]
+    requests = stage_requests(measurements)
+    skip = measurements.refused(
+        (measurements.parts == "", "unknown-accelerator"),
+        (measurements.models == "", "unknown-model"),
         *blank,
-        (unsimulable_rows(table), "unsupported size: too many requests, prompts or servers"),
+        (
+            unsimulable_rows(measurements),
+            "unsupported size: too many requests, prompts or servers",
+        ),
         (~(prefix >= 0), "unstated prefix_tokens"),
         ((prefix > 0) & ~(groups > 0), "unstated prefix_groups"),
-        (~mapped(texts(table, "arrivals"), drawn_at_random, bool), "unstated arrivals"),
+        (np.logical_not(at_random), "unstated arrivals"),
         ([router is None for router in routers], "unstated routing"),
-        (dates == "", "unstated date"),
+        (measurements.dates == "", "unstated date"),
         (requests < 1, "suspect: a stage without a request"),
         (np.isnan(target), "unstated result"),
     )
-    predicted = np.full(len(table), np.nan)
-    for rows in ladders(table, skip):
+    predicted = np.full(count, np.nan)
+    for rows in ladders(measurements, skip):
         router = routers[rows[0]]
         assert router is not None
         try:
-            times = ladder_times(table, chips, models[rows[0]], router, rows, dates[rows[0]])
+            times = ladder_times(measurements, router, rows)
         except DataError as error:
             skip[rows] = f"unsupported: {error}"
             continue
-        for row, first in zip(rows, times, strict=True):
-            mean = names[row] == TARGETS[0]
-            predicted[row] = first.mean() if mean else np.quantile(first, 0.9)
+        for row, first_tokens in zip(rows, times, strict=True):
+            is_mean = names[row] == TARGETS[0]
+            predicted[row] = first_tokens.mean() if is_mean else np.quantile(first_tokens, 0.9)
     # of the shipped file
     command = np.where(skip == "", "tco validate open-loop --rows", "").astype(object)
-    keys = [f"rows/{row}/predicted" if why == "" else "" for row, why in enumerate(skip)]
-    shape = (*chips.sets, len(table))
+    keys = [f"rows/{row}/predicted" if reason == "" else "" for row, reason in enumerate(skip)]
     return Prediction(
         target,
-        np.broadcast_to(predicted, shape),
+        np.broadcast_to(predicted, (*measurements.sets, count)),
         names,
         skip,
         command,
         np.array(keys, dtype=object),
-        np.ones(len(table)),
+        np.ones(count),
     )
 
 
-def unsimulable_rows(table: pd.DataFrame) -> AnyArray:
+def stage_requests(measurements: MeasuredRows) -> FloatArray:
+    """Return the requests of each row's stage."""
+    rate: FloatArray = measurements["offered_requests_per_s"]
+    return rate * measurements["stage_duration_s"]
+
+
+def unsimulable_rows(measurements: MeasuredRows) -> BoolArray:
     """Return which rows are too large to simulate, or have less than a whole server."""
-    requests = numeric_column(table, "offered_requests_per_s") * numeric_column(
-        table, "stage_duration_s"
-    )
-    prompts = numeric_column(table, "prefix_groups", 0.0) * numeric_column(
-        table, "prompts_per_group", 0.0
-    )
-    servers = numeric_column(table, "servers")
-    large = (requests > MOST) | (prompts > MOST) | (servers > MOST)
-    return np.asarray(large | (servers < 1) | (numeric_column(table, "prefix_groups", 0.0) > MOST))
+    groups, servers = measurements.filled("prefix_groups", 0.0), measurements["servers"]
+    prompts = groups * measurements.filled("prompts_per_group", 0.0)
+    sizes = (stage_requests(measurements), prompts, servers, groups)
+    return np.asarray(np.any([*(size > MOST for size in sizes), servers < 1], axis=0))
 
 
-def drawn_at_random(arrivals: Any) -> bool:
-    """Whether requests come at random."""
-    return "poisson" in str(arrivals).lower()
-
-
-def stated_router(chips: Specifications, routing: str) -> dict[str, float] | None:
+def stated_router(catalogue: Catalogue, routing: str) -> dict[str, float] | None:
     """Return the rules of the router that a row names; None where nothing is known of it."""
     columns = ("pattern", "sticky_share", "queue_limit_s", "source")
-    for row in read_pattern_table(chips.catalogue, "serving_routers.csv", columns, re.IGNORECASE):
+    for row in read_pattern_table(catalogue, "serving_routers.csv", columns, re.IGNORECASE):
         if row["pattern"].search(routing):
             return {name: float(row[name]) for name in ("sticky_share", "queue_limit_s")}
     return None
 
 
-def ladders(table: pd.DataFrame, skip: AnyArray) -> Iterator[list[int]]:
+def ladders(measurements: MeasuredRows, skip: AnyArray) -> Iterator[list[int]]:
     """Yield the rows of each ladder."""
-    found = dict[tuple[Any, ...], list[int]]()
+    columns = [measurements[name] for name in TEXTS]
+    columns += [np.nan_to_num(measurements[name]) for name in NUMBERS]
+    rows_by_ladder = dict[tuple[Any, ...], list[int]]()
     for row in np.flatnonzero(skip == "").tolist():
-        words = [str(texts(table, name)[row]) for name in TEXTS]
-        numbers = [float(np.nan_to_num(numeric_column(table, name)[row])) for name in NUMBERS]
-        found.setdefault((*words, *numbers), []).append(row)
-    yield from found.values()
+        key = tuple(column[row] for column in columns)
+        rows_by_ladder.setdefault(key, []).append(row)
+    yield from rows_by_ladder.values()
 
 
 def ladder_times(
-    table: pd.DataFrame,
-    chips: Specifications,
-    model: str,
-    router: dict[str, float],
-    rows: list[int],
-    date: str,
+    measurements: MeasuredRows, router: dict[str, float], rows: list[int]
 ) -> list[AnyArray]:
     """Return times to first token of the stages of a ladder, in seconds."""
     row = rows[0]
-    number = {name: float(np.nan_to_num(numeric_column(table, name)[row])) for name in NUMBERS}
-    word = {name: str(texts(table, name)[row]) for name in TEXTS}
-    prompt = number["prefix_tokens"] + number["question_tokens"]
-    settings = stated_settings(chips, word["source_url"], word["notes"])
+    numbers = {name: float(np.nan_to_num(measurements[name][row])) for name in NUMBERS}
+    texts = {name: measurements[name][row] for name in TEXTS}
+    catalogue = measurements.catalogue
     engine, start = engine_for(
-        chips,
-        chips.parts[row],
-        model,
-        parse_framework(chips.catalogue, word["engine"], date),
-        settings,
-        number["tp"],
-        (prompt, number["output_tokens"]),
+        measurements,
+        measurements.parts[row],
+        measurements.models[row],
+        parse_framework(catalogue, texts["engine"], measurements.dates[row]),
+        stated_settings(catalogue, texts["source_url"], texts["notes"]),
+        numbers["tp"],
+        (numbers["prefix_tokens"] + numbers["question_tokens"], numbers["output_tokens"]),
     )
-    rates, seconds = (
-        numeric_column(table, "offered_requests_per_s"),
-        numeric_column(table, "stage_duration_s"),
-    )
-    stages = [(float(rates[place]), float(seconds[place])) for place in rows]
-    runs = [first_tokens_of_ladder(engine, number | router, stages, seed) for seed in range(SEEDS)]
+    rates, seconds = measurements["offered_requests_per_s"], measurements["stage_duration_s"]
+    stages = [(float(rates[stage]), float(seconds[stage])) for stage in rows]
+    runs = [first_tokens_of_ladder(engine, numbers | router, stages, seed) for seed in range(SEEDS)]
     return [np.concatenate(times) + start for times in zip(*runs, strict=True)]
 
 
-def stated_settings(chips: Specifications, address: str, notes: str) -> dict[str, float]:
+def stated_settings(catalogue: Catalogue, address: str, notes: str) -> dict[str, float]:
     """Return the settings of its engine that a row or its deployment's manifest states."""
     columns = ("pattern", "setting", "value", "source")
     settings = dict[str, float]()
-    for row in read_pattern_table(chips.catalogue, "serving_settings.csv", columns):
+    for row in read_pattern_table(catalogue, "serving_settings.csv", columns):
         if row["pattern"].search(address):
             settings[row["setting"]] = float(row["value"])
     for name, pattern in STATED.items():
@@ -188,7 +174,7 @@ def stated_settings(chips: Specifications, address: str, notes: str) -> dict[str
 
 
 def engine_for(
-    chips: Specifications,
+    measurements: MeasuredRows,
     chip: str,
     model_id: str,
     software: tuple[str, str],
@@ -197,11 +183,11 @@ def engine_for(
     lengths: tuple[float, float],
 ) -> tuple[Engine, float]:
     """Return an engine, in its checkpoint's formats, and the time to a first token outside it."""
-    catalogue = chips.catalogue
+    catalogue = measurements.catalogue
     model = load_model(catalogue, model_id)
     sparse = any(block.feed_forward.experts for block in model.blocks)
     attention, experts, dense = checkpoint_formats(catalogue, model_id, "", sparse)
-    eight_bits = chips.values.structure(f"parts.{chip}.peak_fp8") > 0
+    eight_bits = measurements.values.structure(f"parts.{chip}.peak_fp8") > 0
     engine, released = software
     asked = {
         "model": model_id,
@@ -218,10 +204,10 @@ def engine_for(
         "output_tokens": command_line_text(lengths[1]),
     }
     inputs = {f"workload.{key}": text for key, text in asked.items()}
-    inputs |= memory_settings(chips, chip, engine, settings)
+    inputs |= memory_settings(measurements, chip, engine, settings)
     if "token_budget" in settings:
         inputs[f"performance.{engine}.token_budget"] = command_line_text(settings["token_budget"])
-    given = chips.values.given.items()
+    given = measurements.values.given.items()
     inputs |= {path: setting.text for path, setting in given}  # what `--set` says
     found = system_inputs(catalogue, chip, inputs, {})
     values = found.values()
@@ -235,15 +221,17 @@ def engine_for(
 
 
 def memory_settings(
-    chips: Specifications, chip: str, engine: str, settings: dict[str, float]
+    measurements: MeasuredRows, chip: str, engine: str, settings: dict[str, float]
 ) -> dict[str, str]:
     """Return the input that holds back what an engine leaves of the HBM, as it measures it."""
     names = ("memory_taken", "activation_memory")
-    taken, activations = (chips.values.unset(f"performance.{engine}.{name}") for name in names)
+    taken, activations = (
+        measurements.values.unset(f"performance.{engine}.{name}") for name in names
+    )
     if taken is None or activations is None:
         return {}
-    capacity = chips.values.structure(f"parts.{chip}.hbm_capacity")
-    reported = chips.values.unset(f"parts.{chip}.driver_memory") or capacity
+    capacity = measurements.values.structure(f"parts.{chip}.hbm_capacity")
+    reported = measurements.values.unset(f"parts.{chip}.driver_memory") or capacity
     memory = settings.get("memory_taken", taken) * reported - activations
     return {
         f"performance.{engine}.memory_reserve": command_line_text(max(1 - memory / capacity, 0.0))

@@ -10,13 +10,9 @@ from __future__ import annotations
 import re
 from datetime import date
 
-import pandas as pd
-
 from tco.catalog import Catalogue
 from tco.core.provenance import Period, days_of, period
-from tco.core.types import AnyArray
 from tco.performance.software_maturity import parse_calendar_month
-from tco.validation.measured import mapped, texts
 
 YEAR = re.compile(r"\b20\d\d\b")
 
@@ -51,12 +47,6 @@ def row_date(catalogue: Catalogue, printed: str, source_id: str = "", source_url
         return ""
     middle = (days.first.toordinal() + days.last.toordinal()) // 2
     return f"{date.fromordinal(middle):%Y-%m}"
-
-
-def row_dates(catalogue: Catalogue, table: pd.DataFrame) -> AnyArray:
-    """Return the date of the software of every row of a table, as texts."""
-    columns = (texts(table, name).astype(str) for name in ("date", "source_id", "source_url"))
-    return mapped(zip(*columns, strict=True), lambda cells: row_date(catalogue, *cells))
 
 
 def source_date(catalogue: Catalogue, source_id: str, source_url: str) -> str:

@@ -1,5 +1,4 @@
-"""Validation of one file: read, predict, score, with the errors the same model made on what was
-left out of its fit.
+"""Validation of one file: rows read, predicted and scored, beside the errors of refits.
 
 Rows that are not scored say why to the point: which name is unknown and what it may mean, and which
 column is missing.
@@ -7,7 +6,7 @@ column is missing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
@@ -22,67 +21,64 @@ from tco.core.inputs import Values
 from tco.core.types import AnyArray, JsonObject
 from tco.performance.serving.plans import tokens_of_drafts
 from tco.validation import collectives, deployments, inference, kernels, open_loop, training
+from tco.validation.command_lines import command_line
 from tco.validation.measured import (
     columns_known,
-    mapped,
-    numeric_column,
     of_text,
     read_measured,
-    refused,
-    texts,
 )
-from tco.validation.naming import read_models, renamed, unread_accelerators
-from tco.validation.score import OFFLINE, Prediction, predict_by_accelerator, scorecard
-from tco.validation.specifications import Specifications, command_line
+from tco.validation.measured_rows import MeasuredRows
+from tco.validation.naming import renamed, unread_accelerators
+from tco.validation.score import (
+    OFFLINE,
+    Prediction,
+    Predictor,
+    predict_by_accelerator,
+    scorecard,
+)
 from tco.validation.unstated import ranged
-from tco.validation.wording import interpret_note
 
 POOLS = ("prefill_gpus", "prefill_workers", "decode_gpus", "decode_workers")
 
 
-def detailed_skip_reasons(
-    table: pd.DataFrame, skip: AnyArray, kind: str, catalogue: Catalogue
-) -> AnyArray:
+def detailed_skip_reasons(measurements: MeasuredRows, skip: AnyArray, kind: str) -> AnyArray:
     """Return the reasons of a file of a kind, each with what its row lacks."""
-    said = {"unknown-accelerator": unread_accelerators(catalogue, texts(table, "accelerator"))}
-    if "model" in table:
-        said["unknown-model"] = read_models(catalogue, table)[1]
+    catalogue = measurements.catalogue
+    details = {"unknown-accelerator": unread_accelerators(catalogue, measurements["accelerator"])}
+    if "model" in measurements.table:
+        details["unknown-model"] = measurements.read_models[1]
     for reason, columns in columns_known()["wanted"].items():
         if np.any(skip == reason):
-            said[reason] = lacking(table, reason, columns, catalogue)
-    found = np.where(
-        skip == "unstated result",
-        f"unstated result: none of {', '.join(columns_known()['kinds'][kind]['targets'])}",
-        skip,
-    )
-    for reason, details in said.items():
-        found = np.where(found == reason, details, found)
-    return np.asarray(found, dtype=object)
+            details[reason] = lacking(measurements, reason, columns)
+    targets = ", ".join(columns_known()["kinds"][kind]["targets"])
+    reasons = np.where(skip == "unstated result", f"unstated result: none of {targets}", skip)
+    for reason, texts in details.items():
+        reasons = np.where(reasons == reason, texts, reasons)
+    return np.asarray(reasons, dtype=object)
 
 
-def lacking(
-    table: pd.DataFrame, reason: str, columns: Sequence[str], catalogue: Catalogue
-) -> AnyArray:
-    """Return a reason with the columns that every row leaves blank; with all of them where what
-    stands in them is not enough.
+def lacking(measurements: MeasuredRows, reason: str, columns: Sequence[str]) -> AnyArray:
+    """Return a reason with the columns that every row leaves blank.
+
+    A row that leaves none blank has all of them: what stands in them is not enough.
     """
-    blank = {name: blanks(table, name) for name in columns}
+    blank = {name: blanks(measurements, name) for name in columns}
     if set(POOLS) <= set(columns):
-        apart = mapped(
-            texts(table, "disaggregated"),
-            lambda text: interpret_note(catalogue, "answer", str(text)) == "yes",
-            bool,
-        )
-        blank |= {name: blank[name] & apart for name in POOLS}
-    named = (", ".join(name for name in columns if blank[name][row]) for row in range(len(table)))
-    return np.array([f"{reason}: {names or ', '.join(columns)}" for names in named], dtype=object)
+        separate = measurements.meanings("answer", "disaggregated") == "yes"
+        blank |= {name: blank[name] & separate for name in POOLS}
+    names_by_row = (
+        ", ".join(name for name in columns if blank[name][row]) for row in range(len(measurements))
+    )
+    reasons = [f"{reason}: {names or ', '.join(columns)}" for names in names_by_row]
+    return np.array(reasons, dtype=object)
 
 
-def blanks(table: pd.DataFrame, name: str) -> AnyArray:
-    """Say of every row whether a column is blank or zero."""
+def blanks(measurements: MeasuredRows, name: str) -> AnyArray:
+    """Return which rows have a column blank or zero."""
+    cells = measurements[name]
     if of_text(name):
-        return np.array([not str(text).strip() for text in texts(table, name)], dtype=bool)
-    return np.asarray(~(np.nan_to_num(numeric_column(table, name)) > 0))
+        return np.array([not text.strip() for text in cells], dtype=bool)
+    return np.asarray(~(np.nan_to_num(cells) > 0))
 
 
 TARGET = "acceptance_length_tokens_per_step"
@@ -94,13 +90,12 @@ ASKED = (
 KEY = "tree/inputs/1/value"
 
 
-def accepted_lengths(table: pd.DataFrame, chips: Specifications) -> Prediction:
+def accepted_lengths(measurements: MeasuredRows) -> Prediction:
     """Predict every row of a file of lengths that steps of speculative decoding are accepted at: so
     many drafts, at the chances a workload states.
     """
-    drafts, target = numeric_column(table, "draft_tokens"), numeric_column(table, TARGET)
-    skip = refused(
-        table,
+    drafts, target = measurements["draft_tokens"], measurements[TARGET]
+    skip = measurements.refused(
         (~(drafts > 0), "unstated drafts"),
         (np.isnan(target), "unstated result"),
         (
@@ -108,7 +103,7 @@ def accepted_lengths(table: pd.DataFrame, chips: Specifications) -> Prediction:
             "suspect: fewer tokens than the step's own, or more than it drafts",
         ),
     )
-    predicted = np.where(skip == "", tokens_of_drafts(chips.values, drafts), np.nan)
+    predicted = np.where(skip == "", tokens_of_drafts(measurements.values, drafts), np.nan)
     command = [
         command_line(
             ["explain", *ASKED],
@@ -123,13 +118,19 @@ def accepted_lengths(table: pd.DataFrame, chips: Specifications) -> Prediction:
         else ""
         for count, why in zip(drafts, skip, strict=True)
     ]
-    names, keys = (np.full(len(table), text, dtype=object) for text in (TARGET, KEY))
+    names, keys = (np.full(len(measurements), text, dtype=object) for text in (TARGET, KEY))
     return Prediction(
-        target, predicted, names, skip, np.array(command, dtype=object), keys, np.ones(len(table))
+        target,
+        predicted,
+        names,
+        skip,
+        np.array(command, dtype=object),
+        keys,
+        np.ones(len(measurements)),
     )
 
 
-PREDICTORS: dict[str, Callable[[pd.DataFrame, Specifications], Prediction]] = {
+PREDICTORS: dict[str, Predictor] = {
     "kernels": kernels.predict_kernels,
     "collectives": collectives.predict_collectives,
     "inference": inference.predict_serving_runs,
@@ -151,20 +152,22 @@ class Validation(NamedTuple):
     rows: pd.DataFrame
 
 
-def rescore_column(table: pd.DataFrame, made: Prediction, name: str) -> Prediction:
+def rescore_column(table: pd.DataFrame, prediction: Prediction, name: str) -> Prediction:
     """Return the predictions held against another column, where the model predicts that
     quantity.
     """
-    if name not in set(made.target_name) | set(table.columns):
+    if name not in set(prediction.target_name) | set(table.columns):
         raise unknown("column", name, table.columns, "--against")
-    chosen = made.target_name == name
+    chosen = prediction.target_name == name
     if not chosen.any():
         raise DataError(
             f"--against {name}: no row of this file is predicted as {name}; there are "
-            f"{', '.join(sorted(set(made.target_name) - {''}))}"
+            f"{', '.join(sorted(set(prediction.target_name) - {''}))}"
         )
-    skip = np.where(chosen | (made.skip != ""), made.skip, f"unsupported target: not {name}")
-    return replace(made, skip=skip)
+    skip = np.where(
+        chosen | (prediction.skip != ""), prediction.skip, f"unsupported target: not {name}"
+    )
+    return replace(prediction, skip=skip)
 
 
 def refuse_stated_settings(kind: str, settings: Mapping[str, str]) -> None:
@@ -210,34 +213,32 @@ def score_measurements(
     if found not in PREDICTORS:
         raise DataError(f"{path}: {found} are not predicted yet; there are {', '.join(PREDICTORS)}")
     refuse_stated_settings(found, settings or {})
-    chips = Specifications(
-        catalogue, values, texts(table, "accelerator"), settings=dict(settings or {})
-    )
-    made = ranged(
-        found,
-        PREDICTORS[found],
-        table,
-        chips,
-        predict_by_accelerator(PREDICTORS[found], table, chips),
-    )
+    measurements = MeasuredRows(table, catalogue, values, dict(settings or {}))
+    predictor = PREDICTORS[found]
+    prediction = predict_by_accelerator(predictor, measurements)
+    prediction = ranged(found, predictor, measurements, prediction)
     if column is not None:
-        made = rescore_column(table, made, column)
-    made.skip = detailed_skip_reasons(table, made.skip, found, catalogue)
-    card = scorecard(stated, made)
-    errors = np.where(np.isin(made.skip, ("", OFFLINE)), made.predicted / made.target - 1, np.nan)
+        prediction = rescore_column(table, prediction, column)
+    prediction.skip = detailed_skip_reasons(measurements, prediction.skip, found)
+    card = scorecard(stated, prediction)
+    errors = np.where(
+        np.isin(prediction.skip, ("", OFFLINE)),
+        prediction.predicted / prediction.target - 1,
+        np.nan,
+    )
     rows = pd.DataFrame(
         {
-            "target": made.target_name,
-            "measured": made.target,
-            "predicted": made.predicted,
+            "target": prediction.target_name,
+            "measured": prediction.target,
+            "predicted": prediction.predicted,
             "error": errors,
-            "skipped": made.skip,
+            "skipped": prediction.skip,
         }
     )
-    if made.unstated is not None:
-        rows = rows.assign(low=made.low, high=made.high, unstated=made.unstated)
-    if made.command is not None:
-        rows = rows.assign(command=made.command, key=made.key, scale=made.scale)
+    if prediction.unstated is not None:
+        rows = rows.assign(low=prediction.low, high=prediction.high, unstated=prediction.unstated)
+    if prediction.command is not None:
+        rows = rows.assign(command=prediction.command, key=prediction.key, scale=prediction.scale)
     keep = [
         name
         for name in (

@@ -14,7 +14,7 @@ import pandas as pd
 from tco.core.errors import DataError
 from tco.core.types import AnyArray, JsonMapping, JsonObject
 from tco.validation.measured import columns_known, tiers
-from tco.validation.specifications import Specifications
+from tco.validation.measured_rows import MeasuredRows
 
 LEAST_CURVE = 4  # points
 OFFLINE = "unstated concurrency: offline, predicted at the batch that memory holds and scored apart"
@@ -55,7 +55,7 @@ class Prediction:
                 nothing, [f"suspect: zero {name}" for name in self.target_name], self.skip
             )
             self.target, self.predicted = (
-                np.where(nothing, np.nan, many) for many in (self.target, self.predicted)
+                np.where(nothing, np.nan, column) for column in (self.target, self.predicted)
             )
 
 
@@ -104,7 +104,7 @@ def spearman(a: AnyArray, b: AnyArray) -> float | None:
     return float(np.corrcoef(*ranks)[0, 1])
 
 
-def curve_scores(table: pd.DataFrame, made: Prediction) -> dict[str, float | int | None]:
+def curve_scores(table: pd.DataFrame, prediction: Prediction) -> dict[str, float | int | None]:
     """Return shape errors and rank correlation of predicted curves.
 
     Errors are taken after each curve's own median ratio is taken out. Rank correlation is taken
@@ -114,9 +114,9 @@ def curve_scores(table: pd.DataFrame, made: Prediction) -> dict[str, float | int
     swept = next((name for name in curves if name in table), "")
     keys = [name for name in ("source_id", *curves.get(swept, ())) if name in table]
     found = (
-        table[keys].assign(ratio=made.predicted / made.target, kind=made.target_name)[
-            (made.skip == "") & table[swept].notna()
-        ]
+        table[keys].assign(
+            ratio=prediction.predicted / prediction.target, kind=prediction.target_name
+        )[(prediction.skip == "") & table[swept].notna()]
         if swept
         else None
     )
@@ -126,7 +126,7 @@ def curve_scores(table: pd.DataFrame, made: Prediction) -> dict[str, float | int
             if len(curve) >= LEAST_CURVE:
                 rows = curve.index.to_numpy()
                 errors.append(np.abs(curve.ratio / curve.ratio.median() - 1))
-                ranks.append(spearman(made.target[rows], made.predicted[rows]))
+                ranks.append(spearman(prediction.target[rows], prediction.predicted[rows]))
     known = [rank for rank in ranks if rank is not None]
     return {
         "n": len(errors),
@@ -136,16 +136,18 @@ def curve_scores(table: pd.DataFrame, made: Prediction) -> dict[str, float | int
     }
 
 
-def range_scores(made: Prediction) -> dict[str, float | int | None]:
+def range_scores(prediction: Prediction) -> dict[str, float | int | None]:
     """Return interval coverage and median width over rows with unstated inputs.
 
     `n` counts the rows that leave an input unstated, `inside` the rows measured inside their range.
     `median_width` is the median of high over low.
     """
-    if made.low is None or made.high is None or made.unstated is None:
+    if prediction.low is None or prediction.high is None or prediction.unstated is None:
         return {"n": 0, "inside": 0, "median_width": None}
-    rows = (made.skip == "") & (made.unstated != "")
-    low, high, target = (values[rows] for values in (made.low, made.high, made.target))
+    rows = (prediction.skip == "") & (prediction.unstated != "")
+    low, high, target = (
+        values[rows] for values in (prediction.low, prediction.high, prediction.target)
+    )
     inside = (low <= target) & (target <= high)
     return {
         "n": len(target),
@@ -154,85 +156,85 @@ def range_scores(made: Prediction) -> dict[str, float | int | None]:
     }
 
 
-def scorecard(table: pd.DataFrame, made: Prediction) -> JsonObject:
+def scorecard(table: pd.DataFrame, prediction: Prediction) -> JsonObject:
     """Return the whole score of a file: counts, errors, and errors by every group the file
     knows.
     """
-    scored, apart = made.skip == "", made.skip == OFFLINE
-    reasons, counts = np.unique(made.skip[~scored].astype(str), return_counts=True)
-    found: JsonObject = scores(made.target[scored], made.predicted[scored])
+    scored, apart = prediction.skip == "", prediction.skip == OFFLINE
+    reasons, counts = np.unique(prediction.skip[~scored].astype(str), return_counts=True)
+    found: JsonObject = scores(prediction.target[scored], prediction.predicted[scored])
     found["scored"] = found.pop("n")
     by: dict[str, JsonObject] = {}
-    labels = table.assign(target=made.target_name, tier=tiers(table))
+    labels = table.assign(target=prediction.target_name, tier=tiers(table))
     for name in (*GROUPS, *(("tier",) if labels.tier.any() else ())):
         if name in labels:
             column = labels[name].astype(str).to_numpy()
             parts = {key: scored & (column == key) for key in sorted(set(column[scored])) if key}
             by[name] = {
-                key: scores(made.target[rows], made.predicted[rows]) for key, rows in parts.items()
+                key: scores(prediction.target[rows], prediction.predicted[rows])
+                for key, rows in parts.items()
             }
     skipped = dict(zip(reasons.tolist(), counts.tolist(), strict=True))
     beside = {
-        "offline": scores(made.target[apart], made.predicted[apart]),
-        "ranges": range_scores(made),
+        "offline": scores(prediction.target[apart], prediction.predicted[apart]),
+        "ranges": range_scores(prediction),
     }
     return {
         "n": len(table),
         **found,
         "skipped": skipped,
-        "curves": curve_scores(table, made),
+        "curves": curve_scores(table, prediction),
         **beside,
         "by": by,
     }
 
 
 NUMBERS = ("target", "predicted", "scale", "low", "high")
-Predictor = Callable[[pd.DataFrame, Specifications], Prediction]
+Predictor = Callable[[MeasuredRows], Prediction]
 
 
-def predict_by_accelerator(
-    predictor: Predictor, table: pd.DataFrame, chips: Specifications
-) -> Prediction:
-    """Return the predictions of all rows; if the catalogue lacks something of an accelerator, its
-    rows say so, and all lacking it is an error.
+def predict_by_accelerator(predictor: Predictor, measurements: MeasuredRows) -> Prediction:
+    """Return the predictions of all rows.
+
+    If the catalogue lacks something of an accelerator, the rows of the accelerator say so.
+
+    Raises:
+        DataError: The catalogue lacks something of all accelerators.
+
     """
     try:
-        return predictor(table, chips)
+        return predictor(measurements)
     except DataError:
-        parts = sorted(set(chips.parts))
+        parts = sorted(set(measurements.parts))
         if len(parts) == 1:
             raise
-    made = []
+    predictions: list[tuple[AnyArray, Prediction]] = []
+    faults = []
     for part in parts:
-        rows = chips.parts == part
-        made.append((rows, tried(predictor, table[rows].reset_index(drop=True), chips.rows(rows))))
-    faults = [one for _, one in made if isinstance(one, DataError)]
-    if len(faults) == len(made):
+        rows = measurements.parts == part
+        prediction = tried(predictor, measurements.chosen(rows))
+        if isinstance(prediction, DataError):
+            faults.append(prediction)
+            prediction = unsupported(prediction, int(rows.sum()))
+        predictions.append((rows, prediction))
+    if len(faults) == len(parts):
         raise faults[0]
-    return merge_predictions(
-        [
-            (rows, unsupported(one, int(rows.sum())) if isinstance(one, DataError) else one)
-            for rows, one in made
-        ]
-    )
+    return merge_predictions(predictions)
 
 
-def tried(
-    predictor: Predictor, table: pd.DataFrame, chips: Specifications
-) -> Prediction | DataError:
+def tried(predictor: Predictor, measurements: MeasuredRows) -> Prediction | DataError:
     """Return the predictions for an accelerator, or the error of the predictor.
 
     Args:
-        predictor: Predicts the measured values of a table.
-        table: Measured rows of a single accelerator.
-        chips: Specifications of the accelerator, by row of the table.
+        predictor: Predicts measured values.
+        measurements: Rows of a single accelerator.
 
     Returns:
         Predictions; a `DataError` that says what the catalogue lacks is returned, not raised.
 
     """
     try:
-        return predictor(table, chips)
+        return predictor(measurements)
     except DataError as error:
         return error
 

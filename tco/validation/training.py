@@ -13,10 +13,10 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
-import pandas as pd
 
 from tco.catalog.catalogue import CONFIGURATION, RUN
 from tco.core.errors import DataError
+from tco.core.inputs import Values
 from tco.core.types import AnyArray, JsonObject
 from tco.fabric.libraries import family_library
 from tco.fabric.links import Route, links_of_chips
@@ -45,18 +45,10 @@ from tco.performance.training.result import training_plan_document
 from tco.scenario.network_choice import protocol, switch_of, tiers_of
 from tco.scenario.resolve import plain_inputs
 from tco.scenario.resolved import ResolvedScenario
-from tco.validation.measured import numeric_column, refused, texts
-from tco.validation.naming import read_models, unread_accelerators
-from tco.validation.row_dates import row_dates
+from tco.validation.command_lines import command_line, plan_axes_text
+from tco.validation.measured_rows import CHIP, FAMILY, MeasuredRows, RowValues
+from tco.validation.naming import unread_accelerators
 from tco.validation.score import Prediction
-from tco.validation.specifications import (
-    CHIP,
-    FAMILY,
-    RowValues,
-    Specifications,
-    command_line,
-    plan_axes_text,
-)
 from tco.validation.training_rows import Reader, training_targets, usable_domain
 
 WORKLOAD = "training"  # the workload of all commands
@@ -113,71 +105,65 @@ class TrainingQuery(NamedTuple):
     plans: list[Candidates]
 
 
-def training_skip_reasons(
-    table: pd.DataFrame, chips: Specifications, unknown: AnyArray, target: AnyArray
-) -> AnyArray:
+def training_skip_reasons(measurements: MeasuredRows, target: AnyArray) -> AnyArray:
     """Return the skip reasons by row, empty for evaluated rows."""
-    accelerators = numeric_column(table, "n_accelerators")
-    return refused(
-        table,
-        (unknown != "", unknown),
-        (chips.parts == "", unread_accelerators(chips.catalogue, texts(table, "accelerator"))),
-        (
-            [
-                bool(family)
-                and (family, "gradient_efficiency") not in chips.catalogue.calibration_rows
-                for family in chips.families
-            ],
-            UNTRAINED,
-        ),
+    catalogue, unknown_models = measurements.catalogue, measurements.read_models[1]
+    unknown_parts = unread_accelerators(catalogue, measurements["accelerator"])
+    untrained = [
+        bool(family) and (family, "gradient_efficiency") not in catalogue.calibration_rows
+        for family in measurements.families
+    ]
+    return measurements.refused(
+        (unknown_models != "", unknown_models),
+        (measurements.parts == "", unknown_parts),
+        (untrained, UNTRAINED),
         (np.isnan(target), "unstated result"),
-        (row_dates(chips.catalogue, table) == "", "unstated date"),
-        (~(accelerators > 0), "unstated accelerators"),
+        (measurements.dates == "", "unstated date"),
+        (~(measurements["n_accelerators"] > 0), "unstated accelerators"),
     )
 
 
-def questions(
-    table: pd.DataFrame, chips: Specifications, models: AnyArray, skip: AnyArray
-) -> list[TrainingQuery]:
+def questions(measurements: MeasuredRows, skip: AnyArray) -> list[TrainingQuery]:
     """Return a training query per row and batch that leaves a plan.
 
     `skip` receives the reason of each row that is unsupported or leaves no plan.
     """
-    reader = Reader(table, chips.catalogue)
-    found: list[TrainingQuery] = []
+    reader, queries = Reader(measurements), list[TrainingQuery]()
     for row in np.flatnonzero(skip == "").tolist():
         try:
-            asked, fixed, batches = question_of(reader, chips, models[row], row)
+            asked, fixed, batches = question_of(reader, measurements.models[row], row)
         except DataError as error:
             skip[row] = f"unsupported: {error}"
             continue
-        before = len(found)
+        before = len(queries)
         for batch in batches:
             job = TrainingJob(
-                load_model(chips.catalogue, asked.model),
+                load_model(measurements.catalogue, asked.model),
                 asked.software,
-                chips.values,
+                measurements.values,
                 asked.chips,
                 batch,
                 asked.sequence,
             )
             if blocks := space(job, asked.domain, fixed_axes(fixed)):
-                found.append(TrainingQuery(asked, batch, candidates(blocks)))
-        if len(found) == before:
+                queries.append(TrainingQuery(asked, batch, candidates(blocks)))
+        if len(queries) == before:
             skip[row] = no_plan(fixed, asked.chips, max(batches))
-    return found
+    return queries
 
 
 def question_of(
-    reader: Reader, chips: Specifications, name: str, row: int
+    reader: Reader, name: str, row: int
 ) -> tuple[TrainingRow, dict[str, str], tuple[int, ...]]:
     """Return a row's training setup, fixed plan axes and open batch sizes."""
-    part, family = str(chips.parts[row]), str(chips.families[row])
-    said, model = reader.texts(row), load_model(chips.catalogue, name)
+    measurements, catalogue = reader.measurements, reader.catalogue
+    values = measurements.values
+    part, family = str(measurements.parts[row]), str(measurements.families[row])
+    said, model = reader.texts(row), load_model(catalogue, name)
     facts = facts_of(model, said["workload.precision"])
-    software = training_software(chips.catalogue, said, family, part, facts)
+    software = training_software(catalogue, said, family, part, facts)
     passes = passes_of(
-        chips.values,
+        values,
         part,
         said["workload.precision"],
         said.get("workload.backward_precision", said["workload.precision"]),
@@ -187,12 +173,10 @@ def question_of(
         reader.count("seq_len", row) or reader.sequence,
     )
     domain = usable_domain(
-        reader.domain(row, devices, int(chips.values.structure(f"parts.{part}.scale_up_domain"))),
+        reader.domain(row, devices, int(values.structure(f"parts.{part}.scale_up_domain"))),
         devices,
     )
-    fixed = reader.fixed(
-        row, reader.cores(row, chips.values.structure(f"parts.{part}.cores")), devices
-    )
+    fixed = reader.fixed(row, reader.cores(row, values.structure(f"parts.{part}.cores")), devices)
     asked = TrainingRow(
         *(
             row,
@@ -201,16 +185,14 @@ def question_of(
             family,
             software,
             passes,
-            traits_of(chips.catalogue, part),
+            traits_of(catalogue, part),
             devices,
             sequence,
             domain,
             said,
         ),
         gradient_size=float(
-            setting_or_software_default(
-                chips.catalogue, "workload.gradient_size", said, family, facts
-            )
+            setting_or_software_default(catalogue, "workload.gradient_size", said, family, facts)
         ),
         evaluated=reader.evaluated(row, name),
         full_attention=reader.full_attention(row),
@@ -243,9 +225,10 @@ class Answers(NamedTuple):
     need: AnyArray  # bytes of the leanest plan, where none fits
 
 
-def fastest_plan_per_row(found: list[TrainingQuery], chips: Specifications, count: int) -> Answers:
+def fastest_plan_per_row(found: list[TrainingQuery], measurements: MeasuredRows) -> Answers:
     """Return the quickest plan that fits of every row."""
-    shape = (*chips.sets, count)
+    count = len(measurements)
+    shape = (*measurements.sets, count)
     made = Answers(
         np.full(shape, np.inf),
         np.zeros(shape),
@@ -259,15 +242,15 @@ def fastest_plan_per_row(found: list[TrainingQuery], chips: Specifications, coun
             groups.setdefault((*question.asked.structure, plans.schedule), []).append(
                 (question, plans)
             )
-    inputs = plain_inputs(chips.catalogue, {})
+    inputs = plain_inputs(measurements.catalogue, {})
     for members in groups.values():
-        ask(members, chips, inputs, made)
+        ask(members, measurements, inputs, made)
     return made
 
 
 def ask(
     members: list[tuple[TrainingQuery, Candidates]],
-    chips: Specifications,
+    measurements: MeasuredRows,
     inputs: ResolvedScenario,
     made: Answers,
 ) -> None:
@@ -282,7 +265,9 @@ def ask(
     batch = column_of([question.batch for question, _ in members])
     switch = switch_of(inputs)
     tiers = [
-        tiers_of(inputs, chips.values, switch, "leaf", question.asked.domain, question.asked.chips)
+        tiers_of(
+            inputs, measurements.values, switch, "leaf", question.asked.domain, question.asked.chips
+        )
         for question, _ in members
     ]
     given = {
@@ -293,12 +278,12 @@ def ask(
         "workload.global_batch": batch,
         "workload.sequence_length": column_of([question.asked.sequence for question, _ in members]),
         "workload.evaluation_share": 0.0,
-        "cluster.oversubscription": chips.values["cluster.oversubscription"],
+        "cluster.oversubscription": measurements.values["cluster.oversubscription"],
         f"parts.{CHIP}.scale_up_domain": np.repeat(
             [question.asked.domain for question, _ in members], lengths
         ),
     }
-    known = chips.rows(rows)
+    known = measurements.chosen(rows)
     values = RowValues(
         known,
         given,
@@ -314,18 +299,20 @@ def ask(
         CHIP,
         FAMILY,
         route,
-        family_library(chips.catalogue, asked.family),
+        family_library(measurements.catalogue, asked.family),
         signalled=asked.traits.fed,
     )
     beyond = unexplained(
         values,
-        unexplained_time_paths(chips.catalogue, TRAINING, FAMILY, CHIPS, "", asked.model, CHIP),
+        unexplained_time_paths(
+            measurements.catalogue, TRAINING, FAMILY, CHIPS, "", asked.model, CHIP
+        ),
     )
     machine = trainer(
         CHIP, FAMILY, values, asked.passes, links, asked.traits, asked.software.programs, beyond
     )
     job = TrainingJob(
-        load_model(chips.catalogue, asked.model),
+        load_model(measurements.catalogue, asked.model),
         asked.software,
         values,
         column_of([question.asked.chips for question, _ in members]),
@@ -346,7 +333,7 @@ def ask(
             continue
         made.batch[..., row] = np.where(better, batch[own[at]], made.batch[..., row])
         made.seconds[..., row] = np.where(better, seconds, made.seconds[..., row])
-        if not chips.sets:
+        if not measurements.sets:
             where = int(own[at])
             level, zero, hybrid = result.choices[int(choice[where])]
             made.plan[row] = TrainingPlan(
@@ -358,33 +345,32 @@ def ask(
             )
 
 
-def predict_training_runs(table: pd.DataFrame, chips: Specifications) -> Prediction:
+def predict_training_runs(measurements: MeasuredRows) -> Prediction:
     """Predict every row of a file of training runs."""
-    target, names = training_targets(table)
+    target, names = training_targets(measurements)
 
     def read() -> tuple[list[TrainingQuery], AnyArray, AnyArray]:
-        models, unknown = read_models(chips.catalogue, table)
-        skip = training_skip_reasons(table, chips, unknown, target)
-        return questions(table, chips, models, skip), models, skip
+        skip = training_skip_reasons(measurements, target)
+        return questions(measurements, skip), measurements.models, skip
 
-    asked, _, skip = chips.once("training", read)
-    skip = skip.copy()
-    made = fastest_plan_per_row(asked, chips, len(table))
+    asked, _, skip = measurements.once("training", read)
+    skip, count = skip.copy(), len(measurements)
+    made = fastest_plan_per_row(asked, measurements)
     known = {question.asked.row: question.asked for question in asked}
-    fits = np.isfinite(made.seconds).reshape(-1, len(table)).all(axis=0)
+    fits = np.isfinite(made.seconds).reshape(-1, count).all(axis=0)
     for row in np.flatnonzero((skip == "") & ~fits):
         skip[row] = (
             f"unsupported: no plan fits, the leanest needs {made.need[row] / 1e9:.0f} GB a chip"
         )
-    predicted = np.full((*chips.sets, len(table)), np.nan)
-    command, key, unstated = (np.full(len(table), "", dtype=object) for _ in range(3))
-    scale, slowest = np.ones(len(table)), np.full(predicted.shape, np.nan)
+    predicted = np.full((*measurements.sets, count), np.nan)
+    command, key, unstated = (np.full(count, "", dtype=object) for _ in range(3))
+    scale, slowest = np.ones(count), np.full(predicted.shape, np.nan)
     for row in np.flatnonzero(skip == ""):
         one = known[row]
         batch, timed_step = made.batch[..., row], names[row] == "step_time_s"
         if not timed_step:
             scale[row] = (
-                published_work_per_token(one, chips, names[row], made.plan[row]) / one.chips
+                published_work_per_token(one, measurements, names[row], made.plan[row]) / one.chips
             )
         for answer, seconds in (
             (predicted, made.seconds),
@@ -396,16 +382,16 @@ def predict_training_runs(table: pd.DataFrame, chips: Specifications) -> Predict
                 if timed_step
                 else token_rate(batch, one.sequence, step, one.evaluated) * scale[row]
             )
-        if not chips.sets:
+        if not measurements.sets:
             key[row] = "metrics/step_s" if timed_step else "metrics/train_tokens_per_s"
-            command[row] = command_of(one, int(batch), made.plan[row], chips)
+            command[row] = command_of(one, int(batch), made.plan[row], measurements)
             unstated[row] = one.unstated
     low, high = np.fmin(predicted, slowest), np.fmax(predicted, slowest)
     return Prediction(target, predicted, names, skip, command, key, scale, low, high, unstated)
 
 
 def published_work_per_token(
-    asked: TrainingRow, chips: Specifications, name: str, plan: TrainingPlan | None
+    asked: TrainingRow, measurements: MeasuredRows, name: str, plan: TrainingPlan | None
 ) -> float:
     """Return published work per token in TFLOP, or 1 for token rates.
 
@@ -415,7 +401,7 @@ def published_work_per_token(
         return 1.0
     flops = float(
         flops_per_token(
-            load_model(chips.catalogue, asked.model),
+            load_model(measurements.catalogue, asked.model),
             asked.sequence * (2.0 if asked.full_attention else 1.0),
         )
     )
@@ -427,7 +413,7 @@ def published_work_per_token(
     return flops * again / 1e12
 
 
-def asked_again(asked: TrainingRow, batch: int, chips: Specifications) -> JsonObject:
+def asked_again(asked: TrainingRow, batch: int, values: Values) -> JsonObject:
     """Return the inputs that ask for a row's job again, whatever its plan."""
     settings: JsonObject = {
         "workload": WORKLOAD,
@@ -442,24 +428,26 @@ def asked_again(asked: TrainingRow, batch: int, chips: Specifications) -> JsonOb
     settings["workload.gradient_size"] = (asked.gradient_size, "byte")
     if asked.evaluated:
         settings["workload.evaluation_share"] = asked.evaluated
-    if asked.domain != int(chips.values.structure(f"parts.{asked.part}.scale_up_domain")):
+    if asked.domain != int(values.structure(f"parts.{asked.part}.scale_up_domain")):
         settings[f"parts.{asked.part}.scale_up_domain"] = asked.domain
     return settings
 
 
 def command_of(
-    asked: TrainingRow, batch: int, plan: TrainingPlan | None, chips: Specifications
+    asked: TrainingRow, batch: int, plan: TrainingPlan | None, measurements: MeasuredRows
 ) -> str:
     """Return the command line that gives a row's answer again."""
     assert plan is not None
-    said = training_plan_document(plan, load_model(chips.catalogue, asked.model), batch)
+    said = training_plan_document(plan, load_model(measurements.catalogue, asked.model), batch)
     axes = {name: said[name] for name in (*AXES, *MORE_AXES)}
     words = {
         name: ("yes" if value else "no") if isinstance(value, bool) else value
         for name, value in axes.items()
     }
     return command_line(
-        ["perf", asked.part], {"plan": plan_axes_text(words)}, asked_again(asked, batch, chips)
+        ["perf", asked.part],
+        {"plan": plan_axes_text(words)},
+        asked_again(asked, batch, measurements.values),
     )
 
 
@@ -472,12 +460,11 @@ class Configured(NamedTuple):
     step: float  # seconds
 
 
-def as_configured(table: pd.DataFrame, chips: Specifications) -> list[Configured]:
+def as_configured(measurements: MeasuredRows) -> list[Configured]:
     """Return the runs of a file on the quickest plan that each row's words leave."""
-    models, unknown = read_models(chips.catalogue, table)
-    skip = training_skip_reasons(table, chips, unknown, training_targets(table)[0])
-    open_plans = questions(table, chips, models, skip)
-    quickest = fastest_plan_per_row(open_plans, chips, len(table))
+    skip = training_skip_reasons(measurements, training_targets(measurements)[0])
+    open_plans = questions(measurements, skip)
+    quickest = fastest_plan_per_row(open_plans, measurements)
     jobs = {question.asked.row: question.asked for question in open_plans}
     fitting = [row for row in jobs if skip[row] == "" and np.isfinite(quickest.seconds[row])]
     return [

@@ -13,14 +13,13 @@ import re
 from collections.abc import Mapping
 
 import numpy as np
-import pandas as pd
 
 from tco.catalog import Catalogue
 from tco.core.types import AnyArray
 from tco.performance.training.job import engine_words
-from tco.validation.measured import columns_known, first_stated, numeric_column, texts
+from tco.validation.measured import columns_known
+from tco.validation.measured_rows import MeasuredRows
 from tco.validation.naming import read_pattern_table
-from tco.validation.row_dates import row_dates
 from tco.validation.wording import interpret_note, precisions
 
 SEQUENCE = 4096  # tokens, where unstated
@@ -44,16 +43,17 @@ OPEN = {
 WIDEST = 16
 
 
-def training_targets(table: pd.DataFrame) -> tuple[AnyArray, AnyArray]:
-    """Return the measured value of every row and what it is: time of a step, else tokens per second
-    and chip, else TFLOP/s.
+def training_targets(measurements: MeasuredRows) -> tuple[AnyArray, AnyArray]:
+    """Return the measured value of every row and its name.
 
-    Where the batch is unstated a step says nothing: its rate is held against the measured one.
+    It is the time of a step, else tokens per second and chip, else TFLOP/s. Where the batch is
+    unstated a step says nothing: its rate is held against the measured one.
     """
-    every = columns_known()["kinds"]["training"]["targets"]
-    (rate, of), (any_, name) = first_stated(table, *every[1:]), first_stated(table, *every)
-    batchless = np.isnan(numeric_column(table, "global_batch_seqs")) & ~np.isnan(rate)
-    return np.where(batchless, rate, any_), np.where(batchless, of, name)
+    targets = columns_known()["kinds"]["training"]["targets"]
+    rate, rate_name = measurements.first_stated(*targets[1:])
+    value, name = measurements.first_stated(*targets)
+    batchless = np.isnan(measurements["global_batch_seqs"]) & ~np.isnan(rate)
+    return np.where(batchless, rate, value), np.where(batchless, rate_name, name)
 
 
 def linear_layer_formats(catalogue: Catalogue, precision: str) -> tuple[str, str]:
@@ -73,52 +73,50 @@ def usable_domain(domain: int, chips: int) -> int:
     return chips if chips < domain else 1 << (domain.bit_length() - 1)
 
 
+TEXTS = (
+    "source_id",
+    "source_title",
+    "system",
+    "model",
+    "precision",
+    "sharding",
+    "activation_recompute",
+    "notes",
+    "framework",
+    "sequence_parallel",
+    "attention",
+    "attention_kernel",
+    "schedule",
+)
+COUNTS = (
+    "tp",
+    "pp",
+    "vp",
+    "cp",
+    "ep",
+    "global_batch_seqs",
+    "micro_batch_seqs",
+    "seq_len",
+    "n_accelerators",
+)
+
+
 class Reader:
     """Reader of a training file's words and numbers, row by row."""
 
-    def __init__(self, table: pd.DataFrame, catalogue: Catalogue) -> None:
-        self.table, self.catalogue = table, catalogue
-        names = (
-            "source_id",
-            "source_title",
-            "date",
-            "system",
-            "model",
-            "precision",
-            "sharding",
-            "activation_recompute",
-            "notes",
-            "framework",
-        )
+    def __init__(self, measurements: MeasuredRows) -> None:
+        self.measurements, self.catalogue = measurements, measurements.catalogue
         self.sequence = SEQUENCE
-        self.cells = {
-            name: texts(table, name).astype(str)
-            for name in (*names, "sequence_parallel", "attention", "attention_kernel", "schedule")
-        }
-        counts = (
-            "tp",
-            "pp",
-            "vp",
-            "cp",
-            "ep",
-            "dp",
-            "global_batch_seqs",
-            "micro_batch_seqs",
-            "seq_len",
-            "n_accelerators",
-        )
-        self.numbers = {name: numeric_column(table, name) for name in counts}
-        printed = ~np.isnan(self.numbers["vp"])
+        self.cells = {name: measurements[name] for name in (*TEXTS, *COUNTS)}
         # publications that print the interleave of their plans
-        self.prints = set(self.cells["source_id"][printed])
-        self.engines = engine_words(catalogue)
-        self.dates = row_dates(catalogue, table)
+        self.prints = set(self.cells["source_id"][~np.isnan(self.cells["vp"])])
+        self.engines = engine_words(self.catalogue)
         columns = ("benchmark", "model", "evaluated", "every", "source", "note")
-        self.evaluations = read_pattern_table(catalogue, "training/evaluations.csv", columns)
+        self.evaluations = read_pattern_table(self.catalogue, "training/evaluations.csv", columns)
 
     def count(self, name: str, row: int) -> int | None:
         """Return a whole number a row states."""
-        value = self.numbers[name][row]
+        value = self.cells[name][row]
         return None if np.isnan(value) else int(value)
 
     def means(self, subject: str, column: str, row: int) -> str:
@@ -142,7 +140,7 @@ class Reader:
         found = {"workload.precision": forward}
         if backward != forward:
             found["workload.backward_precision"] = backward
-        found["workload.software"] = str(self.dates[row])
+        found["workload.software"] = str(self.measurements.dates[row])
         if engine := self.engine(row):
             found["workload.engine"] = engine
         kernel = "attention_kernel" if self.cells["attention_kernel"][row] else "attention"

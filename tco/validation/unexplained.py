@@ -30,9 +30,9 @@ from tco.core.provenance import P95
 from tco.performance.chip.formats import families_of
 from tco.performance.software_maturity import OWNERS, SERVING, TRAINING, serving_engines
 from tco.validation.fitted_rows import FittedRow, fitted_row
-from tco.validation.measured import TIMES, texts
+from tco.validation.measured import TIMES
+from tco.validation.measured_rows import MeasuredRows
 from tco.validation.score import Prediction
-from tco.validation.specifications import Specifications
 from tco.validation.variance_components import (
     Effects,
     Noise,
@@ -64,29 +64,33 @@ def lognormal_interval(width: float) -> tuple[float, float]:
     return math.expm1(-P95 * width), math.expm1(P95 * width)
 
 
-def residuals(
-    kind: str, table: pd.DataFrame, chips: Specifications, made: Prediction
-) -> pd.DataFrame:
+def residuals(kind: str, measurements: MeasuredRows, prediction: Prediction) -> pd.DataFrame:
     """Return the scored rows of a file: the owners of each by level, and how much longer than
     predicted it took, as a logarithm.
     """
     if kind == "inference":
-        points = chips.kept["asked"]
+        points = measurements.cached["asked"]
         models, engine = points.models, points.engine
         alike = [points.engine, points.date, *points.formats.T, points.apart, points.speculative]
     else:
-        models, engine, alike = chips.kept["training"][1], "", [texts(table, "source_id")]
+        models = measurements.cached["training"][1]
+        engine, alike = "", [measurements["source_id"]]
     found = pd.DataFrame(
-        {"family": chips.families, "chip": chips.parts, "engine": engine, "model": models}
+        {
+            "family": measurements.families,
+            "chip": measurements.parts,
+            "engine": engine,
+            "model": models,
+        }
     )
     key = found.assign(**{str(place): part for place, part in enumerate(alike)})
-    sign = np.where(np.isin(made.target_name, TIMES), 1.0, -1.0)  # of rates less is slower
+    sign = np.where(np.isin(prediction.target_name, TIMES), 1.0, -1.0)  # of rates less is slower
     with np.errstate(divide="ignore", invalid="ignore"):
         found = found.assign(
             configuration=key.groupby([*key], dropna=False).ngroup(),
-            residual=sign * np.log(made.target / made.predicted),
+            residual=sign * np.log(prediction.target / prediction.predicted),
         )
-    return found[made.skip == ""]
+    return found[prediction.skip == ""]
 
 
 def fit_variance_components(rows: pd.DataFrame) -> Effects:

@@ -21,17 +21,16 @@ from tco.models.architecture import Architecture, load_model
 from tco.performance.software_maturity import parse_calendar_month, served_by
 from tco.performance.training.job import engine_words
 from tco.validation.inference import parse_framework
-from tco.validation.measured import of_text, texts
+from tco.validation.measured import of_text
+from tco.validation.measured_rows import MeasuredRows
 from tco.validation.naming import (
     SHAPE,
     VOCABULARIES,
-    model_ids,
     named_model,
     vocabulary_alone,
 )
 from tco.validation.row_dates import row_days
 from tco.validation.score import OFFLINE, Prediction, Predictor, predict_by_accelerator
-from tco.validation.specifications import Specifications
 from tco.validation.wording import interpret_note
 
 Cells = JsonObject  # column -> what stands in it
@@ -51,7 +50,7 @@ class FilledRow(NamedTuple):
     """A row whose blanks are filled in."""
 
     cells: JsonMapping
-    chips: Specifications
+    measurements: MeasuredRows
     part: str
     family: str
     model: Architecture
@@ -68,8 +67,8 @@ class FilledRow(NamedTuple):
     def chip_has(self, name: str) -> bool:
         """Say whether an attribute of the row's chip is known and above zero."""
         return (
-            self.chips.catalogue.has_part_value(self.part, name)
-            and self.chips.values.structure(f"parts.{self.part}.{name}") > 0
+            self.measurements.catalogue.has_part_value(self.part, name)
+            and self.measurements.values.structure(f"parts.{self.part}.{name}") > 0
         )
 
     @property
@@ -91,7 +90,10 @@ def formats_and_date(row: FilledRow, dated: bool) -> Iterator[tuple[str, list[Ce
         )
     if not dated and (
         days := row_days(
-            row.chips.catalogue, row.text("date"), row.text("source_id"), row.text("source_url")
+            row.measurements.catalogue,
+            row.text("date"),
+            row.text("source_id"),
+            row.text("source_url"),
         )
     ):
         yield "date", [{"date": day.isoformat()} for day in days]
@@ -103,7 +105,7 @@ def serving(row: FilledRow) -> Iterator[tuple[str, list[Cells]]]:
     The columns are the groups of attention and experts, engine, software, formats and tokens
     predicted ahead.
     """
-    catalogue = row.chips.catalogue
+    catalogue = row.measurements.catalogue
     if row.sparse and interpret_note(catalogue, "answer", row.text("disaggregated")) == "yes":
         for side in ("prefill", "decode"):
             chips, workers = row.cells.get(f"{side}_gpus"), row.cells.get(f"{side}_workers")
@@ -135,7 +137,7 @@ def training(row: FilledRow) -> Iterator[tuple[str, list[Cells]]]:
 
     The columns are lengths, engine, software, formats and vocabulary, without the plan.
     """
-    catalogue, chips = row.chips.catalogue, row.cells["n_accelerators"]
+    catalogue, chips = row.measurements.catalogue, row.cells["n_accelerators"]
     if row.blank("global_batch_seqs"):
         length = row.cells["seq_len"] if not row.blank("seq_len") else SEQUENCES[1]
         yield (
@@ -168,7 +170,7 @@ OPEN: dict[str, Callable[[FilledRow], Iterator[tuple[str, list[Cells]]]]] = {
 
 
 def ranged(
-    kind: str, predictor: Predictor, table: pd.DataFrame, chips: Specifications, made: Prediction
+    kind: str, predictor: Predictor, measurements: MeasuredRows, made: Prediction
 ) -> Prediction:
     """Return predictions with their ranges over what rows leave unstated, and its names."""
     if kind not in OPEN:
@@ -179,16 +181,17 @@ def ranged(
         list[Cells](),
         list[int](),
     )
-    unstated: list[list[str]] = [[] for _ in range(len(table))]
-    models, cells = model_ids(chips.catalogue, table), table.to_dict("records")
+    unstated: list[list[str]] = [[] for _ in range(len(measurements))]
+    table, catalogue = measurements.table, measurements.catalogue
+    cells = table.to_dict("records")
     for place in np.flatnonzero(scored).tolist():
         own = {str(name): cell for name, cell in cells[place].items()}
         row = FilledRow(
             own,
-            chips,
-            str(chips.parts[place]),
-            str(chips.families[place]),
-            load_model(chips.catalogue, models[place]),
+            measurements,
+            str(measurements.parts[place]),
+            str(measurements.families[place]),
+            load_model(catalogue, measurements.models[place]),
         )
         choices = [(name, values) for name, values in OPEN[kind](row) if values]
         unstated[place] += [name for name, _ in choices]
@@ -205,9 +208,7 @@ def ranged(
         )
         asked = asked.assign(**{name: asked[name].fillna("") for name in filter(of_text, asked)})
         again = predict_by_accelerator(
-            predictor,
-            asked,
-            Specifications(chips.catalogue, chips.values, texts(asked, "accelerator")),
+            predictor, MeasuredRows(asked, catalogue, measurements.values)
         )
         fits = np.flatnonzero(np.isin(again.skip, PREDICTED))
         of = np.array(origins)[fits - len(table)]

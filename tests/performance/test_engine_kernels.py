@@ -169,7 +169,7 @@ def test_a_correction_helps_on_a_chip_that_it_has_not_seen(name):
         "kernels": kernels.engine_kernel_rows,
         "collectives": collectives.engine_collective_rows,
     }
-    measured, timed = readers[kind_of(name)](unseen, today.chips_of(unseen))
+    measured, timed = readers[kind_of(name)](today.rows_of(unseen))
     corrected, bare = [], []
     for one in timed:
         row = common.get((one.operation, one.kernel, one.format))

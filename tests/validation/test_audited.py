@@ -20,7 +20,7 @@ from tco.validation.audited import (
 from tco.validation.row_dates import row_date
 from tests.catalogue import CATALOGUE
 from tests.cli import document
-from tests.validation.today import predicted, table_of
+from tests.validation.today import predicted, rows_of, table_of
 
 FILE = "mlperf_inference"
 ROW = {
@@ -161,9 +161,9 @@ def test_open_division_is_left_out(tmp_path):
 
 
 def test_suspect_runs_of_the_shipped_file_say_why():
-    table = as_serving_rows(CATALOGUE, table_of(FILE))
-    reasons = pd.Series(refused_runs(CATALOGUE, table))
-    suspect = table[reasons.str.startswith("suspect").to_numpy()]
+    measurements = as_serving_rows(rows_of(table_of(FILE)))
+    reasons = pd.Series(refused_runs(measurements))
+    suspect = measurements.table[reasons.str.startswith("suspect").to_numpy()]
     assert set(suspect.submitter) == {"VibeHPC", "Google"}
     assert (suspect.model == "deepseek-r1").all()
 
@@ -248,7 +248,7 @@ def test_offline_runs_stand_on_envelopes_where_nobody_waits():
 
 
 def test_requests_in_flight_of_shipped_logs_are_positive():
-    table = as_serving_rows(CATALOGUE, table_of(FILE))
-    flight = table.concurrency[~table.concurrency.isna()]
+    flight = as_serving_rows(rows_of(table_of(FILE)))["concurrency"]
+    flight = flight[~np.isnan(flight)]
     assert len(flight) > 300
     assert np.all(flight > 0)

@@ -24,7 +24,7 @@ from tco.validation.unexplained import (
 from tests.catalogue import CATALOGUE
 from tests.cli import document, tco
 from tests.study_helpers import belief_of
-from tests.validation.today import chips_of, predicted, table_of
+from tests.validation.today import predicted, rows_of, table_of
 
 HELD_BACK = ("tier B;", "tier C;")
 PARAMETERS = {"inference": "unexplained_serving", "training": "unexplained_training"}
@@ -95,8 +95,8 @@ def left_by_the_fit(kind):
     """What today's fit leaves of the rows it was made on."""
     table = table_of(kind)
     table = table[~table["notes"].astype(str).str.startswith(HELD_BACK)].reset_index(drop=True)
-    chips = chips_of(table)
-    return residuals(kind, table, chips, predicted(kind, table, chips))
+    measurements = rows_of(table)
+    return residuals(kind, measurements, predicted(kind, measurements))
 
 
 @pytest.mark.parametrize("kind", PARAMETERS)

@@ -95,7 +95,7 @@ def test_a_chip_is_predicted_by_the_refit_that_never_saw_it(gb200):
     table, catalogue, values = gb200
     sweep = EnvelopeCandidates(table, catalogue, values)
     found, own = left_out(catalogue, "gb200-gpu"), values["performance.nvidia.exchange_wait"]
-    with never_seen(sweep.chips, "gb200-gpu"):
+    with never_seen(sweep.measurements, "gb200-gpu"):
         assert (
             values["performance.nvidia.exchange_wait"]
             == found["performance.nvidia.exchange_wait"]
@@ -103,7 +103,7 @@ def test_a_chip_is_predicted_by_the_refit_that_never_saw_it(gb200):
         )
     assert values["performance.nvidia.exchange_wait"] == own
     given = plain_values(performance__nvidia__exchange_wait="3 us")
-    with never_seen(EnvelopeCandidates(table, catalogue, given).chips, "gb200-gpu"):
+    with never_seen(EnvelopeCandidates(table, catalogue, given).measurements, "gb200-gpu"):
         # what the user sets stays
         assert given["performance.nvidia.exchange_wait"] == pytest.approx(3e-6)
 

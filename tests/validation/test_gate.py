@@ -11,8 +11,8 @@ from tests.scenario_helpers import plain_values
 from tests.validation.today import (
     KINDS,
     ROOT,
-    chips_of,
     file_of,
+    rows_of,
     scored,
     table_of,
     validated,
@@ -67,7 +67,7 @@ def test_errors_inside_a_curve_are_free_of_its_offset():
 @pytest.mark.parametrize("kind", ["collectives", "inference", "training"])
 def test_what_is_said_of_a_chip_is_so(kind):
     """The error beside an answer is that of the chip's own rows today."""
-    rows, parts = validated(kind).rows, np.array(chips_of(table_of(kind)).parts)
+    rows, parts = validated(kind).rows, np.array(rows_of(table_of(kind)).parts)
     error, kept = (
         np.abs(rows.predicted / rows.measured - 1).to_numpy(),
         (rows.skipped == "").to_numpy(),

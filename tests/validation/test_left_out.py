@@ -46,7 +46,7 @@ def recomputed(task, kind):
     for row in stated("left_out"):
         if row["kind"] == kind:
             sets.setdefault((row["left_out"], row["member"]), {})[row["path"]] = float(row["value"])
-    made = task.predict(task.table, task.chips)
+    made = task.predict(task.measurements)
     groups = [group for group in task.groups() if group[:2] in sets]
     paths = [parameter.path for parameter in task.free.parameters]
     predicted = task.predicted(
@@ -77,13 +77,13 @@ def test_every_left_out_figure_follows_from_its_refits(kind):
             )
     blind = unseen(made, found)
     for row in (row for row in stated("chips") if row["kind"] == kind):
-        median = fitting.scored(blind, task.chips.parts == row["part"])["median_ape"]
+        median = fitting.scored(blind, task.measurements.parts == row["part"])["median_ape"]
         assert row["left_out"] == ("" if median is None else row["left_out"])
         assert median is None or float(row["left_out"]) == pytest.approx(median, abs=2e-4), row[
             "part"
         ]
     for row in (row for row in stated("orders") if row["kind"] == kind):
-        again = pair_order_accuracy(task.table, blind)
+        again = pair_order_accuracy(task.measurements, blind)
         assert [float(row[name]) for name in ("pairs", "right", "ratio_error")] == pytest.approx(
             [again[name] for name in ("pairs", "right", "ratio_error")], abs=2e-4
         )
@@ -100,7 +100,7 @@ def test_a_refit_run_again_finds_the_same(kind):
         for row in stated("left_out")
         if (row["kind"], row["left_out"], row["member"]) == (kind, "accelerator", part)
     }
-    (again,) = task.without([task.chips.parts == part])
+    (again,) = task.without([task.measurements.parts == part])
     assert again.converged
     assert set(held) == set(again.values)
     for path, value in again.values.items():

@@ -8,7 +8,7 @@ import pytest
 from tco.validation.open_loop import engine_for
 from tco.validation.score import spearman
 from tests.cli import tco
-from tests.validation.today import chips_of, table_of, validated
+from tests.validation.today import rows_of, table_of, validated
 
 
 def test_first_tokens_under_load_are_met():
@@ -120,7 +120,7 @@ def test_an_h100_starts_gpt_oss_where_it_was_seen_to():
     guide).
     """
     table = table_of("open-loop").head(1)
-    chips = chips_of(table)
+    chips = rows_of(table)
     rooms = []
     for share in (0.9, 0.95):
         settings = {"memory_taken": share}

@@ -14,7 +14,7 @@ from tco import DataError
 from tco.validation.training_rows import Reader, training_targets, usable_domain
 from tests.catalogue import CATALOGUE
 from tests.cli import document
-from tests.validation.today import precisions, predicted, table_of
+from tests.validation.today import precisions, predicted, rows_of, table_of
 
 PUBLISHED = """\
 source_id,date,accelerator,n_accelerators,model,precision,seq_len,global_batch_seqs,micro_batch_seqs,tp,pp,vp,cp,ep,activation_recompute,sharding,step_time_s,value_kind
@@ -47,7 +47,7 @@ def test_the_step_comes_before_the_rates():
             "hw_tflops_per_accelerator": [1.0, 2.0, 3.0, 400.0, nan],
         }
     )
-    values, names = training_targets(table)
+    values, names = training_targets(rows_of(table))
     assert values[:4].tolist() == [2.0, 20.0, 300.0, 400.0]
     assert np.isnan(values[4])
     assert list(names) == [
@@ -132,7 +132,7 @@ def test_racks_of_72_lend_64_to_jobs_that_72_does_not_divide():
 def fixed_axes_of(text, tmp_path, **cells):
     path = tmp_path / "training.csv"
     path.write_text(text)
-    reader = Reader(table_of(path).assign(**cells), CATALOGUE)
+    reader = Reader(rows_of(table_of(path).assign(**cells)))
     return reader.fixed(0, 1, 32)
 
 

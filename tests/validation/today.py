@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tco.validation.calibrate import KINDS, Task
-from tco.validation.measured import read_measured, texts
+from tco.validation.measured import read_measured
+from tco.validation.measured_rows import MeasuredRows
 from tco.validation.run import PREDICTORS, Validation, score_measurements
 from tco.validation.score import scores
-from tco.validation.specifications import Specifications
 from tco.validation.wording import interpret_note, precisions
 from tests.catalogue import CATALOGUE
 from tests.scenario_helpers import plain_values
@@ -44,14 +44,16 @@ def table_of(file: Path | str) -> pd.DataFrame:
     return read_measured(file_of(file) if isinstance(file, str) else file)[1]
 
 
-def chips_of(table: pd.DataFrame, values=VALUES) -> Specifications:
-    """Return what is known of the chips of some rows."""
-    return Specifications(CATALOGUE, values, texts(table, "accelerator"))
+def rows_of(table: pd.DataFrame, values=VALUES) -> MeasuredRows:
+    """Return some rows with the values of their chips."""
+    return MeasuredRows(table, CATALOGUE, values)
 
 
-def predicted(kind: str, table: pd.DataFrame, chips: Specifications | None = None):
+def predicted(kind: str, measurements: pd.DataFrame | MeasuredRows):
     """Return what the model predicts of some rows."""
-    return PREDICTORS[kind](table, chips or chips_of(table))
+    if not isinstance(measurements, MeasuredRows):
+        measurements = rows_of(measurements)
+    return PREDICTORS[kind](measurements)
 
 
 def scored(file: Path, values=VALUES) -> Validation:

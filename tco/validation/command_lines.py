@@ -1,0 +1,40 @@
+"""Command lines that give the prediction of a measured row again."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from typing import Any
+
+from tco.core.types import JsonMapping, Settings
+
+
+def command_line_text(value: Any) -> str:
+    """Return a value as the command line reads it: a text, a number at full precision, or a number
+    with its unit.
+    """
+    if isinstance(value, tuple):
+        number, unit = value
+        return f"{command_line_text(number)} {unit}".strip()
+    if isinstance(value, str):
+        return value
+    number = float(value)
+    return str(int(number)) if number.is_integer() and abs(number) < 1e15 else repr(number)
+
+
+def plan_axes_text(axes: JsonMapping) -> str:
+    """Return the axes of a plan as `--plan` takes them: tp=8,ep=1."""
+    return ",".join(f"{name}={command_line_text(value)}" for name, value in axes.items())
+
+
+def command_line(words: Sequence[str], options: JsonMapping, settings: Settings) -> str:
+    """Return a whole command line: `tco`, its words, its options, and the inputs that are set. An
+    option that is None is left out.
+    """
+    line = ["tco", *words]
+    for name, value in options.items():
+        if value is not None:
+            line += [f"--{name}"] if value is True else [f"--{name}", command_line_text(value)]
+    for path, value in settings.items():
+        line += ["--set", f"{path}={command_line_text(value)}"]
+    return shlex.join(line)
