@@ -10,8 +10,11 @@ from tco.core.types import JsonMapping, Settings
 
 
 def command_line_text(value: Any) -> str:
-    """Return a value as the command line reads it: a text, a number at full precision, or a number
-    with its unit.
+    """Return a value as the command line reads it, a number at full precision.
+
+    Args:
+        value: Text, number, or number with its unit.
+
     """
     if isinstance(value, tuple):
         number, unit = value
@@ -28,8 +31,13 @@ def plan_axes_text(axes: JsonMapping) -> str:
 
 
 def command_line(words: Sequence[str], options: JsonMapping, settings: Settings) -> str:
-    """Return a whole command line: `tco`, its words, its options, and the inputs that are set. An
-    option that is None is left out.
+    """Return a whole command line of `tco`.
+
+    Args:
+        words: Command and its arguments.
+        options: Options by name; one that is None is left out.
+        settings: Inputs that are set, by path.
+
     """
     line = ["tco", *words]
     for name, value in options.items():

@@ -70,7 +70,7 @@ class MeasuredRows:
         return np.asarray(self.table[name].fillna(default), dtype=float)
 
     def meanings(self, subject: str, name: str) -> AnyArray:
-        """Return what the words of a column mean for a subject, empty where nothing is known."""
+        """Return the meanings of the words in a column for a subject, empty where unknown."""
         return mapped(self[name], lambda text: interpret_note(self.catalogue, subject, text))
 
     def first_stated(self, *names: str) -> tuple[AnyArray, AnyArray]:
