@@ -205,9 +205,9 @@ def fitted_catalogue_rows(
         value, base = float(values[path]), path
         while base in followed_paths:
             base = followed_paths[base]
-        shifts = [math.log(refit.values[path] / value) for refit in refits]
         half = max(NORMAL_P95 * min(fit.spread.get(base, 0.0), 1.0), LEAST_SPREAD)
-        low, high = value * math.exp(min(-half, *shifts)), value * math.exp(max(half, *shifts))
+        shifts = [-half, half, *(math.log(refit.values[path] / value) for refit in refits)]
+        low, high = value * math.exp(min(shifts)), value * math.exp(max(shifts))
         bounds = attribute("performance", name, path)
         ends = value, max(low, bounds.minimum), min(high, bounds.maximum)
         leader = followed_paths.get(path, "").removeprefix("performance.")
