@@ -7,7 +7,7 @@ no more.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
@@ -67,18 +67,10 @@ def bound_of(operator: Operator) -> str:
     moving = size / float(operator.bandwidth)
     if operator.link:
         return "link" if moving > float(operator.latency) else "latency"
-    computing = layer_compute_time(operator)
+    computing = float(operator.flops) / float(operator.compute_rate)
     if max(computing, moving) < float(operator.latency):
         return "latency"
     return "compute" if computing >= moving else "memory"
-
-
-def layer_compute_time(operator: Operator) -> float:
-    """Return the time of one layer on the matrix units, or on the engines beside them if they take
-    longer.
-    """
-    computing = float(operator.flops) / float(operator.compute_rate)
-    return computing if operator.beside is None else max(computing, float(operator.beside))
 
 
 def time_by_bound(result: TimedPass) -> dict[str, float]:
@@ -97,7 +89,7 @@ def profile_lines(phase: TimedPass) -> list[OperatorProfile]:
     """Return the lines of a pass, those of one name joined; what no operator takes is the
     host's.
     """
-    found: dict[str, OperatorProfile] = {}
+    lines = []
     for operator in phase.operators:
         if not float(operator.time):  # a collective of one chip
             continue
@@ -105,7 +97,7 @@ def profile_lines(phase: TimedPass) -> list[OperatorProfile]:
         # a link moves another number of bytes than its buffer holds, and latency has no peak
         ideal = None
         if bound == "compute":
-            ideal = layer_compute_time(operator)
+            ideal = float(operator.flops) / float(operator.compute_rate)
         elif bound == "memory":
             ideal = float(operator.bytes) / float(operator.bandwidth)
         layers = float(operator.layers)
@@ -113,17 +105,26 @@ def profile_lines(phase: TimedPass) -> list[OperatorProfile]:
             None if one is None else float(one) * layers
             for one in (ideal, operator.flops, operator.bytes, operator.kernels)
         ]
-        line = OperatorProfile(operator.name, float(operator.time), bound, *counts)
-        kept = found.setdefault(operator.name, line)
-        if kept is not line:
-            kept.time += line.time
-            for name in COUNTS:
-                one, other = getattr(kept, name), getattr(line, name)
-                setattr(kept, name, None if one is None or other is None else one + other)
-    rest = float(phase.time) - sum(line.time for line in found.values())
+        lines.append(OperatorProfile(operator.name, float(operator.time), bound, *counts))
+    lines = joined_lines(lines)
+    rest = float(phase.time) - sum(line.time for line in lines)
     if rest > 1e-9 * float(phase.time):
-        found["host"] = OperatorProfile("host and scheduling", rest, "host")
-    return list(found.values())
+        lines.append(OperatorProfile("host and scheduling", rest, "host"))
+    return lines
+
+
+def joined_lines(lines: Iterable[OperatorProfile]) -> list[OperatorProfile]:
+    """Return lines with those of one name added up, in the order of their first."""
+    sums: dict[str, OperatorProfile] = {}
+    for line in lines:
+        first = sums.setdefault(line.name, line)
+        if first is line:
+            continue
+        first.time += line.time
+        for name in COUNTS:
+            before, more = getattr(first, name), getattr(line, name)
+            setattr(first, name, None if before is None or more is None else before + more)
+    return list(sums.values())
 
 
 class Report(NamedTuple):

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterable
 from functools import lru_cache
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -40,6 +41,7 @@ from tco.performance.chip.roofline import (
 from tco.performance.layer.chip_model import Machine
 
 ATTENTION, DENSE, EXPERTS, HEAD = range(4)  # places of operands in a machine
+LAUNCHES = "launches"
 
 
 @formula(unit="s", source="tco-calibration")
@@ -66,23 +68,45 @@ class Products(NamedTuple):
         return getattr(self.found, name)[self.first : self.first + len(self.sides)]
 
 
+class OperatorWork(NamedTuple):
+    """Work in FLOP, traffic in bytes and peak rate of one layer."""
+
+    flops: Quantity
+    moved: Quantity
+    peak: Quantity
+
+
 class Operator(NamedTuple):
-    """One operator of a pass: its time over all layers that have it, and what that time rests
-    on.
+    """One operator of a pass over all layers that have it: its time forward and what that rests on,
+    and in training its backward pass.
     """
 
     name: str
     time: Quantity
-    layers: Any
-    flops: Any
-    bytes: Any
-    compute_rate: Any
-    bandwidth: Any
-    latency: Quantity  # start of a collective, else zero
+    layers: Any = 1
+    flops: Any = 0.0  # of one layer
+    bytes: Any = 0.0  # of one layer, through memory or handed to a collective
+    compute_rate: Any = None  # achieved; in training the peak
+    bandwidth: Any = None
+    latency: Quantity = 0.0  # start of a collective, else zero
     link: bool = False
-    beside: Quantity | None = None  # time of one layer on engines beside the matrix units
     kernels: Quantity = 0  # started for one layer
     products: Products | None = None
+    backward: Quantity = 0.0  # time over all layers
+    recompute_level: int = 0  # the least one that repeats the forward part; zero: none does
+    weight_time: Quantity | None = None  # of the backward time, that of weight gradients
+    # of the forward time, what recomputation repeats where it leaves a part out
+    repeated_part: Quantity | None = None
+    backward_work: tuple[OperatorWork, ...] = ()
+    # how long a collective holds the links of each tier, exposed or not
+    link_times: JsonMapping = MappingProxyType({})
+    exposed_share: Any = 0.0  # of a collective that the chip waits for
+    runs: tuple[int, int] = (0, 0)  # of a collective, forward and backward
+
+    @property
+    def repeated_time(self) -> Quantity:
+        """Time of the forward part where it is computed again."""
+        return self.time if self.repeated_part is None else self.repeated_part
 
 
 class PassShape(NamedTuple):
@@ -183,7 +207,7 @@ def recorded_by_row(value: Quantity) -> bool:
 
 FEW = 2**10  # plans and batches that cost less than to tell their kinds
 NO_KINDS = Kinds((), ())  # every plan is one of its own
-WAITING = Operator("", 0.0, 0, None, None, None, None, 0.0)  # stands where products wait
+WAITING = Operator("", 0.0)  # stands where products wait
 
 
 def waited_for(
@@ -372,7 +396,6 @@ class Pass:
             moved,
             made.rate,
             made.stream,
-            0.0,
             kernels=kernels,
             products=taken,
         )
@@ -407,39 +430,22 @@ class Pass:
         flops: Quantity,
         moved: Quantity,
         rate: Quantity,
-        kernels: str = "",
     ) -> None:
         """Add an operator whose time is known."""
-        started = self.count(kernels, layers) if kernels else 0
+        time = repeated(time, layers)
         self.operators.append(
-            Operator(
-                name,
-                repeated(time, layers),
-                layers,
-                flops,
-                moved,
-                rate,
-                self.machine.bandwidth,
-                0.0,
-                kernels=started,
-            )
+            Operator(name, time, layers, flops, moved, rate, self.machine.bandwidth)
         )
 
-    def stream(self, name: str, layers: Quantity, moved: Quantity) -> None:
-        """Add elementwise kernels, which only move data."""
+    def stream(
+        self, name: str, layers: Quantity, moved: Quantity, bandwidth: Quantity | None = None
+    ) -> None:
+        """Add elementwise kernels, which only move data, at the bandwidth of rows unless given."""
         machine = self.machine
-        time = repeated(stream_time(moved, machine.row_bandwidth), layers)
+        rate = machine.row_bandwidth if bandwidth is None else bandwidth
+        time = repeated(stream_time(moved, rate), layers)
         self.operators.append(
-            Operator(
-                name,
-                time,
-                layers,
-                0.0,
-                moved,
-                machine.operands[HEAD].rate,
-                machine.row_bandwidth,
-                0.0,
-            )
+            Operator(name, time, layers, 0.0, moved, machine.operands[HEAD].rate, rate)
         )
 
     def elementwise(self, numbers: Quantity) -> None:
@@ -459,7 +465,7 @@ class Pass:
         """Add what all layers have in common: products, elementwise kernels, casts, and the gaps
         before the kernels counted so far.
         """
-        machine, wide, tokens = self.machine, self.machine.operands[HEAD], self.shape.tokens
+        machine, tokens = self.machine, self.shape.tokens
         self.take_products()
         with scope(name):
             moved = [
@@ -474,11 +480,9 @@ class Pass:
                 self.cast_bytes(place, tokens, sum(numbers)) for place, numbers in self.cast.items()
             ]
             self.stream(name, 1, total("elementwise", moved))
-        with scope("launches"):
+        with scope(LAUNCHES):
             time = repeated(machine.launch, total("kernels", self.kernels))
-            self.operators.append(
-                Operator("launches", time, 1, 0.0, 0.0, wide.rate, machine.bandwidth, time)
-            )
+            self.operators.append(waiting_operator(machine, LAUNCHES, time))
 
     def collective(
         self, name: str, layers: Quantity, time: Quantity, size: Quantity, rate: Quantity
@@ -537,6 +541,12 @@ class Pass:
         time, links = self.took("all-gather", group, size)
         waited = self.waited(time, "collective_wait", group.ranks)
         self.collective(name, layers, only_if_shared(waited, group.ranks), size, links.inside)
+
+
+def waiting_operator(machine: Machine, name: str, time: Quantity) -> Operator:
+    """Return an operator in which a chip computes and moves nothing."""
+    rate = machine.operands[HEAD].rate
+    return Operator(name, time, compute_rate=rate, bandwidth=machine.bandwidth, latency=time)
 
 
 @formula(unit="FLOP", source="scaling-book")

@@ -45,7 +45,7 @@ from tco.performance.chip.roofline import (
 )
 from tco.performance.layer.chip_model import Machine, times_as_long
 from tco.performance.layer.layers import forward_pass, gather_keys
-from tco.performance.layer.operators import Operator, Pass, PassShape
+from tco.performance.layer.operators import Operator, Pass, PassShape, waiting_operator
 from tco.performance.profile import OperatorProfile, profile_lines, time_by_bound
 from tco.performance.serving import plans as asked
 from tco.performance.serving.plans import (
@@ -412,18 +412,7 @@ def decode_step(
     if drafts is not None:
         with scope("drafting"):
             drafting = asked.drafting_time(time, drafts, machine.values["workload.draft_cost"])
-        operators.append(
-            Operator(
-                "drafting",
-                drafting,
-                1,
-                0.0,
-                0.0,
-                machine.operands[-1].rate,
-                machine.bandwidth,
-                drafting,
-            )
-        )
+        operators.append(waiting_operator(machine, "drafting", drafting))
         time = per_token = total("drafted_step_time", [time, drafting])
     if request.offload is not None:
         moved = asked.cache_with_host(caches_of(machine, model, shape, shape.keys), request.offload)
@@ -665,19 +654,7 @@ def with_uneven_stages(
         uneven = waiting_for_longest(
             work, asked.stage_excess(float(model.layers), plan.pipeline_parallel)
         )
-    return [
-        *operators,
-        Operator(
-            "uneven stages",
-            uneven,
-            1,
-            0.0,
-            0.0,
-            machine.operands[-1].rate,
-            machine.bandwidth,
-            uneven,
-        ),
-    ]
+    return [*operators, waiting_operator(machine, "uneven stages", uneven)]
 
 
 @formula(unit="s", source="narayanan2021")

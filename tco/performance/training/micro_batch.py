@@ -3,15 +3,13 @@ forward and backward, and collectives.
 
 Forward is the list of operators that serving goes through as well; backward is the same list with
 other counts. Nothing here depends on pipeline, data parallelism or schedule, so a search computes
-it for the few hundred distinct shapes only and gathers. Each item keeps its forward and backward
-time, and when recomputation does its forward part again.
+it for the few hundred distinct shapes only and gathers.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,7 +17,7 @@ import numpy as np
 from tco.core.elementwise import elementwise_maximum, elementwise_minimum
 from tco.core.formula import formula, total
 from tco.core.trace import scope
-from tco.core.types import JsonMapping, JsonObject, Quantity
+from tco.core.types import JsonObject, Quantity
 from tco.core.units import FLOP, Byte, FLOPPerSecond, Pure, Second
 from tco.fabric.collective_costs import only_if_shared, outer_share, ring_bytes
 from tco.fabric.collectives import fastest_algorithm_time, reach
@@ -44,17 +42,31 @@ from tco.performance.chip.roofline import (
 )
 from tco.performance.layer import layers as layer
 from tco.performance.layer.chip_model import Machine, times_as_long
-from tco.performance.layer.operators import DENSE, EXPERTS, HEAD, Operator, Pass, experts_products
+from tco.performance.layer.operators import (
+    DENSE,
+    EXPERTS,
+    HEAD,
+    LAUNCHES,
+    Operator,
+    OperatorWork,
+    Pass,
+    experts_products,
+)
 from tco.performance.layer.operators import PassShape as LayerShape
 from tco.performance.training.job import GENERIC, UNFUSED, TrainingJob
 
-NEVER, SELECTIVE, FULL = 0, 1, 2  # the least recomputation that does an item's forward part again
+NEVER, SELECTIVE, FULL = 0, 1, 2  # the least recomputation that repeats an operator's forward part
 TIERS = ("inside", "across")  # of the fabric: inside a scale-up domain, across domains
-ELEMENTWISE, CORE, RECURRENCE, LAUNCHES = "elementwise", "attention core", "recurrence", "launches"
-# else elementwise
+ELEMENTWISE, CORE, RECURRENCE = "elementwise", "attention core", "recurrence"
+# what training software leaves in memory, or runs in kernels of its own
+SCORES, SCAN = "attention scores in memory", "recurrence in memory"
+EXPERT_BIAS, GRADIENT_CASTS = "activations of experts with bias", "casts of experts' gradients"
+# parameters of training by operator: the time backward over that forward; else elementwise
 BACKWARD = {
     RECURRENCE: "recurrence_backward",
     "permute and gate": "permute_backward",
+    SCORES: "score_backward",
+    SCAN: "recurrence_backward",
 }
 # products of attention backward over forward: five for two where scores are computed anew, else
 # four
@@ -150,46 +162,6 @@ class MicroBatchShape(NamedTuple):
         return 1 + (self.tensor - 1) * self.sequence_parallel
 
 
-class OperatorWork(NamedTuple):
-    """Work in FLOP, traffic in bytes and peak rate per layer.
-
-    The time of an item follows from these quantities.
-    """
-
-    flops: Quantity
-    moved: Quantity
-    peak: Quantity
-
-
-class Item(NamedTuple):
-    """One operator of a micro-batch over all layers that have it; its parts are those of one
-    layer.
-    """
-
-    name: str
-    bound: str  # "product", "memory", "link" or "latency"
-    forward: Quantity
-    backward: Quantity
-    again: int
-    layers: float = 1
-    weight: Quantity | None = None  # of the backward time, that of weight gradients
-    # of the forward time, what recomputation does again where it leaves a part out
-    partly: Any = None
-    forward_parts: tuple[OperatorWork, ...] = ()
-    backward_parts: tuple[OperatorWork, ...] = ()
-    bandwidth: Any = None  # of passes through memory
-    # how long a collective holds the links of each tier, exposed or not
-    holds: JsonMapping = MappingProxyType({})
-    share: Any = 0.0  # of a collective that the chip waits for
-    size: Quantity = 0.0  # bytes a chip hands to it each time
-    counts: tuple[int, int] = (0, 0)  # times it runs forward and backward
-
-    @property
-    def redone(self) -> Quantity:
-        """Time of the forward part where it is computed again."""
-        return self.forward if self.partly is None else self.partly
-
-
 class Exchange(NamedTuple):
     """One collective of a group: its time, and how long it holds the links of each tier."""
 
@@ -200,66 +172,63 @@ class Exchange(NamedTuple):
 def all_gather(links: Links, size: Quantity, group: RankGroup) -> Exchange:
     """Return an all-gather or a reduce-scatter of `size` bytes, the gathered size."""
     at = reach(links, group)
-    inner, outer = (
-        ring_bytes(size, group.ranks, 1),
-        outer_share(size, group.domains, group.per_domain, 1),
-    )
+    inner = ring_bytes(size, group.ranks, 1)
+    outer = outer_share(size, group.domains, group.per_domain, 1)
     time = only_if_shared(fastest_algorithm_time(at, "all-gather", size), group.ranks)
     return Exchange(
         time, {"inside": stream_time(inner, at.links.inside), "across": stream_time(outer, at.rate)}
     )
 
 
-def expert_exchange(
-    links: Links, tokens: Any, token: Any, active: Any, group: RankGroup, tier: str
-) -> Exchange:
+def expert_exchange(links: Links, tokens: Tokens, group: RankGroup, tier: str) -> Exchange:
     """Return a dispatch or combine of tokens to the experts of a group, each token once to each
     place.
     """
     time = only_if_shared(
-        fastest_algorithm_time(reach(links, group), "dispatch", Tokens(tokens, token, active)),
-        np.minimum(group.ranks, 2),
+        fastest_algorithm_time(reach(links, group), "dispatch", tokens), np.minimum(group.ranks, 2)
     )
     return Exchange(time, {tier: time})
 
 
 @dataclass(slots=True)
 class Work:
-    """All items of a micro-batch, and their sums."""
+    """All operators of a micro-batch, forward and backward, and their sums."""
 
     tokens: Quantity
-    items: list[Item] = field(default_factory=list)
+    operators: list[Operator] = field(default_factory=list)
     # exchanges between domains, which some schedules hide
-    across: list[Item] = field(default_factory=list)
-    head: list[Item] = field(default_factory=list)
+    across: list[Operator] = field(default_factory=list)
+    head: list[Operator] = field(default_factory=list)
 
     def forward(self) -> Quantity:
         """Return the time of the forward pass, exchanges between domains left out."""
-        return total("forward", [item.forward for item in self.items])
+        return total("forward", [operator.time for operator in self.operators])
 
     def backward(self) -> Quantity:
         """Return the time of the backward pass without recomputation."""
-        return total("backward", [item.backward for item in self.items])
+        return total("backward", [operator.backward for operator in self.operators])
 
     def weights(self) -> Quantity:
         """Return the time of the weight gradients, part of the backward pass."""
-        terms = [item.weight for item in self.items if item.weight is not None]
-        return total("weight_gradients", terms) if terms else 0.0
+        times = [
+            operator.weight_time for operator in self.operators if operator.weight_time is not None
+        ]
+        return total("weight_gradients", times) if times else 0.0
 
     def again(self, level: int) -> list[Quantity]:
         """Return the forward times that recomputation of a level repeats."""
-        return [item.redone for item in self.items if NEVER < item.again <= level]
+        return [
+            operator.repeated_time
+            for operator in self.operators
+            if NEVER < operator.recompute_level <= level
+        ]
 
     def crossing(self, level: int) -> Quantity:
         """Return the time of exchanges between domains, recomputation included."""
-        return total(
-            "crossing",
-            [
-                time
-                for item in self.across
-                for time in (item.forward, item.backward, *([item.forward] * (level == FULL)))
-            ],
-        )
+        times: list[Quantity] = []
+        for operator in self.across:
+            times += [operator.time, operator.backward, *([operator.time] * (level == FULL))]
+        return total("crossing", times)
 
     def links(self, level: int, tier: str) -> tuple[Any, Any]:
         """Return busy time of a tier's links and waiting time of chips.
@@ -267,89 +236,73 @@ class Work:
         Both times are in seconds, belong to collectives and include recomputation. Both are zero
         where no collective uses `tier`.
         """
-        found = [
-            (item, (2 if level == FULL else 1) * item.counts[0] + item.counts[1])
-            for item in (*self.items, *self.across)
-            if tier in item.holds
-        ]
-        if not found:
+        busy_times, wait_times = [], []
+        for operator in (*self.operators, *self.across):
+            if tier not in operator.link_times:
+                continue
+            time, (forward, backward) = operator.link_times[tier], operator.runs
+            runs = (2 if level == FULL else 1) * forward + backward
+            busy_times.append(exposed_time(time, runs, 1.0))
+            wait_times.append(exposed_time(time, runs, operator.exposed_share))
+        if not busy_times:
             return 0.0, 0.0
-        held = [exposed_time(item.holds[tier], runs, 1.0) for item, runs in found]
-        waited = [exposed_time(item.holds[tier], runs, item.share) for item, runs in found]
-        return total(f"links_{tier}", held), total(f"waits_{tier}", waited)
+        return total(f"links_{tier}", busy_times), total(f"waits_{tier}", wait_times)
 
     def output(self) -> Quantity:
         """Return the time of the output head, both ways."""
         return total(
-            "output_head", [time for item in self.head for time in (item.forward, item.backward)]
+            "output_head",
+            [time for operator in self.head for time in (operator.time, operator.backward)],
         )
 
 
-# ---------------------------------------------------------------- operators forward, and what they
-# are backward
 def work_of(job: TrainingJob, machine: Machine, shape: MicroBatchShape) -> Work:
     """Return the whole work of a micro-batch."""
-    model, tokens = (
-        with_predictions(job.model),
-        rank_tokens(shape.micro_batch, job.sequence, shape.context),
-    )
+    model = with_predictions(job.model)
+    tokens = rank_tokens(shape.micro_batch, job.sequence, shape.context)
     work, ahead = Work(tokens), model.prediction_layers
     lies = LayerShape(
-        *(
-            shape.expert,
-            shape.tensor,
-            shape.expert,
-            tokens,
-            causal_keys(job.sequence),
-            shape.micro_batch,
-        ),
+        shape.expert,
+        shape.tensor,
+        shape.expert,
+        tokens,
+        causal_keys(job.sequence),
+        shape.micro_batch,
         decode=False,
         read=job.sequence,
         split=shape.split,
     )
     made = Pass(machine, model, lies, exchanges=False)
+    parts = layer.hidden_state_part_count(model.blocks)
     layer.layers_of(made)
     if job.software.dropout:
-        made.elementwise(
-            passed_numbers(
-                made.hidden,
-                machine.counted("mask_passes"),
-                layer.hidden_state_part_count(model.blocks) / 2,
-            )
-        )
+        made.elementwise(passed_numbers(made.hidden, machine.counted("mask_passes"), parts / 2))
     if ahead:  # each joins the hidden state with the embedding of the token that follows
-        made.products(
-            "predicted token in",
-            ahead,
-            ((2 * model.hidden, model.hidden / shape.tensor),),
-            tokens,
-            DENSE,
-        )
+        side = 2 * model.hidden, model.hidden / shape.tensor
+        made.products("predicted token in", ahead, (side,), tokens, DENSE)
     made.finish()
     with scope(CORE):
         keys = [layer.keys_attended(attention, lies.keys) for attention in model.attentions]
         spans = [attention_span(attended, job.sequence, shape.context) for attended in keys]
-    work.items += both_ways(job, machine, made.operators, FULL, spans)
     for attention, layers in model.attentions.items():
         if not job.software.fused:
-            work.items.append(scores_in_memory(job, machine, shape, tokens, attention, layers))
-        context_ring(work, job, machine, shape, attention, layers)
+            scores_in_memory(made, job, attention, layers)
+        context_ring(made, job, shape, attention, layers)
     for mixer, layers in model.mixers.items():
-        work.items.append(scan_in_memory(job, machine, shape, tokens, mixer, layers))
+        scan_in_memory(made, job, mixer, layers)
     for part, layers in model.feed_forwards.items():
         if part.experts:
-            experts_apart(work, job, machine, shape, part, layers)
-    tensor_collectives(work, job, machine, shape, layer.hidden_state_part_count(model.blocks))
+            expert_kernels(made, job, part, layers)
+            expert_exchanges(work, made, job, shape, part, layers)
+    tensor_collectives(made, job, shape, parts)
+    work.operators = both_ways(job, machine, made.operators, FULL, spans)
     with scope("head"):
         last = Pass(machine, model, lies, exchanges=False)
         layer.head(last, tokens, 1 + ahead)
-        last.elementwise(
-            passed_numbers(
-                model.vocabulary / shape.tensor, machine.counted("logit_passes"), 1 + ahead
-            )
-        )
+        logits = model.vocabulary / shape.tensor
+        last.elementwise(passed_numbers(logits, machine.counted("logit_passes"), 1 + ahead))
         last.finish("softmax and loss")
-        work.head += both_ways(job, machine, last.operators, NEVER)
+        work.head = both_ways(job, machine, last.operators, NEVER)
     return work
 
 
@@ -365,26 +318,36 @@ def with_predictions(model: Architecture) -> Architecture:
     )
 
 
+# ---------------------------------------------------------------- what operators are backward
 def both_ways(
     job: TrainingJob,
     machine: Machine,
     operators: list[Operator],
-    again: int,
+    level: int,
     spans: Sequence[Quantity] = (),
-) -> list[Item]:
-    """Return operators with what they are backward; `spans` are those of the attention cores, in
-    order.
+) -> list[Operator]:
+    """Return operators with their backward pass.
+
+    Args:
+        job: Training job.
+        machine: Chip model of the job.
+        operators: Operators forward; collectives have both ways already.
+        level: Least recomputation that repeats their forward part.
+        spans: Tokens that the kernels of the attention cores work on, in the order of the cores.
+
     """
     backward, cores = gradients(job, machine, operators), iter(spans)
-    items = []
-    for at, operator in enumerate(operators):
-        if operator.products is not None:
-            items.append(product_item(job, machine, operator, *backward[at], again))
+    trained = []
+    for place, operator in enumerate(operators):
+        if operator.link:
+            trained.append(operator)
+        elif operator.products is not None:
+            trained.append(trained_products(job, machine, operator, *backward[place], level))
         elif operator.name == CORE:
-            items.append(attention_item(job, machine, operator, next(cores), again))
+            trained.append(trained_attention(job, machine, operator, next(cores), level))
         else:
-            items.append(other_item(job, machine, operator, again))
-    return items
+            trained.append(trained_stream(job, machine, operator, level))
+    return trained
 
 
 class Gradient(NamedTuple):
@@ -394,6 +357,10 @@ class Gradient(NamedTuple):
     computing: Sequence[Quantity] = ()
     flops: Sequence[Any] = ()
     bytes: Sequence[Any] = ()
+
+    def some(self, entries: Sequence[int]) -> Gradient:
+        """Return some of the products, none where there are none."""
+        return Gradient(*([column[entry] for entry in entries] for column in self if len(column)))
 
 
 def gradients(
@@ -406,40 +373,36 @@ def gradients(
     """
     found: dict[int, tuple[Gradient, Gradient]] = {}
     alike: dict[int, list[tuple[int, Sides]]] = {}
-    for at, operator in enumerate(operators):
-        if (own := operator.products) is None:
+    for place, operator in enumerate(operators):
+        if (products_forward := operator.products) is None:
             continue
-        if own.groups is None:
-            alike.setdefault(id(machine.gradients[own.place]), []).extend(
-                (at, one) for one in own.sides
-            )
+        operands = machine.gradients[products_forward.place]
+        if products_forward.groups is None:
+            members = alike.setdefault(id(operands), [])
+            members += [(place, sides) for sides in products_forward.sides]
         else:
             with scope(operator.name):
-                found[at] = backward_of(
-                    job, machine, machine.gradients[own.place], own.sides, own.groups
+                found[place] = backward_of(
+                    job, machine, operands, products_forward.sides, products_forward.groups
                 )
-    for made in {id(made): made for made in machine.gradients}.values():
-        members = alike.get(id(made), [])
+    for operands in {id(operands): operands for operands in machine.gradients}.values():
+        members = alike.get(id(operands), [])
+        if not members:
+            continue
         with scope("gradients"):
-            every = (
-                backward_of(job, machine, made, [one for _, one in members], None)
-                if members
-                else (Gradient(), Gradient())
-            )
-        for at in dict.fromkeys(at for at, _ in members):
-            chosen = [entry for entry, (own_at, _) in enumerate(members) if own_at == at]
-            inputs, weights = (
-                Gradient(
-                    *([column[entry] for entry in chosen if entry < len(column)] for column in way)
-                )
-                for way in every
-            )
-            found[at] = inputs, weights
-    return dict(sorted(found.items()))
+            ways = backward_of(job, machine, operands, [sides for _, sides in members], None)
+        for place in dict.fromkeys(place for place, _ in members):
+            entries = [entry for entry, (owner, _) in enumerate(members) if owner == place]
+            found[place] = ways[0].some(entries), ways[1].some(entries)
+    return found
 
 
 def backward_of(
-    job: TrainingJob, machine: Machine, made: Operands, forward: Sequence[Sides], groups: Any
+    job: TrainingJob,
+    machine: Machine,
+    operands: Operands,
+    forward: Sequence[Sides],
+    groups: Quantity | None,
 ) -> tuple[Gradient, Gradient]:
     """Return the products that make the gradients of inputs and of weights: two for each, one where
     adapters leave the weights as they are.
@@ -448,302 +411,248 @@ def backward_of(
     if not job.software.adapters:
         turned += [Sides(one.columns, one.inner, one.rows) for one in forward]
     found = (
-        products([made] * len(turned), turned)
+        products([operands] * len(turned), turned)
         if groups is None
-        else experts_products(machine, turned, groups, made)
+        else experts_products(machine, turned, groups, operands)
     )
-    ways = [
-        Gradient(
-            *(field[part] for field in (found.time, found.computing, found.flops, found.bytes))
-        )
-        for part in halves(len(forward), len(turned))
-    ]
-    return ways[0], with_sums(job, made, forward, groups, ways[1]) if len(ways) > 1 else Gradient()
-
-
-def halves(count: int, every: int) -> list[slice]:
-    """Return some entries after each other in parts of so many."""
-    return [slice(start, start + count) for start in range(0, every, count)]
+    columns = found.time, found.computing, found.flops, found.bytes
+    count = len(forward)
+    inputs = Gradient(*(column[:count] for column in columns))
+    if job.software.adapters:
+        return inputs, Gradient()
+    weights = Gradient(*(column[count:] for column in columns))
+    return inputs, with_sums(job, operands, forward, groups, weights)
 
 
 def with_sums(
-    job: TrainingJob, made: Operands, forward: Sequence[Sides], groups: Quantity, found: Gradient
+    job: TrainingJob,
+    operands: Operands,
+    forward: Sequence[Sides],
+    groups: Quantity | None,
+    found: Gradient,
 ) -> Gradient:
     """Return the products that make weight gradients, which add to the sums themselves, or leave
     that to a kernel of its own.
     """
     size, times, moved = job.values["workload.accumulator_size"], [], []
-    for at, one in enumerate(forward):
-        many = 1 if groups is None else groups
+    count = 1 if groups is None else groups
+    for at, sides in enumerate(forward):
+        rows, columns, inner = sides
         if job.software.adds_in_product:
             moved.append(
-                weight_gradient_bytes(one.rows, one.inner, one.columns, many, made.input_size, size)
+                weight_gradient_bytes(rows, inner, columns, count, operands.input_size, size)
             )
             times.append(
                 smooth_maximum(
-                    found.computing[at], stream_time(moved[-1], made.stream), made.overlap
+                    found.computing[at], stream_time(moved[-1], operands.stream), operands.overlap
                 )
             )
         else:
-            sums = gradient_sum_bytes(
-                products_weights(one.columns, one.inner, many), job.wide_size, size
-            )
+            weights = products_weights(columns, inner, count)
+            sums = gradient_sum_bytes(weights, job.wide_size, size)
             moved.append(total("bytes", [found.bytes[at], sums]))
-            times.append(total("product and sum", [found.time[at], stream_time(sums, made.stream)]))
+            times.append(
+                total("product and sum", [found.time[at], stream_time(sums, operands.stream)])
+            )
     return found._replace(time=times, bytes=moved)
 
 
-def product_item(
+def trained_products(
     job: TrainingJob,
     machine: Machine,
     operator: Operator,
     inputs: Gradient,
     weights: Gradient,
-    again: int,
-) -> Item:
+    level: int,
+) -> Operator:
     """Return products with weights both ways."""
-    own, layers, name, partly = operator.products, operator.layers, operator.name, None
-    assert own is not None
-    with scope(name):
-        size = machine.gradients[own.place].input_size
+    taken, layers = operator.products, operator.layers
+    assert taken is not None
+    repeated_part = None
+    with scope(operator.name):
+        size = machine.gradients[taken.place].input_size
         ways = [
-            [total("gradients", field) for field in (way.time, way.flops, way.bytes)]
+            [total("gradients", column) for column in (way.time, way.flops, way.bytes)]
             for way in (inputs, weights)
             if len(way.time)
         ]
         times = [repeated(machine.within_power(size, *way), layers) for way in ways]
         # compilers see that no gradient needs what the way out gives
-        if job.software.compiled and name in DOWN:
-            again_of = (
-                total("again", own.product_field(field)[:-1])
-                for field in ("time", "flops", "bytes")
-            )
-            partly = repeated(
-                machine.within_power(machine.operands[own.place].input_size, *again_of), layers
-            )
+        if job.software.compiled and operator.name in DOWN:
+            again = [
+                total("again", taken.product_field(name)[:-1])
+                for name in ("time", "flops", "bytes")
+            ]
+            size = machine.operands[taken.place].input_size
+            repeated_part = repeated(machine.within_power(size, *again), layers)
         backward = total("backward", times)
-    peak = machine.peak(own.place)
-    back = (
-        peak
-        if own.place == HEAD or machine.gradient_form is None
-        else machine.kernels.part(machine.gradient_form.peak)
-    )
-    parts = tuple(
-        OperatorWork(flops, moved, back)
-        for way in (inputs, weights)
-        for flops, moved in zip(way.flops, way.bytes, strict=True)
-    )
-    weight = times[1] if len(times) > 1 else None
-    return Item(
-        name,
-        "product",
-        operator.time,
-        backward,
-        again,
-        layers,
-        weight,
-        partly,
-        (OperatorWork(operator.flops, operator.bytes, peak),),
-        parts,
+    peak = gradient_peak = machine.peak(taken.place)
+    if taken.place != HEAD and machine.gradient_form is not None:
+        gradient_peak = machine.kernels.part(machine.gradient_form.peak)
+    return operator._replace(
+        compute_rate=peak,
+        backward=backward,
+        recompute_level=level,
+        weight_time=times[1] if len(times) > 1 else None,
+        repeated_part=repeated_part,
+        backward_work=tuple(
+            OperatorWork(flops, moved, gradient_peak)
+            for way in (inputs, weights)
+            for flops, moved in zip(way.flops, way.bytes, strict=True)
+        ),
     )
 
 
-def other_item(job: TrainingJob, machine: Machine, operator: Operator, again: int) -> Item:
+def trained_stream(job: TrainingJob, machine: Machine, operator: Operator, level: int) -> Operator:
     """Return an operator that is no product with weights both ways."""
-    name, layers, forward = operator.name, operator.layers, operator.time
+    name, forward = operator.name, operator.time
     if name == LAUNCHES:  # of each product two backward
-        return Item(name, "latency", forward, times_as_long(forward, 2), again)
-    if again and name == ELEMENTWISE and job.software.fused:
-        again = SELECTIVE
+        return operator._replace(backward=times_as_long(forward, 2), recompute_level=level)
+    if name == GRADIENT_CASTS:
+        return operator._replace(time=0.0, layers=1, backward=forward)
+    if level and (name == SCORES or (name == ELEMENTWISE and job.software.fused)):
+        level = SELECTIVE
     with scope(name):
-        backward = times_as_long(forward, job.value(BACKWARD.get(name, "elementwise_backward")))
+        factor = 2 if name == EXPERT_BIAS else job.value(BACKWARD.get(name, "elementwise_backward"))
+        backward = times_as_long(forward, factor)
+    operator = operator._replace(backward=backward, recompute_level=level)
     if name != RECURRENCE:
-        return Item(name, "memory", forward, backward, again, bandwidth=operator.bandwidth)
-    part = OperatorWork(operator.flops, operator.bytes, machine.peak(HEAD))
-    return Item(
-        name,
-        "product",
-        forward,
-        backward,
-        again,
-        layers,
-        forward_parts=(part,),
-        backward_parts=(part, part),
-    )
+        return operator._replace(layers=1)
+    work = OperatorWork(operator.flops, operator.bytes, machine.peak(HEAD))
+    return operator._replace(compute_rate=work.peak, backward_work=(work, work))
 
 
-def attention_item(
-    job: TrainingJob, machine: Machine, operator: Operator, span: Quantity, again: int
-) -> Item:
+def trained_attention(
+    job: TrainingJob, machine: Machine, operator: Operator, span: Quantity, level: int
+) -> Operator:
     """Return the attention core both ways, at the rates of the kernel of the job."""
-    layers, flops, peak, kernel = (
-        operator.layers,
-        operator.flops,
-        machine.peak(HEAD),
-        job.software.attention,
-    )
-    products = KEPT_SCORES if kernel == UNFUSED else ANEW
-    if again and not job.software.fused:
-        again = SELECTIVE
+    forward, flops, peak = operator.time, operator.flops, machine.peak(HEAD)
+    kernel = job.software.attention
+    count = KEPT_SCORES if kernel == UNFUSED else ANEW
     with scope(CORE):
-        back = attention_backward_flops(flops, products)
-        moved = total("bytes", [operator.bytes, operator.bytes])  # what is read, and its gradients
+        work = OperatorWork(
+            attention_backward_flops(flops, count),
+            # what is read, and its gradients
+            total("bytes", [operator.bytes, operator.bytes]),
+            peak,
+        )
         if kernel in (GENERIC, UNFUSED):
-            forward, backward = (
-                operator.time,
-                attention_pass_time(operator.time, products, job.value("attention_backward_share")),
-            )
+            backward = attention_pass_time(forward, count, job.value("attention_backward_share"))
         else:
             owner = f"performance.{kernel}"
-            half_span, shares = (
-                job.values[f"{owner}.attention_half_span"],
-                ("attention_forward_rate", "attention_backward_rate"),
-            )
-            rates = [
+            half_span = job.values[f"{owner}.attention_half_span"]
+            forward_rate, backward_rate = (
                 attention_rate(peak, job.values[f"{owner}.{share}"], span, half_span)
-                for share in shares
-            ]
-            least = operator.time, attention_pass_time(operator.time, products, 1.0)
-            forward, backward = (
-                attention_kernel_time(*terms, layers)
-                for terms in zip(least, (flops, back), rates, strict=True)
+                for share in ("attention_forward_rate", "attention_backward_rate")
             )
-    parts = OperatorWork(flops, operator.bytes, peak), OperatorWork(back, moved, peak)
-    return Item(
-        CORE,
-        "product",
-        forward,
-        backward,
-        again,
-        layers,
-        forward_parts=parts[:1],
-        backward_parts=parts[1:],
+            least = attention_pass_time(forward, count, 1.0)
+            forward = attention_kernel_time(forward, flops, forward_rate, operator.layers)
+            backward = attention_kernel_time(least, work.flops, backward_rate, operator.layers)
+    return operator._replace(
+        time=forward,
+        compute_rate=peak,
+        backward=backward,
+        recompute_level=level if job.software.fused else min(level, SELECTIVE),
+        backward_work=(work,),
     )
 
 
-def scores_in_memory(
-    job: TrainingJob,
-    machine: Machine,
-    shape: MicroBatchShape,
-    tokens: Quantity,
-    a: Attention,
-    layers: int,
-) -> Item:
-    """Return the passes of attention that keeps its scores in memory."""
-    with scope("attention scores in memory"):
+# ---------------------------------------------------------------- what software adds to the layer
+def scores_in_memory(made: Pass, job: TrainingJob, a: Attention, layers: int) -> None:
+    """Add the passes of attention that keeps its scores in memory."""
+    shape, machine = made.shape, made.machine
+    with scope(SCORES):
         moved = elementwise_bytes(
-            attention_scores(tokens, job.sequence, a.heads / shape.tensor),
+            attention_scores(shape.tokens, job.sequence, a.heads / shape.tensor_parallel),
             1.0,
             machine.counted("score_passes"),
             job.wide_size,
         )
-        return passes(
-            "attention scores in memory",
-            machine,
-            moved,
-            layers,
-            job.value("score_backward"),
-            SELECTIVE,
-        )
+        made.stream(SCORES, layers, moved, machine.bandwidth)
 
 
-def scan_in_memory(
-    job: TrainingJob,
-    machine: Machine,
-    shape: MicroBatchShape,
-    tokens: Quantity,
-    m: StateMixer,
-    layers: int,
-) -> Item:
-    """Return the passes of a recurrence whose scan keeps in memory what its gradients need."""
-    with scope("recurrence in memory"):
+def scan_in_memory(made: Pass, job: TrainingJob, mixer: StateMixer, layers: int) -> None:
+    """Add the passes of a recurrence whose scan keeps in memory what its gradients need."""
+    with scope(SCAN):
+        numbers = (mixer.inner + mixer.groups * mixer.state) / made.shape.tensor_parallel
         moved = elementwise_bytes(
-            tokens,
-            (m.inner + m.groups * m.state) / shape.tensor,
-            job.value("scan_passes"),
-            job.wide_size,
+            made.shape.tokens, numbers, job.value("scan_passes"), job.wide_size
         )
-        return passes(
-            "recurrence in memory", machine, moved, layers, job.value("recurrence_backward"), FULL
-        )
+        made.stream(SCAN, layers, moved, made.machine.bandwidth)
 
 
-def passes(name: str, machine: Machine, moved: Any, layers: int, backward: Any, again: int) -> Item:
-    """Return passes through memory of some bytes a layer, which take some times as long
-    backward.
-    """
-    forward = repeated(stream_time(moved, machine.bandwidth), layers)
-    return Item(
-        name,
-        "memory",
-        forward,
-        times_as_long(forward, backward),
-        again,
-        bandwidth=machine.bandwidth,
-    )
+def expert_kernels(made: Pass, job: TrainingJob, f: FeedForward, layers: int) -> None:
+    """Add activations and casts of gradients of experts that no fused kernel covers."""
+    shape, machine = made.shape, made.machine
+    if job.software.fused_experts:
+        return
+    width = f.width / shape.tensor_parallel
+    if f.bias:  # bias, clamp and probability of each expert
+        with scope(EXPERT_BIAS):
+            moved = elementwise_bytes(
+                shape.tokens, f.active * width, job.value("biased_expert_passes"), job.wide_size
+            )
+            made.stream(EXPERT_BIAS, layers, moved, machine.bandwidth)
+    if machine.gradient_form is None or FORMATS[machine.gradient_form.stored].bits >= WIDE:
+        return
+    # of what experts give and of their gates and widths, for each expert of a token
+    with scope(GRADIENT_CASTS):
+        numbers = f.active * ((f.latent or job.model.hidden) + (f.matrices - 1) * width)
+        size = quantising_size(1, machine.activation_size, machine.gradients[EXPERTS].input_size)
+        moved = elementwise_bytes(shape.tokens, numbers, machine.elementwise, size)
+        made.stream(GRADIENT_CASTS, layers, moved, machine.bandwidth)
 
 
-# ---------------------------------------------------------------- what chips and software add to
-# the layer
 def linked(
-    name: str, size: Quantity, found: Exchange, counts: tuple[int, int], share: Quantity
-) -> Item:
+    name: str, size: Quantity, found: Exchange, runs: tuple[int, int], share: Quantity
+) -> Operator:
     """Return a collective that takes `size` bytes, runs some times forward and backward and is
     exposed by a share.
     """
     with scope(name):
-        forward, backward = (exposed_time(found.time, count, share) for count in counts)
-    return Item(
+        forward, backward = (exposed_time(found.time, count, share) for count in runs)
+    return Operator(
         name,
-        "link",
         forward,
-        backward,
-        FULL,
-        holds=found.holds,
-        share=share,
-        size=size,
-        counts=counts,
+        bytes=size,
+        link=True,
+        backward=backward,
+        recompute_level=FULL,
+        link_times=found.holds,
+        exposed_share=share,
+        runs=runs,
     )
 
 
-def tensor_collectives(
-    work: Work, job: TrainingJob, machine: Machine, shape: MicroBatchShape, parts: int
-) -> None:
+def tensor_collectives(made: Pass, job: TrainingJob, shape: MicroBatchShape, parts: int) -> None:
     """Add all-gather and reduce-scatter before and after each part of a layer, the same bytes as
     two all-reduces a layer.
     """
     if np.all(np.asarray(shape.tensor) == 1):
         return
-    with scope("tensor-parallel collectives"):
-        size = message_bytes(work.tokens, job.model.hidden, job.wide_size)
+    name, links = "tensor-parallel collectives", made.machine.links
+    with scope(name):
+        size = message_bytes(made.shape.tokens, job.model.hidden, job.wide_size)
         share = exposed_share(shape.overlap, job.value("tensor_exposed"))
-        found = all_gather(machine.links, size, strided(machine.links, 1, shape.tensor))
-    work.items.append(
-        linked("tensor-parallel collectives", size, found, (2 * parts, 2 * parts), share)
-    )
+        found = all_gather(links, size, strided(links, 1, shape.tensor))
+    made.operators.append(linked(name, size, found, (2 * parts, 2 * parts), share))
 
 
 def context_ring(
-    work: Work,
-    job: TrainingJob,
-    machine: Machine,
-    shape: MicroBatchShape,
-    a: Attention,
-    layers: int,
+    made: Pass, job: TrainingJob, shape: MicroBatchShape, a: Attention, layers: int
 ) -> None:
     """Add the exchange of keys and values around a context-parallel group: once forward, twice
     backward.
     """
     if np.all(np.asarray(shape.context) == 1):
         return
+    name, links = "context-parallel ring", made.machine.links
     kept = a.cached if a.latent else keys_and_values(a, shape.tensor)
-    with scope("context-parallel ring"):
+    with scope(name):
         size = message_bytes(rank_tokens(shape.micro_batch, job.sequence, 1.0), kept, job.wide_size)
-        found = all_gather(machine.links, size, strided(machine.links, shape.tensor, shape.context))
-    work.items.append(
-        linked(
-            "context-parallel ring", size, found, (layers, 2 * layers), job.value("context_exposed")
-        )
+        found = all_gather(links, size, strided(links, shape.tensor, shape.context))
+    made.operators.append(
+        linked(name, size, found, (layers, 2 * layers), job.value("context_exposed"))
     )
 
 
@@ -757,80 +666,26 @@ def expert_group(links: Links, shape: MicroBatchShape) -> RankGroup:
     )
 
 
-def experts_apart(
+def expert_exchanges(
     work: Work,
+    made: Pass,
     job: TrainingJob,
-    machine: Machine,
     shape: MicroBatchShape,
     f: FeedForward,
     layers: int,
 ) -> None:
-    """Add what experts exchange inside a domain and across domains, and activations and casts of
-    gradients that no fused kernel covers.
-    """
-    width, links, own = (
-        f.latent or job.model.hidden,
-        machine.links,
-        per_rank(work.tokens, shape.tensor),
-    )
-    if f.bias and not job.software.fused_experts:  # bias, clamp and probability of each expert
-        with scope("activations of experts with bias"):
-            moved = elementwise_bytes(
-                work.tokens,
-                f.active * f.width / shape.tensor,
-                job.value("biased_expert_passes"),
-                job.wide_size,
-            )
-            work.items.append(
-                passes("activations of experts with bias", machine, moved, layers, 2, FULL)
-            )
-    if (
-        machine.gradient_form is not None
-        and FORMATS[machine.gradient_form.stored].bits < WIDE
-        and not job.software.fused_experts
-    ):
-        # of what experts give and of their gates and widths, for each expert of a token
-        with scope("casts of experts' gradients"):
-            numbers = f.active * (width + (f.matrices - 1) * f.width / shape.tensor)
-            size = quantising_size(
-                1, machine.activation_size, machine.gradients[EXPERTS].input_size
-            )
-            cast = repeated(
-                stream_time(
-                    elementwise_bytes(work.tokens, numbers, machine.elementwise, size),
-                    machine.bandwidth,
-                ),
-                layers,
-            )
-            work.items.append(
-                Item(
-                    "casts of experts' gradients",
-                    "memory",
-                    0.0,
-                    cast,
-                    NEVER,
-                    bandwidth=machine.bandwidth,
-                )
-            )
+    """Add dispatch and combine of experts, inside a domain and across domains."""
     if np.all(np.asarray(shape.expert) == 1):
         return
-    # dispatch and combine
-    token, both = (
-        message_bytes(1, width, job.wide_size),
-        (2 * layers, 2 * layers),
-    )
+    links, width, runs = made.machine.links, f.latent or job.model.hidden, (2 * layers, 2 * layers)
+    own = per_rank(work.tokens, shape.tensor)
+    tokens = Tokens(own, message_bytes(1, width, job.wide_size), f.active)
     size = message_bytes(own, width, job.wide_size)
-    with scope("expert exchange in a domain"):
-        near = expert_exchange(
-            links, own, token, f.active, RankGroup(shape.expert, 1, shape.expert, 1), "inside"
-        )
-    work.items.append(
-        linked("expert exchange in a domain", size, near, both, job.value("expert_exposed_inside"))
-    )
-    with scope("expert exchange across domains"):
-        far = expert_exchange(
-            links, own, token, f.active, among(expert_group(links, shape)), "across"
-        )
-    work.across.append(
-        linked("expert exchange across domains", 0.0, far, both, job.value("expert_exposed_across"))
-    )
+    name = "expert exchange in a domain"
+    with scope(name):
+        near = expert_exchange(links, tokens, RankGroup(shape.expert, 1, shape.expert, 1), "inside")
+    made.operators.append(linked(name, size, near, runs, job.value("expert_exposed_inside")))
+    name = "expert exchange across domains"
+    with scope(name):
+        far = expert_exchange(links, tokens, among(expert_group(links, shape)), "across")
+    work.across.append(linked(name, 0.0, far, runs, job.value("expert_exposed_across")))

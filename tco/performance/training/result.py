@@ -17,13 +17,13 @@ from tco.fabric.links import Links, RankGroup, strided
 from tco.models.architecture import Architecture
 from tco.performance.chip.roofline import message_bytes, per_rank, repeated
 from tco.performance.layer.chip_model import WIDE_FORM, Machine, Passes
-from tco.performance.layer.operators import DENSE
-from tco.performance.profile import BOUNDS, OperatorProfile, Report
+from tco.performance.layer.operators import DENSE, LAUNCHES, Operator, OperatorWork
+from tco.performance.profile import BOUNDS, OperatorProfile, Report, joined_lines
 from tco.performance.serving.axes import PlanAxis
 from tco.performance.training import schedule
 from tco.performance.training.deployment import deployed_time
 from tco.performance.training.job import TrainingJob
-from tco.performance.training.micro_batch import Item, OperatorWork, Work, expert_group
+from tco.performance.training.micro_batch import Work, expert_group
 from tco.performance.training.plans import ORDERS, TrainingPlan, fixed_axes
 from tco.performance.training.schedule import (
     AGAIN,
@@ -112,11 +112,8 @@ class TrainingResult:
         if self.details is None:
             return {}
         work = self.details.work
-        return {
-            "micro-batch": list(
-                dict.fromkeys(item.name for item in (*work.items, *work.across, *work.head))
-            )
-        }
+        operators = (*work.operators, *work.across, *work.head)
+        return {"micro-batch": list(dict.fromkeys(operator.name for operator in operators))}
 
     @property
     def links(self) -> Links | None:
@@ -310,21 +307,17 @@ def no_training_plan_reason(job: TrainingJob, machine: Machine, found: TrainingS
     )
 
 
-def repeated_items(items: list[Item], plan: TrainingPlan, less: str) -> list[tuple[Item, Any]]:
-    """Return items with how often the forward part of each runs."""
-    level = list(AGAIN).index(less if plan.recompute == PARTIAL else plan.recompute)
-    return [(item, 1 + recomputation_share(item, level, plan)) for item in items]
+def forward_runs(operator: Operator, job: TrainingJob, plan: TrainingPlan) -> Any:
+    """Return how often the forward part of an operator runs, the layers computed again included.
 
-
-def recomputation_share(item: Item, level: int, plan: TrainingPlan) -> Quantity:
-    """Return the share of layers that recompute an item's forward part.
-
-    Items up to `level` are recomputed in all layers. Under partial recomputation, items beyond
-    `level` are recomputed in `plan.share` of the layers.
+    Operators up to the plan's level are computed again in all layers. Under partial recomputation
+    those beyond are computed again in `plan.share` of the layers.
     """
-    if 0 < item.again <= level:
-        return 1
-    return plan.share if plan.recompute == PARTIAL and item.again > 0 else 0
+    partial = plan.recompute == PARTIAL
+    level = list(AGAIN).index(kept_level(job) if partial else plan.recompute)
+    if 0 < operator.recompute_level <= level:
+        return 2
+    return 1 + plan.share if partial and operator.recompute_level else 1
 
 
 def of_stage(
@@ -347,10 +340,11 @@ def exposed(
     work: Work,
 ) -> Any:
     """Return the time of a step in which compute waits for links."""
-    pairs = repeated_items(
-        [item for item in work.items if item.bound == "link"], plan, kept_level(job)
-    )
-    times = [time for item, runs in pairs for time in (repeated(item.forward, runs), item.backward)]
+    times: list[Quantity] = []
+    for operator in work.operators:
+        if operator.link:
+            runs = forward_runs(operator, job, plan)
+            times += [repeated(operator.time, runs), operator.backward]
     inside = total("links_of_a_micro_batch", [*times, micro_batch_times(plan, micro).exchange])
     terms = [
         of_stage(job, plan, pipe, inside),
@@ -379,25 +373,25 @@ def step_lines(
     """
     count = float(pipe.micro_batches)
     scale = count * float(slots(plan, job.model)) / job.model.layers
-    found: dict[str, OperatorProfile] = {}
-    for item, runs in repeated_items(work.items, plan, kept_level(job)):
-        bound, ideal = bound_of_item(item, runs, machine)
-        line = found.setdefault(
-            item.name,
-            OperatorProfile(item.name, 0.0, bound, None if ideal is None else 0.0, 0.0, 0.0),
+    lines = []
+    for operator in work.operators:
+        runs = forward_runs(operator, job, plan)
+        bound, ideal = step_bound(operator, runs, machine)
+        time = float(operator.time) + (runs - 1) * float(operator.repeated_time)
+        flops, moved = step_counts(operator, runs)
+        lines.append(
+            OperatorProfile(
+                operator.name,
+                scale * (time + float(operator.backward)),
+                bound,
+                None if ideal is None else scale * operator.layers * ideal,
+                scale * flops,
+                scale * moved,
+            )
         )
-        line.time += scale * (
-            float(item.forward) + (runs - 1) * float(item.redone) + float(item.backward)
-        )
-        flops, moved = counts_of(item, runs)
-        line.flops, line.bytes = (
-            (line.flops or 0.0) + scale * flops,
-            (line.bytes or 0.0) + scale * moved,
-        )
-        if ideal is not None and line.ideal is not None:
-            line.ideal += scale * item.layers * ideal
     whole = sum(float(part) for part in made.parts.values())
-    sums = [
+    lines = [
+        *joined_lines(lines),
         OperatorProfile(
             "expert exchange across domains",
             scale * float(micro_batch_times(plan, micro).exchange),
@@ -421,72 +415,72 @@ def step_lines(
         OperatorProfile("stragglers among domains", float(made.known) - whole, "latency"),
         OperatorProfile("unexplained", float(made.time) - float(made.known), "latency"),
     ]
-    return [line for line in [*found.values(), *sums] if abs(line.time) > 1e-9 * float(made.time)]
+    return [line for line in lines if abs(line.time) > 1e-9 * float(made.time)]
 
 
-def counts_of(item: Item, runs: float) -> tuple[float, float]:
-    """Return the work and the traffic of an item in a micro-batch: through memory, or handed to a
-    collective.
+def step_counts(operator: Operator, runs: float) -> tuple[float, float]:
+    """Return the work and the traffic of an operator in a micro-batch: through memory, or handed to
+    a collective.
     """
-    if item.bound == "link":
-        return 0.0, float(item.size) * (runs * item.counts[0] + item.counts[1])
-    if item.bound == "latency":
+    if operator.link:
+        forward, backward = operator.runs
+        return 0.0, float(operator.bytes) * (runs * forward + backward)
+    if operator.name == LAUNCHES:
         return 0.0, 0.0
-    if item.bound == "memory":
-        return 0.0, (runs * float(item.forward) + float(item.backward)) * float(item.bandwidth)
-    parts = parts_with_runs(item, runs)
-    return item.layers * sum(n * float(part.flops) for n, part in parts), item.layers * sum(
-        n * float(part.moved) for n, part in parts
+    if not operator.backward_work:
+        return 0.0, _streaming_time(operator, runs) * float(operator.bandwidth)
+    works = _works_with_runs(operator, runs)
+    flops = sum(count * float(work.flops) for count, work in works)
+    return operator.layers * flops, operator.layers * sum(
+        count * float(work.moved) for count, work in works
     )
 
 
-def parts_with_runs(item: Item, runs: float) -> list[tuple[float, OperatorWork]]:
-    """Return the parts of an item with how often each runs."""
-    return [
-        *((runs, part) for part in item.forward_parts),
-        *((1.0, part) for part in item.backward_parts),
-    ]
+def _streaming_time(operator: Operator, runs: float) -> float:
+    return runs * float(operator.time) + float(operator.backward)
+
+
+def _works_with_runs(operator: Operator, runs: float) -> list[tuple[float, OperatorWork]]:
+    forward = OperatorWork(operator.flops, operator.bytes, operator.compute_rate)
+    return [(runs, forward), *((1.0, work) for work in operator.backward_work)]
+
+
+def step_bound(operator: Operator, runs: float, machine: Machine) -> tuple[str, float | None]:
+    """Return the bound of an operator in a step, and its layer time at that peak (s).
+
+    The time is None where the operator waits for a link or a launch.
+    """
+    if operator.link:
+        return "link", None
+    if operator.name == LAUNCHES:
+        return "latency", None
+    bandwidth = float(machine.kernels.part("hbm_bandwidth"))
+    if not operator.backward_work:
+        return "memory", _streaming_time(operator, runs) * float(operator.bandwidth) / bandwidth
+    works = _works_with_runs(operator, runs)
+    computing = sum(count * float(work.flops) / float(work.peak) for count, work in works)
+    moving = sum(count * float(work.moved) for count, work in works) / bandwidth
+    return ("compute", computing) if computing >= moving else ("memory", moving)
 
 
 def head_line(machine: Machine, work: Work, time: float) -> OperatorProfile:
     """Return the line of the output head and the loss, of which the last stage may spare a part."""
-    whole = sum(float(item.forward) + float(item.backward) for item in work.head)
-    ideal = sum(
-        least
-        for item in work.head
-        for bound, least in [bound_of_item(item, 1, machine)]
-        if bound == "compute" and least is not None
-    )
-    flops, moved = (
-        sum(counts) * time / whole
-        for counts in zip(*(counts_of(item, 1) for item in work.head), strict=True)
-    )
+    whole = sum(_streaming_time(operator, 1) for operator in work.head)
+    ideal = flops = moved = 0.0
+    for operator in work.head:
+        bound, least = step_bound(operator, 1, machine)
+        if bound == "compute" and least is not None:
+            ideal += least
+        own_flops, own_bytes = step_counts(operator, 1)
+        flops, moved = flops + own_flops, moved + own_bytes
+    share = time / whole
     return OperatorProfile(
-        "output head and loss", time, "compute", ideal * time / whole, flops, moved
+        "output head and loss", time, "compute", ideal * share, flops * share, moved * share
     )
 
 
-def bound_of_item(item: Item, times: float, machine: Machine) -> tuple[str, float | None]:
-    """Return an item's bound, and its layer time at that peak (s).
-
-    The time is None where the item waits for a link or a launch.
-    """
-    if item.bound in ("link", "latency"):
-        return item.bound, None
-    if item.bound == "memory":
-        whole = times * float(item.forward) + float(item.backward)
-        return "memory", whole * float(item.bandwidth) / float(
-            machine.kernels.part("hbm_bandwidth")
-        )
-    parts = parts_with_runs(item, times)
-    computing = sum(n * float(part.flops) / float(part.peak) for n, part in parts)
-    moving = sum(n * float(part.moved) for n, part in parts) / float(
-        machine.kernels.part("hbm_bandwidth")
-    )
-    return ("compute", computing) if computing >= moving else ("memory", moving)
-
-
-LINES = {  # of a step that an axis takes, and the items whose bytes it moves in every micro-batch
+# lines of a step by axis, and the operators whose bytes an axis moves in every micro-batch
+LINES = {
     "tensor": ("tensor-parallel collectives",),
     "context": ("context-parallel ring",),
     "experts": ("expert exchange in a domain", "expert exchange across domains"),
@@ -538,13 +532,12 @@ def training_communication_axes(
         time = sum(line.time for line in lines if line.name in LINES[name])
         if not time:
             continue
-        items = [item for item in (*work.items, *work.across) if item.name in LINES[name]]
-        each = (
-            sum(float(item.size) * sum(item.counts) for item in items)
-            * count
-            * held
-            / job.model.layers
-        )
+        sizes = [
+            float(operator.bytes) * sum(operator.runs)
+            for operator in (*work.operators, *work.across)
+            if operator.name in LINES[name]
+        ]
+        each = sum(sizes) * count * held / job.model.layers
         hops = float(links.hops) if place.domains == 1 else None
         found.append(
             PlanAxis(

@@ -61,16 +61,16 @@ def core_of(chip: str, kernel: str, tokens: int, **settings: str):
     }
     size |= {"workload__sequence_length": str(tokens), "workload__attention": kernel} | settings
     training_job, machine = job(chip, **size)
-    items = work_of(training_job, machine, MicroBatchShape(1, 1, 1, 1, 1, 0, 0)).items
-    return next(item for item in items if item.name == CORE)
+    operators = work_of(training_job, machine, MicroBatchShape(1, 1, 1, 1, 1, 0, 0)).operators
+    return next(operator for operator in operators if operator.name == CORE)
 
 
 @pytest.mark.parametrize(("chip", "kernel", "tokens", "forward", "backward"), PUBLISHED)
 def test_a_kernel_reaches_its_published_rate(chip, kernel, tokens, forward, backward):
     item = core_of(chip, kernel, tokens)
-    flops = float(item.forward_parts[0].flops) * item.layers
+    flops = float(item.flops) * item.layers
     if forward is not None:
-        assert flops / float(item.forward) / 1e12 == pytest.approx(forward, rel=0.06)
+        assert flops / float(item.time) / 1e12 == pytest.approx(forward, rel=0.06)
     if backward is not None:
         assert 2.5 * flops / float(item.backward) / 1e12 == pytest.approx(backward, rel=0.06)
 
@@ -87,13 +87,13 @@ WRITTEN = sorted(
 @pytest.mark.parametrize(("kernel", "chip"), WRITTEN)
 def test_five_products_backward_run_no_quicker_than_the_two_of_the_chip_forward(kernel, chip):
     item, quickest = core_of(chip, kernel, 4096), core_of(chip, GENERIC, 4096)
-    assert float(item.backward) >= 2.5 * float(quickest.forward) * (1 - 1e-9)
-    assert item.backward_parts[0].flops == pytest.approx(2.5 * item.forward_parts[0].flops)
+    assert float(item.backward) >= 2.5 * float(quickest.time) * (1 - 1e-9)
+    assert item.backward_work[0].flops == pytest.approx(2.5 * item.flops)
 
 
 def test_scores_that_are_kept_are_not_computed_anew():
     item = core_of("a100-sxm-80gb", UNFUSED, 4096)
-    assert item.backward_parts[0].flops == pytest.approx(2 * item.forward_parts[0].flops)
+    assert item.backward_work[0].flops == pytest.approx(2 * item.flops)
     anew = core_of("a100-sxm-80gb", "fused", 4096)
     assert float(item.backward) == pytest.approx(float(anew.backward) * 2 / 2.5)
 
@@ -112,12 +112,11 @@ def test_a_window_keeps_a_kernel_from_its_rate():
     training_job, machine = job("gb200-gpu", **model, **size)
     cores = [
         item
-        for item in work_of(training_job, machine, MicroBatchShape(1, 1, 1, 1, 1, 0, 0)).items
+        for item in work_of(training_job, machine, MicroBatchShape(1, 1, 1, 1, 1, 0, 0)).operators
         if item.name == CORE
     ]
     rates = sorted(
-        2.5 * float(item.forward_parts[0].flops) * item.layers / float(item.backward) / 1e12
-        for item in cores
+        2.5 * float(item.flops) * item.layers / float(item.backward) / 1e12 for item in cores
     )
     assert rates[0] == pytest.approx(187, rel=0.5)
     assert rates[-1] > 3 * rates[0]

@@ -51,10 +51,10 @@ def test_a_step_lies_between_those_of_its_formats(sharded):
     work = evaluate_plan(
         *job(GB200, workload__precision="fp4", workload__backward_precision="bf16"), sharded
     )[3]
-    products = [item for item in work.items if item.weight is not None]
+    products = [item for item in work.operators if item.weight_time is not None]
     assert products
     for item in products:  # inputs' and weights' gradients take the rate of BF16
-        assert float(item.backward) > 4 * float(item.forward)
+        assert float(item.backward) > 4 * float(item.time)
 
 
 def test_a_format_kept_but_not_computed_is_turned_by_software(sharded):
@@ -118,9 +118,9 @@ def test_collectives_take_cores_and_links_from_each_other(sharded):
     assert own < shared < 1.15 * own
     found, machine = job(TRN3)
     made, pipe, _, work = evaluate_plan(found, machine, sharded)
-    (tensor,) = [item for item in work.items if item.name == "tensor-parallel collectives"]
+    (tensor,) = [item for item in work.operators if item.name == "tensor-parallel collectives"]
     assert float(pipe.links["inside"]) >= float(pipe.waits["inside"]) > 0
-    assert tensor.holds["inside"] > 0
+    assert tensor.link_times["inside"] > 0
     # everything on the links follows one after the other
     assert float(made.parts["gathers"]) > 0
     narrow = machine._replace(links=machine.links._replace(network=machine.links.network / 100))
@@ -134,11 +134,11 @@ def test_norms_are_repeated_on_every_chip_without_sequence_parallelism():
     """
     found, machine = job(workload__global_batch="64")
     made = (
-        evaluate_plan(found, machine, MEGATRON._replace(sequence_parallel=parallel))[3].items
+        evaluate_plan(found, machine, MEGATRON._replace(sequence_parallel=parallel))[3].operators
         for parallel in (0, 1)
     )
     whole, split = (
-        next(float(item.forward) for item in items if item.name == "elementwise") for items in made
+        next(float(item.time) for item in items if item.name == "elementwise") for items in made
     )
     passes, masks = (
         found.values[f"performance.layer.{name}"] for name in ("residual_passes", "mask_passes")
@@ -170,9 +170,9 @@ def test_the_ring_of_split_sequences_runs_once_forward_and_twice_backward():
     (Ring Attention).
     """
     work = evaluate_plan(*job(A100), MEGATRON._replace(tensor=4, context=2))[3]
-    (ring,) = [item for item in work.items if item.name == "context-parallel ring"]
-    assert ring.counts == (96, 2 * 96)  # layers
-    assert ring.backward == pytest.approx(2 * ring.forward, rel=1e-12)
-    assert ring.forward > 0
+    (ring,) = [item for item in work.operators if item.name == "context-parallel ring"]
+    assert ring.runs == (96, 2 * 96)  # layers
+    assert ring.backward == pytest.approx(2 * ring.time, rel=1e-12)
+    assert ring.time > 0
     # keys and values of a sequence for a quarter of the heads, two bytes each
-    assert ring.size == 2048 * 2 * (12288 / 4) * 2
+    assert ring.bytes == 2048 * 2 * (12288 / 4) * 2

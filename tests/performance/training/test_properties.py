@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tco.performance.training.micro_batch import Item, Work
+from tco.performance.layer.operators import Operator, OperatorWork
+from tco.performance.training.micro_batch import Work
 from tco.performance.training.schedule import slots
 from tests.performance.servers import Machine
 from tests.performance.training.jobs import (
@@ -106,8 +107,8 @@ def nearer(machine: Machine, factor: float) -> Machine:
     )
 
 
-def items_of(work: Work) -> list[Item]:
-    return [*work.items, *work.head, *work.across]
+def operators_of(work: Work) -> list[Operator]:
+    return [*work.operators, *work.head, *work.across]
 
 
 def seconds(found: TrainingJob, machine: Machine, plan: TrainingPlan) -> float:
@@ -174,14 +175,14 @@ def test_half_of_every_rate_doubles_what_is_computed_and_moved(name):
     @given(st.sampled_from(plans))
     def doubles(plan):
         base, halved, narrow = (
-            items_of(evaluate_plan(found, one, plan)[3]) for one in (machine, slow, dark)
+            operators_of(evaluate_plan(found, one, plan)[3]) for one in (machine, slow, dark)
         )
         for one, computed, linked in zip(base, halved, narrow, strict=True):
-            for way in ("forward", "backward"):
+            for way in ("time", "backward"):
                 before, after, on_links = (
                     float(getattr(item, way)) for item in (one, computed, linked)
                 )
-                if one.bound == "link":
+                if one.link:
                     assert after == pytest.approx(before, rel=1e-12), one.name
                     # all but its latency
                     assert before * SLACK <= on_links <= 2 * before / SLACK, one.name
@@ -202,12 +203,13 @@ def test_no_item_beats_its_engines(name):
     def bounded(plan):
         work = evaluate_plan(found, machine, plan)[3]
         parts = 0
-        for item in (*work.items, *work.head):
-            assert float(item.forward) >= 0
-            assert float(item.backward) >= 0
+        for operator in (*work.operators, *work.head):
+            assert float(operator.time) >= 0
+            assert float(operator.backward) >= 0
+            forward = OperatorWork(operator.flops, operator.bytes, operator.compute_rate)
             for time, resting in (
-                (item.forward, item.forward_parts),
-                (item.backward, item.backward_parts),
+                (operator.time, [forward] * bool(operator.backward_work)),
+                (operator.backward, operator.backward_work),
             ):
                 least = 0.0
                 for part in resting:
@@ -216,9 +218,9 @@ def test_no_item_beats_its_engines(name):
                         float(part.flops) / float(part.peak),
                         float(part.moved) / float(machine.kernels.part("hbm_bandwidth")),
                     )
-                assert float(time) >= float(item.layers) * least * SLACK, item.name
-            if item.weight is not None:
-                assert float(item.weight) <= float(item.backward) / SLACK
+                assert float(time) >= float(operator.layers) * least * SLACK, operator.name
+            if operator.weight_time is not None:
+                assert float(operator.weight_time) <= float(operator.backward) / SLACK
         assert parts
 
     bounded()

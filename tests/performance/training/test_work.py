@@ -20,17 +20,13 @@ def products(found, machine, plan):
     layers.
     """
     work = evaluate_plan(found, machine, plan)[3]
-    items = [item for item in (*work.items, *work.head) if item.bound == "product"]
-    parts = (
-        (item.layers, part)
-        for item in items
-        for part in (*item.forward_parts, *item.backward_parts)
+    flops = sum(
+        float(operator.layers) * float(part.flops)
+        for operator in (*work.operators, *work.head)
+        if operator.backward_work
+        for part in (operator, *operator.backward_work)
     )
-    return (
-        sum(float(layers) * float(part.flops) for layers, part in parts)
-        * plan.tensor
-        / float(work.tokens)
-    )
+    return flops * plan.tensor / float(work.tokens)
 
 
 def routed(model):
