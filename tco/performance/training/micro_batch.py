@@ -586,18 +586,21 @@ def expert_kernels(made: Pass, job: TrainingJob, f: FeedForward, layers: int) ->
     shape, machine = made.shape, made.machine
     if job.software.fused_experts:
         return
-    width = f.width / shape.tensor_parallel
+    width, tensor = f.width, shape.tensor_parallel
     if f.bias:  # bias, clamp and probability of each expert
         with scope(EXPERT_BIAS):
             moved = elementwise_bytes(
-                shape.tokens, f.active * width, job.value("biased_expert_passes"), job.wide_size
+                shape.tokens,
+                f.active * width / tensor,
+                job.value("biased_expert_passes"),
+                job.wide_size,
             )
             made.stream(EXPERT_BIAS, layers, moved, machine.bandwidth)
     if machine.gradient_form is None or FORMATS[machine.gradient_form.stored].bits >= WIDE:
         return
     # of what experts give and of their gates and widths, for each expert of a token
     with scope(GRADIENT_CASTS):
-        numbers = f.active * ((f.latent or job.model.hidden) + (f.matrices - 1) * width)
+        numbers = f.active * ((f.latent or job.model.hidden) + (f.matrices - 1) * width / tensor)
         size = quantising_size(1, machine.activation_size, machine.gradients[EXPERTS].input_size)
         moved = elementwise_bytes(shape.tokens, numbers, machine.elementwise, size)
         made.stream(GRADIENT_CASTS, layers, moved, machine.bandwidth)

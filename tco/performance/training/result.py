@@ -473,10 +473,8 @@ def head_line(machine: Machine, work: Work, time: float) -> OperatorProfile:
             ideal += least
         own_flops, own_bytes = step_counts(operator, 1)
         flops, moved = flops + own_flops, moved + own_bytes
-    share = time / whole
-    return OperatorProfile(
-        "output head and loss", time, "compute", ideal * share, flops * share, moved * share
-    )
+    ideal, flops, moved = (count * time / whole for count in (ideal, flops, moved))
+    return OperatorProfile("output head and loss", time, "compute", ideal, flops, moved)
 
 
 # lines of a step by axis, and the operators whose bytes an axis moves in every micro-batch
