@@ -29,6 +29,7 @@ from tco.performance.training.schedule import (
     AGAIN,
     MicroBatch,
     Pipe,
+    ScheduleVariant,
     data_stride,
     micro_batch_shape,
     micro_batch_times,
@@ -67,13 +68,61 @@ class StepLines:
 class Details(NamedTuple):
     """Records from which the report of a training step is made."""
 
-    time: Any  # of the step, as deployed
     job: TrainingJob
     machine: Machine
-    made: TrainingStep
+    plan: TrainingPlan
+    step: TrainingStep
     pipe: Pipe
     micro: MicroBatch
     work: Work
+
+    def stage_time(self, micro_batch_time: Quantity) -> Quantity:
+        """Return the time of a stage over all micro-batches, in s.
+
+        `micro_batch_time` is the time of all layers for a micro-batch.
+        """
+        model = self.job.model
+        time = schedule.stage_time(micro_batch_time, slots(self.plan, model), model.layers)
+        return schedule.pipeline_time(self.pipe.micro_batches, time, 0.0, 0.0)
+
+    @property
+    def times(self) -> ScheduleVariant:
+        """Times of a micro-batch in the schedule of the plan."""
+        return micro_batch_times(self.plan, self.micro)
+
+    def forward_runs(self, operator: Operator) -> Any:
+        """Return how often the forward part of an operator runs, in layers computed again too.
+
+        Operators up to the plan's level are computed again in all layers. Under partial
+        recomputation those beyond are computed again in `plan.share` of the layers.
+        """
+        partial = self.plan.recompute == PARTIAL
+        level = list(AGAIN).index(kept_level(self.job) if partial else self.plan.recompute)
+        if 0 < operator.recompute_level <= level:
+            return 2
+        return 1 + self.plan.share if partial and operator.recompute_level else 1
+
+    @property
+    def host_floor(self) -> Quantity:
+        """Time of a step in which the chip waits for the host's launches."""
+        return self.stage_time(self.times.launches)
+
+    @property
+    def exposed_communication(self) -> Quantity:
+        """Time of a step in which compute waits for links."""
+        times: list[Quantity] = []
+        for operator in self.work.operators:
+            if operator.link:
+                runs = self.forward_runs(operator)
+                times += [repeated(operator.time, runs), operator.backward]
+        inside = total("links_of_a_micro_batch", [*times, self.times.exchange])
+        parts = self.step.parts
+        terms = [
+            self.stage_time(inside),
+            schedule.pipeline_time(self.pipe.micro_batches, self.pipe.transfer, 0.0, 0.0),
+            *(parts[name] for name in ("gathers", "gradients") if name in parts),
+        ]
+        return total("exposed_communication", terms)
 
 
 @dataclass(slots=True)
@@ -104,7 +153,7 @@ class TrainingResult:
     @property
     def hbm_bytes_used(self) -> Any:
         """Memory of the fullest chip, until the report is made."""
-        return None if self.details is None else self.details.made.held
+        return None if self.details is None else self.details.step.held
 
     @property
     def operators(self) -> dict[str, list[str]]:
@@ -126,7 +175,7 @@ class TrainingResult:
         The step's time is left out where many steps are evaluated together (`many`).
         """
         if self.details is not None:
-            self.tell(*self.details, many)
+            self.describe(self.details, many)
             self.details = None
         found = self.found or TrainingSearchResult(plans=1, feasible=1)
         search = {"plans": found.plans, "feasible": found.feasible, "seconds": found.seconds}
@@ -134,36 +183,23 @@ class TrainingResult:
             self.described, search, self.runner_up, found.margin, self.memory, self.phases()
         )
 
-    def tell(
-        self,
-        time: Any,
-        job: TrainingJob,
-        machine: Machine,
-        made: TrainingStep,
-        pipe: Pipe,
-        micro: MicroBatch,
-        work: Work,
-        many: bool,
-    ) -> None:
+    def describe(self, details: Details, many: bool) -> None:
         """Fill in what people read of the plan: its names, and of one step its lines, axes and
         memory.
         """
-        plan = self.plan
-        if plan is None:
-            return
-        self.described = training_plan_document(plan, job.model, job.batch)
+        job = details.job
+        self.described = training_plan_document(details.plan, job.model, job.batch)
         if self.found is not None and self.found.runner_up is not None:
             self.runner_up = training_plan_document(self.found.runner_up, job.model, job.batch)
-        if not many:
-            self.lines = StepLines(
-                float(time), step_lines(job, machine, plan, made, pipe, micro, work)
-            )
-            if (short := float(time) - float(made.time)) > 0:
-                self.lines.lines.append(OperatorProfile("below the best plan", short, "latency"))
-            self.axes = training_communication_axes(
-                job, machine, plan, pipe, work, self.lines.lines
-            )
-            self.memory = {name: float(used) for name, used in made.memory.items()}
+        if many:
+            return
+        time, best_time = float(self.rates["step_s"]), float(details.step.time)
+        lines = step_lines(details)
+        if time > best_time:
+            lines.append(OperatorProfile("below the best plan", time - best_time, "latency"))
+        self.lines = StepLines(time, lines)
+        self.axes = training_communication_axes(details, lines)
+        self.memory = {name: float(used) for name, used in details.step.memory.items()}
 
     def phases(self) -> dict[str, StepLines]:
         """Return the phases that were evaluated."""
@@ -259,8 +295,8 @@ def train(
             f"{machine.links.domain}; the others stand idle at their cost"
         )
     plan = chosen_share(job, machine, plan)
-    made, pipe, micro, work = evaluate_plan(job, machine, plan)
-    time = deployed_time(job, plan, made.time)
+    details = Details(job, machine, plan, *evaluate_plan(job, machine, plan))
+    time = deployed_time(job, plan, details.step.time)
     at_peak = schedule.step_at_peak(
         model_flops(job), job.values["cluster.chips"], machine.peak(DENSE)
     )
@@ -270,20 +306,11 @@ def train(
         "train_tokens_per_s": schedule.training_rate(
             job.sequences, job.sequence, time, job.values["workload.evaluation_share"]
         ),
-        "exposed_communication": schedule.share_of_step(
-            exposed(job, plan, pipe, made, micro, work), time
-        ),
-        "pipeline_bubble": schedule.share_of_step(pipe.bubble, time),
-        "host_floor": schedule.share_of_step(floor(job, plan, pipe, micro), time),
+        "exposed_communication": schedule.share_of_step(details.exposed_communication, time),
+        "pipeline_bubble": schedule.share_of_step(details.pipe.bubble, time),
+        "host_floor": schedule.share_of_step(details.host_floor, time),
     }
-    return TrainingResult(
-        plan,
-        rates,
-        job.chips,
-        found=found,
-        notes=notes,
-        details=Details(time, job, machine, made, pipe, micro, work),
-    )
+    return TrainingResult(plan, rates, job.chips, found=found, notes=notes, details=details)
 
 
 def no_training_plan_reason(job: TrainingJob, machine: Machine, found: TrainingSearchResult) -> str:
@@ -307,115 +334,49 @@ def no_training_plan_reason(job: TrainingJob, machine: Machine, found: TrainingS
     )
 
 
-def forward_runs(operator: Operator, job: TrainingJob, plan: TrainingPlan) -> Any:
-    """Return how often the forward part of an operator runs, the layers computed again included.
-
-    Operators up to the plan's level are computed again in all layers. Under partial recomputation
-    those beyond are computed again in `plan.share` of the layers.
-    """
-    partial = plan.recompute == PARTIAL
-    level = list(AGAIN).index(kept_level(job) if partial else plan.recompute)
-    if 0 < operator.recompute_level <= level:
-        return 2
-    return 1 + plan.share if partial and operator.recompute_level else 1
-
-
-def of_stage(
-    job: TrainingJob, plan: TrainingPlan, pipe: Pipe, micro_batch_time: Quantity
-) -> Quantity:
-    """Return the time of a stage over all micro-batches, in s.
-
-    `micro_batch_time` is the time of all layers for a micro-batch.
-    """
-    one = schedule.stage_time(micro_batch_time, slots(plan, job.model), job.model.layers)
-    return schedule.pipeline_time(pipe.micro_batches, one, 0.0, 0.0)
-
-
-def exposed(
-    job: TrainingJob,
-    plan: TrainingPlan,
-    pipe: Pipe,
-    made: TrainingStep,
-    micro: MicroBatch,
-    work: Work,
-) -> Any:
-    """Return the time of a step in which compute waits for links."""
-    times: list[Quantity] = []
-    for operator in work.operators:
-        if operator.link:
-            runs = forward_runs(operator, job, plan)
-            times += [repeated(operator.time, runs), operator.backward]
-    inside = total("links_of_a_micro_batch", [*times, micro_batch_times(plan, micro).exchange])
-    terms = [
-        of_stage(job, plan, pipe, inside),
-        schedule.pipeline_time(pipe.micro_batches, pipe.transfer, 0.0, 0.0),
-        *(made.parts[name] for name in ("gathers", "gradients") if name in made.parts),
-    ]
-    return total("exposed_communication", terms)
-
-
-def floor(job: TrainingJob, plan: TrainingPlan, pipe: Pipe, micro: MicroBatch) -> Quantity:
-    """Return the time of a step in which the chip waits for the host's launches."""
-    return of_stage(job, plan, pipe, micro_batch_times(plan, micro).launches)
-
-
-def step_lines(
-    job: TrainingJob,
-    machine: Machine,
-    plan: TrainingPlan,
-    made: TrainingStep,
-    pipe: Pipe,
-    micro: MicroBatch,
-    work: Work,
-) -> list[OperatorProfile]:
+def step_lines(details: Details) -> list[OperatorProfile]:
     """Return the lines of a step on the stage with the output head, plain numbers that sum to its
     time.
     """
+    pipe, step, model = details.pipe, details.step, details.job.model
     count = float(pipe.micro_batches)
-    scale = count * float(slots(plan, job.model)) / job.model.layers
+    scale = count * float(slots(details.plan, model)) / model.layers
     lines = []
-    for operator in work.operators:
-        runs = forward_runs(operator, job, plan)
-        bound, ideal = step_bound(operator, runs, machine)
-        time = float(operator.time) + (runs - 1) * float(operator.repeated_time)
+    for operator in details.work.operators:
+        runs = details.forward_runs(operator)
+        bound, ideal = step_bound(operator, runs, details.machine)
+        forward = float(operator.time) + (runs - 1) * float(operator.repeated_time)
         flops, moved = step_counts(operator, runs)
         lines.append(
             OperatorProfile(
                 operator.name,
-                scale * (time + float(operator.backward)),
+                scale * (forward + float(operator.backward)),
                 bound,
                 None if ideal is None else scale * operator.layers * ideal,
                 scale * flops,
                 scale * moved,
             )
         )
-    whole = sum(float(part) for part in made.parts.values())
+    parts = {name: float(part) for name, part in step.parts.items()}
+    head_time = count * (float(pipe.longest) - float(pipe.stage))
+    updating = "host" if details.plan.offload else "memory"
+    time, known = float(step.time), float(step.known)
     lines = [
         *joined_lines(lines),
         OperatorProfile(
-            "expert exchange across domains",
-            scale * float(micro_batch_times(plan, micro).exchange),
-            "link",
+            "expert exchange across domains", scale * float(details.times.exchange), "link"
         ),
-        OperatorProfile("host launches", float(floor(job, plan, pipe, micro)), "host"),
-        head_line(machine, work, count * (float(pipe.longest) - float(pipe.stage))),
+        OperatorProfile("host launches", float(details.host_floor), "host"),
+        head_line(details.machine, details.work, head_time),
         OperatorProfile("pipeline transfers", count * float(pipe.transfer), "link"),
         OperatorProfile("pipeline bubble", float(pipe.bubble), "bubble"),
-        OperatorProfile(
-            "sharded weights and gradients", float(made.parts.get("gathers", 0.0)), "link"
-        ),
-        OperatorProfile(
-            "gradients and weights at the end", float(made.parts.get("gradients", 0.0)), "link"
-        ),
-        OperatorProfile(
-            "optimizer",
-            float(made.parts.get("optimizer", 0.0)),
-            "host" if plan.offload else "memory",
-        ),
-        OperatorProfile("stragglers among domains", float(made.known) - whole, "latency"),
-        OperatorProfile("unexplained", float(made.time) - float(made.known), "latency"),
+        OperatorProfile("sharded weights and gradients", parts.get("gathers", 0.0), "link"),
+        OperatorProfile("gradients and weights at the end", parts.get("gradients", 0.0), "link"),
+        OperatorProfile("optimizer", parts.get("optimizer", 0.0), updating),
+        OperatorProfile("stragglers among domains", known - sum(parts.values()), "latency"),
+        OperatorProfile("unexplained", time - known, "latency"),
     ]
-    return [line for line in lines if abs(line.time) > 1e-9 * float(made.time)]
+    return [line for line in lines if abs(line.time) > 1e-9 * time]
 
 
 def step_counts(operator: Operator, runs: float) -> tuple[float, float]:
@@ -498,35 +459,25 @@ def training_axis_groups(links: Links, plan: TrainingPlan) -> dict[str, RankGrou
     }
 
 
-def training_communication_axes(
-    job: TrainingJob,
-    machine: Machine,
-    plan: TrainingPlan,
-    pipe: Pipe,
-    work: Work,
-    lines: list[OperatorProfile],
-) -> list[PlanAxis]:
+def training_communication_axes(details: Details, lines: list[OperatorProfile]) -> list[PlanAxis]:
     """Return the axes of a plan along which chips exchange anything; hops are those inside a
     domain, none where it is left.
     """
-    links, held = machine.links, float(slots(plan, job.model))
-    count = float(pipe.micro_batches)
+    job, plan, work = details.job, details.plan, details.work
+    links, layers = details.machine.links, float(slots(plan, job.model))
+    count = float(details.pipe.micro_batches)
     parameters = sum(
         float(sharded_bytes(shard.parameters, job.wide_size, 1, 1))
         for shard in shards(job, links, plan)
     )
+    states = message_bytes(per_rank(work.tokens, plan.tensor), job.model.hidden, job.wide_size)
+    layer_gathers = (2 if job.software.adapters else 3) * count
     moved = {
-        "pipeline": float(
-            message_bytes(per_rank(work.tokens, plan.tensor), job.model.hidden, job.wide_size)
-        )
-        * 2
-        * plan.interleave
-        * count,
-        "data": parameters
-        * {3: (2 if job.software.adapters else 3) * count, 2: count + 1}.get(plan.zero, 2),
+        "pipeline": float(states) * 2 * plan.interleave * count,
+        "data": parameters * {3: layer_gathers, 2: count + 1}.get(plan.zero, 2),
     }
-    found = []
-    for name, place in training_axis_groups(links, plan).items():
+    axes = []
+    for name, group in training_axis_groups(links, plan).items():
         time = sum(line.time for line in lines if line.name in LINES[name])
         if not time:
             continue
@@ -535,17 +486,9 @@ def training_communication_axes(
             for operator in (*work.operators, *work.across)
             if operator.name in LINES[name]
         ]
-        each = sum(sizes) * count * held / job.model.layers
-        hops = float(links.hops) if place.domains == 1 else None
-        found.append(
-            PlanAxis(
-                "step",
-                name,
-                int(place.ranks),
-                int(place.domains),
-                hops,
-                moved.get(name, each),
-                time,
-            )
+        handed = moved.get(name, sum(sizes) * count * layers / job.model.layers)
+        hops = float(links.hops) if group.domains == 1 else None
+        axes.append(
+            PlanAxis("step", name, int(group.ranks), int(group.domains), hops, handed, time)
         )
-    return found
+    return axes

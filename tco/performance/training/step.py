@@ -505,9 +505,16 @@ def partial_step(
     ), plan
 
 
-def evaluate_plan(
-    job: TrainingJob, machine: Machine, plan: TrainingPlan
-) -> tuple[TrainingStep, Pipe, MicroBatch, Work]:
+class EvaluatedPlan(NamedTuple):
+    """The step of one plan, or of an array of plans, with everything it is made of."""
+
+    step: TrainingStep
+    pipe: Pipe
+    micro: MicroBatch
+    work: Work
+
+
+def evaluate_plan(job: TrainingJob, machine: Machine, plan: TrainingPlan) -> EvaluatedPlan:
     """Return the step of one plan, or of an array of plans that differ in numbers only, with
     everything it is made of.
     """
@@ -520,7 +527,7 @@ def evaluate_plan(
     with scope("pipeline"):
         pipe = pipeline(job, machine, plan, micro, Common())
     with scope("step"):
-        return step(job, machine, plan, micro, pipe, Common()), pipe, micro, work
+        return EvaluatedPlan(step(job, machine, plan, micro, pipe, Common()), pipe, micro, work)
 
 
 def chosen_share(job: TrainingJob, machine: Machine, plan: TrainingPlan) -> TrainingPlan:
