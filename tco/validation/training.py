@@ -25,14 +25,6 @@ from tco.performance.chip.gemm import Traits, traits_of
 from tco.performance.chip.roofline import flops_per_token
 from tco.performance.layer.chip_model import Passes, passes_of, trainer
 from tco.performance.software_maturity import TRAINING, unexplained, unexplained_time_paths
-from tco.performance.training.batched_jobs import (
-    FIELDS,
-    Candidates,
-    candidate_step_times,
-    candidates,
-    concatenate_candidates,
-    token_rate,
-)
 from tco.performance.training.job import (
     Software,
     TrainingJob,
@@ -40,8 +32,10 @@ from tco.performance.training.job import (
     setting_or_software_default,
     training_software,
 )
-from tco.performance.training.plans import TrainingPlan, fixed_axes, space
+from tco.performance.training.plans import PlanBlock, TrainingPlan, fixed_axes, space
 from tco.performance.training.result import training_plan_document
+from tco.performance.training.schedule import training_rate
+from tco.performance.training.search import plan_at_index, time_blocks
 from tco.scenario.network_choice import protocol, switch_of, tiers_of
 from tco.scenario.resolve import plain_inputs
 from tco.scenario.resolved import ResolvedScenario
@@ -102,7 +96,7 @@ class TrainingQuery(NamedTuple):
 
     asked: TrainingRow
     batch: int
-    plans: list[Candidates]
+    blocks: list[PlanBlock]
 
 
 def training_skip_reasons(measurements: MeasuredRows, target: AnyArray) -> AnyArray:
@@ -146,7 +140,7 @@ def questions(measurements: MeasuredRows, skip: AnyArray) -> list[TrainingQuery]
                 asked.sequence,
             )
             if blocks := space(job, asked.domain, fixed_axes(fixed)):
-                queries.append(TrainingQuery(asked, batch, candidates(blocks)))
+                queries.append(TrainingQuery(asked, batch, blocks))
         if len(queries) == before:
             skip[row] = no_plan(fixed, asked.chips, max(batches))
     return queries
@@ -236,11 +230,11 @@ def fastest_plan_per_row(found: list[TrainingQuery], measurements: MeasuredRows)
         [None] * count,
         np.full(count, np.inf),
     )
-    groups: dict[tuple[Any, ...], list[tuple[TrainingQuery, Candidates]]] = {}
+    groups: dict[tuple[Any, ...], list[tuple[TrainingQuery, PlanBlock]]] = {}
     for question in found:
-        for plans in question.plans:
-            groups.setdefault((*question.asked.structure, plans.schedule), []).append(
-                (question, plans)
+        for block in question.blocks:
+            groups.setdefault((*question.asked.structure, block.schedule), []).append(
+                (question, block)
             )
     inputs = plain_inputs(measurements.catalogue, {})
     for members in groups.values():
@@ -249,14 +243,14 @@ def fastest_plan_per_row(found: list[TrainingQuery], measurements: MeasuredRows)
 
 
 def ask(
-    members: list[tuple[TrainingQuery, Candidates]],
+    members: list[tuple[TrainingQuery, PlanBlock]],
     measurements: MeasuredRows,
     inputs: ResolvedScenario,
     made: Answers,
 ) -> None:
     """Ask rows of one structure and schedule, and keep the best plan of each."""
-    asked, plans = members[0][0].asked, concatenate_candidates([one for _, one in members])
-    lengths = [len(one.plans) for _, one in members]
+    asked, blocks = members[0][0].asked, [block for _, block in members]
+    lengths = [block.grid_size for block in blocks]
 
     def column_of(values: list[Any]) -> AnyArray:
         return np.repeat(np.array(values, dtype=float), lengths)
@@ -317,7 +311,7 @@ def ask(
         values,
         column_of([question.asked.chips for question, _ in members]),
     )
-    result = candidate_step_times(job, machine, plans)
+    result = time_blocks(job, machine, blocks)
     each = np.where(result.fits, result.times, np.inf) / batch
     best, choice = each.min(axis=0), each.argmin(axis=0)
     worst = np.where(np.isfinite(each), each, 0.0).max(axis=0)
@@ -336,12 +330,8 @@ def ask(
         if not measurements.sets:
             where = int(own[at])
             level, zero, hybrid = result.choices[int(choice[where])]
-            made.plan[row] = TrainingPlan(
-                **dict(zip(FIELDS, plans.plans[where].tolist(), strict=True)),
-                schedule=plans.schedule,
-                recompute=level,
-                zero=zero,
-                hybrid=hybrid,
+            made.plan[row] = plan_at_index(result.plan, (where,))._replace(
+                recompute=level, zero=zero, hybrid=hybrid
             )
 
 
@@ -380,7 +370,7 @@ def predict_training_runs(measurements: MeasuredRows) -> Prediction:
             answer[..., row] = (
                 step
                 if timed_step
-                else token_rate(batch, one.sequence, step, one.evaluated) * scale[row]
+                else training_rate(batch, one.sequence, step, one.evaluated) * scale[row]
             )
         if not measurements.sets:
             key[row] = "metrics/step_s" if timed_step else "metrics/train_tokens_per_s"

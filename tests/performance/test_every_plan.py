@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tco.performance.serving.passes import evaluate_prefill
-from tco.performance.serving.plan_choice import quantity_at_plan
+from tco.performance.serving.plans import quantity_at_plan
 from tests.performance.servers import (
     PrefillPlan,
     decode_axes,

@@ -29,16 +29,17 @@ from tco.performance.service.engine import Engine, engine_for_plan
 from tco.performance.service.simulation import Requests, simulate_requests
 from tco.performance.service.traffic import Promise, Traffic
 from tco.performance.serving import passes
-from tco.performance.serving.plan_choice import decode_axes, offered_axes, quantity_at_plan
+from tco.performance.serving.plan_choice import decode_axes, offered_axes
 from tco.performance.serving.plans import (
     SEQUENCES,
     DecodePlan,
-    PrefillPlan,
     ServingRequest,
     attention_chips,
     decode_plan_from_axes,
     decoding_at,
     depths_of,
+    plan_at,
+    quantity_at_plan,
 )
 
 SPEEDS = np.geomspace(8, 512, 10)  # tokens/s a user for which the best plan of each size is tried
@@ -203,7 +204,7 @@ def _decoders_of(machine: Machine, model: Architecture, request: ServingRequest)
                 places.add(divmod(int(able.argmax()), able.shape[1]))
     found = []
     for place in sorted(places):
-        plan = DecodePlan(*(float(quantity_at_plan(axis, place)) for axis in axes))
+        plan = plan_at(axes, place)
         sequences = plan.sequences * plan.chips / attention_chips(plan)
         build = cache(
             lambda plan=plan, most=sequences: engine_for_plan(machine, model, request, plan, most)
@@ -237,7 +238,7 @@ def _readers_of(
                 places.add(divmod(int(able.argmax()), able.shape[1]))
     found = []
     for place in sorted(places):
-        plan = PrefillPlan(*(float(quantity_at_plan(axis, place)) for axis in axes))
+        plan = plan_at(axes, place)
         rate = (
             plan.chips
             / attention_chips(plan)

@@ -28,6 +28,7 @@ from tco.performance.serving.passes import (
 )
 from tco.performance.serving.plans import (
     DecodePlan,
+    Place,
     PrefillPlan,
     ServingPlan,
     ServingRequest,
@@ -36,14 +37,15 @@ from tco.performance.serving.plans import (
     decoding_at,
     depths_of,
     layout_of,
+    plan_at,
     plan_axes,
+    quantity_at_plan,
 )
 
 if TYPE_CHECKING:
     from tco.performance.serving.closed_loop import Loaded
 
 
-Place = tuple[int, int]  # of a plan among the rows and columns of a search
 EQUAL = 1e-9  # share by which a plan must beat another to be better
 PLACES = ("one-domain", "whole-world")  # of the experts within a world of several domains
 
@@ -66,16 +68,6 @@ class PlanChoice(NamedTuple):
     def with_pass(self, result: PassResult) -> PlanChoice:
         """Return the choice with the chosen plan's pass out of those of all."""
         return self._replace(made=pass_at(result, self.place))
-
-
-def quantity_at_plan(quantity: Any, place: Place) -> Any:
-    """Return one plan's value of a quantity, which may be one for all plans, or for a whole row or
-    column of them.
-    """
-    if not isinstance(quantity, np.ndarray) or not quantity.ndim:
-        return quantity
-    rows, columns = quantity.shape
-    return quantity[place[0] if rows > 1 else 0, place[1] if columns > 1 else 0]
 
 
 def pass_at(result: PassResult, place: Place) -> PassResult:
@@ -119,7 +111,7 @@ def choose_best(score: Any, fits: Any, meets: Any, axes: Any) -> PlanChoice:
         second = np.partition(ranked, -2)[-2]
         margin = float(ranked[best] / second - 1)
     place = divmod(best, score.shape[1])
-    plan = axes._make(float(quantity_at_plan(axis, place)) for axis in axes)
+    plan = plan_at(axes, place)
     return PlanChoice(
         plan, score.size, count, margin, best=grid.max(axis=1), axes=axes, place=place
     )
@@ -220,7 +212,7 @@ def at_the_target(
             model,
             request,
             allowed,
-            DecodePlan(*(float(quantity_at_plan(axis, (row, 0))) for axis in plan)),
+            plan_at(plan, (row, 0)),
             found,
             other,
         )
@@ -419,10 +411,7 @@ def too_slow(
     """
     times = np.where(np.broadcast_to(fits, np.shape(result.time)), result.per_token, np.inf)
     place = divmod(int(times.argmin()), times.shape[1])
-    nearest, quickest = (
-        DecodePlan(*(float(quantity_at_plan(axis, place)) for axis in plan)),
-        float(times[place]),
-    )
+    nearest, quickest = plan_at(plan, place), float(times[place])
     rate = float(untraced_value(decode_rate(nearest.sequences, attention_chips(nearest), quickest)))
     axes = ", ".join(
         f"{name} {value}" for name, value in decode_plan_document(nearest, machine.links).items()

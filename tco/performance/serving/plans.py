@@ -9,7 +9,7 @@ several domains of a scale-up domain, one axis lies across their border.
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -269,6 +269,10 @@ class DecodePlan(NamedTuple):
     drafts: Any = 0
 
 
+Place = tuple[Any, ...]  # of a plan along the axes of a search
+PlanT = TypeVar("PlanT", DecodePlan, PrefillPlan)
+
+
 class ServingPlan(NamedTuple):
     """The plans of both phases, and how many engines of each there are where a number of requests
     is in flight.
@@ -308,6 +312,21 @@ def attention_chips(plan: PrefillPlan | DecodePlan) -> Any:
 
     """
     return plan.tensor_parallel * plan.context_parallel
+
+
+def quantity_at_plan(quantity: Any, place: Place) -> Any:
+    """Return one plan's value of a quantity, which may be one for all plans, or for all along some
+    axes of a search.
+    """
+    if not isinstance(quantity, np.ndarray) or not quantity.ndim:
+        return quantity
+    sizes = zip(place, quantity.shape, strict=True)
+    return quantity[tuple(at if size > 1 else 0 for at, size in sizes)]
+
+
+def plan_at(plan: PlanT, place: Place) -> PlanT:
+    """Return a single plan of serving out of many."""
+    return type(plan)(*(float(quantity_at_plan(axis, place)) for axis in plan))
 
 
 def layout_of(plan: PrefillPlan | DecodePlan, links: Links) -> DomainLayout:

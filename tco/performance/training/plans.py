@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tco.core.errors import DataError, unknown
-from tco.core.types import AnyArray, FloatArray, Quantity
+from tco.core.types import AnyArray, Quantity
 from tco.fabric.links import Links
 from tco.performance.serving.plans import divisors
 from tco.performance.training.job import TrainingJob
@@ -94,6 +94,11 @@ class TrainingPlan(NamedTuple):
     chosen: int = 0  # 1: the quickest of all plans, which nobody stated
 
 
+CHOICES = ("sequence_parallel", "overlap", "offload")  # axes of a grid behind the rows
+# fields of a plan that differ within a block
+NUMBERS = (*TrainingPlan._fields[:8], *CHOICES)
+
+
 class Fixed(NamedTuple):
     """The values that axes of a plan may take, by the field of a plan; an axis that is not named is
     free.
@@ -149,11 +154,24 @@ class PlanBlock:
     recompute: tuple[str, ...]
     hybrid: tuple[int, ...]
 
-    def base(self, rows: FloatArray) -> TrainingPlan:
-        """Return rows as an array of plans along the first of four axes, its choices not yet
-        made.
+    def grid(self, rows: AnyArray) -> TrainingPlan:
+        """Return plans of some rows on four axes: rows, then each choice that is a number.
+
+        Recomputation and sharding are not yet chosen.
         """
-        return whole_plan([column.reshape(-1, 1, 1, 1) for column in rows.T], self.schedule)
+        columns = [column.reshape(-1, 1, 1, 1) for column in rows.T]
+        return whole_plan(columns, self.schedule)._replace(
+            sequence_parallel=np.array(self.sequence_parallel).reshape(1, -1, 1, 1),
+            overlap=np.array(self.overlap).reshape(1, 1, -1, 1),
+            offload=np.array(self.offload).reshape(1, 1, 1, -1),
+        )
+
+    @property
+    def flat(self) -> list[AnyArray]:
+        """The numbers of every plan, a column for each of `NUMBERS`, in the order of the grid."""
+        plans = self.grid(self.rows)
+        columns = np.broadcast_arrays(*(getattr(plans, name) for name in NUMBERS))
+        return [column.ravel() for column in columns]
 
     @property
     def sharding(self) -> list[tuple[int, int]]:
@@ -161,17 +179,14 @@ class PlanBlock:
         return [(zero, hybrid) for zero in self.zero_levels for hybrid in self.hybrid]
 
     @property
+    def grid_size(self) -> int:
+        """Plans of the grid, before recomputation and sharding are chosen."""
+        return len(self.rows) * math.prod(len(getattr(self, name)) for name in CHOICES)
+
+    @property
     def plans(self) -> int:
         """Plans of these rows."""
-        choices = (
-            self.zero_levels,
-            self.sequence_parallel,
-            self.overlap,
-            self.offload,
-            self.recompute,
-            self.hybrid,
-        )
-        return len(self.rows) * math.prod(len(one) for one in choices)
+        return self.grid_size * len(self.recompute) * len(self.sharding)
 
 
 def whole_plan(row: Sequence[Quantity], schedule: str) -> TrainingPlan:

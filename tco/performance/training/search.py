@@ -5,18 +5,20 @@ last sums on the whole grid.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from tco.core.types import AnyArray, Quantity
+from tco.core.types import AnyArray, JsonObject, Quantity
 from tco.performance.layer.chip_model import Machine
+from tco.performance.serving.plans import Place, quantity_at_plan
 from tco.performance.training.job import TrainingJob
 from tco.performance.training.micro_batch import MicroBatchShape
 from tco.performance.training.plans import (
     ALL_FREE,
+    NUMBERS,
     Fixed,
     PlanBlock,
     TrainingPlan,
@@ -29,6 +31,7 @@ from tco.performance.training.schedule import (
     MicroBatch,
     data_stride,
     micro_batch,
+    micro_batch_shape,
     pipeline,
 )
 from tco.performance.training.step import (
@@ -118,36 +121,86 @@ def search_training_plans(
     return found
 
 
-def grid_axes(block: PlanBlock) -> tuple[AnyArray, AnyArray, AnyArray]:
-    """Return sequence parallelism, overlap and offload as axes of the grid behind the rows."""
-    parallel, overlap, offload = (
-        np.array(one) for one in (block.sequence_parallel, block.overlap, block.offload)
-    )
-    return parallel.reshape(1, -1, 1, 1), overlap.reshape(1, 1, -1, 1), offload.reshape(1, 1, 1, -1)
-
-
 def search_block(
     job: TrainingJob, machine: Machine, block: PlanBlock, found: TrainingSearchResult
 ) -> None:
     """Search the plans of one block: distinct shapes first, then the rows in chunks, then sharding
     and recomputation.
     """
-    parallel, overlap, offload = grid_axes(block)
+    choices = block.grid(block.rows[:1])
     shapes, index = distinct_micro_batch_shapes(block)
     tensor, context, expert, size, stride = (column.reshape(-1, 1, 1, 1) for column in shapes.T)
+    split, overlap = choices.sequence_parallel, choices.overlap
     micro = micro_batch(
-        job, machine, MicroBatchShape(tensor, context, expert, size, stride, parallel, overlap)
+        job, machine, MicroBatchShape(tensor, context, expert, size, stride, split, overlap)
     )
     for start in range(0, len(block.rows), ROWS):
-        rows = block.rows[start : start + ROWS]
-        base = block.base(rows)._replace(
-            sequence_parallel=parallel, overlap=overlap, offload=offload
-        )
-        taken = micro_batch_per_row(micro, index[start : start + ROWS], len(shapes))
+        chunk = slice(start, start + ROWS)
+        plans = block.grid(block.rows[chunk])
+        row_micro = micro_batch_per_row(micro, index[chunk], len(shapes))
         for plan, made, fits in recompute_sharding_plans(
-            job, machine, base, taken, block.recompute, block.sharding
+            job, machine, plans, row_micro, block.recompute, block.sharding
         ):
             weigh(plan, made, fits, found)
+
+
+class TimedPlans(NamedTuple):
+    """Every choice of recomputation and sharding of the plans of some blocks; the last axis is that
+    of the plans.
+    """
+
+    plan: TrainingPlan  # all of them, before any choice
+    choices: list[tuple[str, int, int]]
+    times: AnyArray  # (choices, ..., plans), s
+    held: AnyArray  # bytes
+    fits: AnyArray
+
+
+def time_blocks(job: TrainingJob, machine: Machine, blocks: Sequence[PlanBlock]) -> TimedPlans:
+    """Return the step times of all plans of some blocks of one schedule, those of many jobs.
+
+    Parameters under fit give sets of times in front of the plans.
+
+    Args:
+        job: Training jobs, whose values may be arrays with an entry for each plan.
+        machine: Chip model of the jobs.
+        blocks: Plans, those of each block in the order of its grid.
+
+    Returns:
+        Times, memory, and whether the plans fit. Time and memory are infinite where a block does
+        not have a choice.
+
+    """
+    columns = zip(*(block.flat for block in blocks), strict=True)
+    numbers: JsonObject = dict(zip(NUMBERS, map(np.concatenate, columns), strict=True))
+    plans = TrainingPlan(**numbers, schedule=blocks[0].schedule)
+    lengths = [block.grid_size for block in blocks]
+    levels = sorted({level for block in blocks for level in block.recompute})
+    sharding = sorted({sharding for block in blocks for sharding in block.sharding})
+    micro = micro_batch(job, machine, micro_batch_shape(plans))
+    made = list(recompute_sharding_plans(job, machine, plans, micro, levels, sharding))
+    choices = [(plan.recompute, plan.zero, plan.hybrid) for plan, _, _ in made]
+    shape = np.broadcast_shapes(
+        *(np.shape(step.time) for _, step, _ in made), np.shape(machine.memory)
+    )
+
+    def stack_choices(values: Iterable[Any]) -> AnyArray:
+        return np.stack([np.broadcast_to(value, shape) for value in values])
+
+    possible = stack_choices(
+        np.repeat(
+            [level in block.recompute and (zero, hybrid) in block.sharding for block in blocks],
+            lengths,
+        )
+        for level, zero, hybrid in choices
+    )
+    times, held = (
+        np.where(possible, stack_choices(values), np.inf)
+        for values in ([step.time for _, step, _ in made], [step.held for _, step, _ in made])
+    )
+    return TimedPlans(
+        plans, choices, times, held, possible & stack_choices(fits for _, _, fits in made)
+    )
 
 
 def recompute_sharding_plans(
@@ -198,7 +251,7 @@ def needed(levels: Sequence[str], job: TrainingJob) -> list[str]:
 
 def distinct_micro_batch_shapes(block: PlanBlock) -> tuple[AnyArray, AnyArray]:
     """Return the distinct shapes of the rows, and which of them each row has."""
-    plan = block.base(block.rows)
+    plan = block.grid(block.rows)
     stride = data_stride(plan) if np.any(plan.expert > 1) else np.ones_like(plan.expert)
     table = np.stack(
         [
@@ -247,14 +300,11 @@ def weigh(plan: TrainingPlan, made: TrainingStep, fits: Any, found: TrainingSear
         times[where] = np.inf
 
 
-def plan_at_index(plan: TrainingPlan, where: tuple[Any, ...]) -> TrainingPlan:
+def plan_at_index(plan: TrainingPlan, where: Place) -> TrainingPlan:
     """Return one plan of an array of plans, as plain numbers."""
 
-    def pick(value: Any) -> Any:
-        if not isinstance(value, np.ndarray):
-            return value
-        return value[
-            tuple(i if n > 1 else 0 for i, n in zip(where, value.shape, strict=True))
-        ].item()
+    def plain_number(value: Any) -> Any:
+        number = quantity_at_plan(value, where)
+        return number.item() if isinstance(number, np.generic) else number
 
-    return TrainingPlan(*map(pick, plan))
+    return TrainingPlan(*map(plain_number, plan))
