@@ -44,6 +44,19 @@ class Engine {
   }
 }
 
+// The best of some candidate plans: the highest score of those that fit memory and meet their target; and beside it the leanest, and the quickest that fits.
+function best(count, memory, judge) {
+  let chosen = { score: 0 }, least = Infinity, quickest = 0;
+  for (let row = 0; row < count; row++) {
+    const { need, speed = 0, meets = true, score, batch } = judge(row, chosen.score);
+    least = Math.min(least, need);
+    if (!(need <= memory)) continue;
+    quickest = Math.max(quickest, speed);
+    if (meets && score > chosen.score) chosen = { row, score, batch };
+  }
+  return { ...chosen, least, quickest };
+}
+
 // A scenario on plans that share their steps: the best of them wherever its inputs lie, or why there is none.
 class Choice {
   constructor(engine, results) {
@@ -83,37 +96,31 @@ class Choice {
 
   // Pools in balance: the plan that reads most prompts in time, and the plan that decodes most tokens at the speed asked for.
   pools() {
-    const memory = this.at("memory"), wait = this.at("longest wait") || Infinity, allowed = 1 / this.at("interactivity");
-    let ready, read = 0, soonest = Infinity;
-    for (let row = 0; row < this.counts[1]; row++) {
+    const memory = this.at("memory"), wait = this.at("longest wait") || Infinity, speed = this.at("interactivity");
+    const prefill = best(this.counts[1], memory, row => {
       this.place(1, row);
       this.engine.run(this.reading);
-      if (!(this.at("prompts held") <= memory)) continue;
-      soonest = Math.min(soonest, this.at("prompt"));
-      if (this.at("prompt") <= wait && this.at("prompts") > read) [ready, read] = [row, this.at("prompts")];
-    }
-    let best, made = 0, sequences, least = Infinity, quickest = 0;
-    for (let row = 0; row < this.counts[0]; row++) {
-      this.place(0, row);
-      this.engine.run(this.before);
-      const [none, one] = [0, 1].map(batch => { this.with(batch, this.holding); return this.at("held"); });
-      least = Math.min(least, one);
-      if (!(one <= memory)) continue;
-      const most = Math.min(Math.max((memory - none) / (one - none), 1), this.engine.most);
-      const batch = this.largest(most, allowed, made);
-      quickest = Math.max(quickest, this.quick);
-      if (!batch) continue;
-      this.with(batch, this.making);
-      if (this.at("tokens") > made) [best, made, sequences] = [row, this.at("tokens"), batch];
-    }
-    if (best === undefined || ready === undefined) {
-      if (best === undefined) return { why: quickest ? ["speed", quickest, this.at("interactivity")] : ["memory", least, memory] };
-      return { why: soonest < Infinity ? ["wait", soonest, wait] : ["memory", this.at("prompts held"), memory] };
-    }
-    this.place(0, best);
-    this.place(1, ready);
-    this.engine.values[this.engine.batch] = sequences;
-    return { row: best, batch: sequences };
+      return { need: this.at("prompts held"), speed: 1 / this.at("prompt"), meets: this.at("prompt") <= wait, score: this.at("prompts") };
+    });
+    const decode = best(this.counts[0], memory, (row, score) => this.decoding(row, memory, 1 / speed, score));
+    if (decode.row === undefined) return { why: decode.quickest ? ["speed", decode.quickest, speed] : ["memory", decode.least, memory] };
+    if (prefill.row === undefined) return { why: prefill.quickest ? ["wait", 1 / prefill.quickest, wait] : ["memory", prefill.least, memory] };
+    this.place(0, decode.row);
+    this.place(1, prefill.row);
+    this.engine.values[this.engine.batch] = decode.batch;
+    return decode;
+  }
+
+  // A plan that decodes, with the most sequences in time, where these make more than has been made.
+  decoding(row, memory, allowed, made) {
+    this.place(0, row);
+    this.engine.run(this.before);
+    const [none, need] = [0, 1].map(batch => { this.with(batch, this.holding); return this.at("held"); });
+    if (!(need <= memory)) return { need };
+    const most = Math.min(Math.max((memory - none) / (need - none), 1), this.engine.most);
+    const batch = this.largest(most, allowed, made);
+    if (batch) this.with(batch, this.making);
+    return { need, speed: this.quick, meets: batch > 0, score: this.at("tokens"), batch };
   }
 
   time(batch) { this.with(batch, this.timing); return this.at("token"); }
@@ -141,20 +148,17 @@ class Choice {
 
   // Engines with some requests in flight, or a whole queue: the most tokens of those that meet the targets.
   loaded() {
-    const memory = this.at("memory"), wait = this.at("longest wait") || Infinity;
-    let best, made = 0, least = Infinity, quickest = 0;
-    for (let row = 0; row < this.counts[0]; row++) {
+    const memory = this.at("memory"), wait = this.at("longest wait") || Infinity, asked = this.at("interactivity");
+    const found = best(this.counts[0], memory, row => {
       this.place(0, row);
       this.engine.run(this.rest);
-      least = Math.min(least, this.at("needed"));
-      if (!(this.at("needed") <= memory)) continue;
-      quickest = Math.max(quickest, this.at("tokens_per_s_per_user"));
-      const meets = this.counts[0] === 1 || this.at("offline") > 0 || (this.at("tokens_per_s_per_user") >= this.at("interactivity") && this.at("ttft_s") <= wait);
-      if (meets && this.at("output_tokens_per_s_per_chip") > made) [best, made] = [row, this.at("output_tokens_per_s_per_chip")];
-    }
-    if (best === undefined) return { why: quickest ? ["speed", quickest, this.at("interactivity")] : ["memory", least, memory] };
-    this.place(0, best);
-    return { row: best };
+      const speed = this.at("tokens_per_s_per_user");
+      const meets = this.counts[0] === 1 || this.at("offline") > 0 || (speed >= asked && this.at("ttft_s") <= wait);
+      return { need: this.at("needed"), speed, meets, score: this.at("output_tokens_per_s_per_chip") };
+    });
+    if (found.row === undefined) return { why: found.quickest ? ["speed", found.quickest, asked] : ["memory", found.least, memory] };
+    this.place(0, found.row);
+    return { row: found.row };
   }
 }
 
@@ -173,18 +177,25 @@ class Way {
 
   decide() {
     if (this.none) return { why: ["none", this.none] };
-    let best, least;
+    const answers = [];
     for (const choice of this.choices) {
-      const found = choice.decide(), held = choice.at("held"), memory = choice.at("memory");
-      if (this.beyond(choice)) return { why: ["power", choice.at("power") / this.racks, choice.at("position")] };
-      const names = Object.keys(choice.results).filter(name => !found.why || !this.engine.rests[choice.results[name]]); // what rests on no plan stays
-      const told = Object.fromEntries(names.map(name => [name, choice.at(name)]));
-      if (found.why) return { ...told, why: found.why };
-      const late = "step" in choice.results && held > memory;
-      if (late) least = Math.min(least ?? Infinity, held);
-      else if (!best || told.step < best.step) best = { ...told, plan: this.plans[found.row], batch: found.batch };
+      answers.push(this.answer(choice));
+      if (answers.at(-1).why) return answers.at(-1);
     }
-    return best ?? { why: ["memory", least, this.choices[0].at("memory")] };
+    const memory = this.choices[0].at("memory");
+    const found = best(answers.length, memory, row => { // plans of training, of which the quickest that fits
+      const { step, held } = answers[row];
+      return step === undefined ? { need: 0, score: 1 } : { need: held, score: 1 / step };
+    });
+    return answers[found.row] ?? { why: ["memory", found.least, memory] };
+  }
+
+  answer(choice) { // what a scenario comes to on the best of the plans of a choice
+    const found = choice.decide();
+    if (this.beyond(choice)) return { why: ["power", choice.at("power") / this.racks, choice.at("position")] };
+    const names = Object.keys(choice.results).filter(name => !found.why || !this.engine.rests[choice.results[name]]); // what rests on no plan stays
+    const told = Object.fromEntries(names.map(name => [name, choice.at(name)]));
+    return found.why ? { ...told, why: found.why } : { ...told, plan: this.plans[found.row], batch: found.batch };
   }
 
   beyond(choice) { // a rack that draws more than its position takes; of domains that share a rack, a single one
