@@ -16,7 +16,7 @@ from typing import IO, Any
 import numpy as np
 
 from tco.compile.lower import ArithmeticKernel, Schedule
-from tco.core.types import FloatArray
+from tco.core.types import AnyArray, FloatArray
 
 # numbers of one array: more do not stay in the cache, with fewer the calls cost more than the
 # numbers
@@ -204,6 +204,28 @@ def candidate_count(values: Iterable[Any]) -> int:
     Only two-dimensional `values` count. The number is 1 without any.
     """
     return max([len(value) for value in values if value.ndim == 2], default=1)
+
+
+def best_rows(
+    score: AnyArray, fallback: AnyArray, meets: AnyArray, count: int
+) -> tuple[AnyArray, AnyArray]:
+    """Return the plan of each draw with the best score among those that meet its targets.
+
+    Args:
+        score: Score of each plan in each draw, above zero.
+        fallback: Score below zero, which chooses where no plan meets the targets.
+        meets: Whether each plan meets the targets.
+        count: Number of draws. Arrays have shape (plans or 1, draws or 1), or (draws,).
+
+    Returns:
+        Rows of the plans, and whether they meet the targets, shape (draws,).
+
+    """
+    arrays = score, fallback, meets
+    rows = max(np.shape(array)[0] if np.ndim(array) == 2 else 1 for array in arrays)
+    score, fallback, meets = (np.broadcast_to(array, (rows, count)) for array in arrays)
+    chosen = np.where(meets, score, fallback).argmax(axis=0)
+    return chosen, meets[chosen, np.arange(count)]
 
 
 def kernel_outputs(

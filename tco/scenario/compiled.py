@@ -15,7 +15,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tco.catalog import Catalogue
-from tco.compile.execute import evaluate_partitions, keep_memory, kernel_outputs, taken
+from tco.compile.execute import (
+    best_rows,
+    evaluate_partitions,
+    keep_memory,
+    kernel_outputs,
+    taken,
+)
 from tco.compile.lower import BATCH_PATH, ArithmeticKernel
 from tco.compile.program import Program
 from tco.core.errors import DataError
@@ -280,11 +286,7 @@ class Lot:
                 ]
             )
             step, held, memory = made.reshape(3, len(part.names), -1)
-            fits = held <= memory
-            plan = np.where(
-                fits.any(axis=0), np.where(fits, step, np.inf).argmin(axis=0), held.argmin(axis=0)
-            )
-            meets[part.draws] = fits.any(axis=0)
+            plan, meets[part.draws] = best_rows(1 / step, -held, held <= memory, len(part.draws))
             asked += [(part.names[one], part.draws[plan == one]) for one in np.unique(plan)]
         return [DrawResults(self.metrics(kernel, asked, values, count), meets, np.nan)]
 

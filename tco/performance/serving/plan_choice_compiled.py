@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tco.compile.execute import ScheduleRunner, kernel_outputs, taken
+from tco.compile.execute import ScheduleRunner, best_rows, kernel_outputs, taken
 from tco.compile.inverse import largest_within
 from tco.compile.lower import BATCH, BATCH_PATH, ArithmeticKernel
 from tco.core.inputs import Readable
@@ -216,7 +216,8 @@ def choose_loaded_engines(block: DrawBlock, speed: float | None) -> Chosen:
     meets = (offline > 0) | (
         (user * (1 + EXACTLY) >= draw_target_speed(block, speed)) & (first <= or_ever(wait))
     )
-    rows, meets = best_of(score, slow, meets, needed <= memory, block.count)
+    fits = needed <= memory
+    rows, meets = best_rows(score, _quickest_first(slow, fits), fits & meets, block.count)
     return Chosen({DECODE: rows}, np.full(block.count, np.nan), meets)
 
 
@@ -227,9 +228,12 @@ def best_prefill_by_draw(block: DrawBlock, step: AnyArray) -> tuple[AnyArray, An
     rate, time, held, memory, wait = block[
         "prompts", "prompt", "prompts held", "memory", "longest wait"
     ]
-    return best_of(
-        rate, time, time + step <= or_ever(wait) * (1 + EXACTLY), held <= memory, block.count
-    )
+    fits, soon = held <= memory, time + step <= or_ever(wait) * (1 + EXACTLY)
+    return best_rows(rate, _quickest_first(time, fits), fits & soon, block.count)
+
+
+def _quickest_first(time: AnyArray, fits: AnyArray) -> AnyArray:
+    return np.where(fits, -time, -np.inf)
 
 
 def or_ever(wait: Any) -> Any:
@@ -248,18 +252,6 @@ def time_allowed(block: DrawBlock, speed: float | None) -> AnyArray:
         1 / np.maximum(draw_target_speed(block, speed), SLOWEST) * (1 + EXACTLY), block.count
     )
     return found
-
-
-def best_of(score: Any, time: Any, meets: Any, fits: Any, count: int) -> tuple[AnyArray, AnyArray]:
-    """Return the plan with the best score in each draw, of those that fit and meet the target, else
-    the quickest that fits; and if it meets it.
-    """
-    rows = max(np.shape(one)[0] if np.ndim(one) == 2 else 1 for one in (score, time, meets, fits))
-    score, time, meets, fits = (
-        np.broadcast_to(one, (rows, count)) for one in (score, time, meets, fits)
-    )
-    chosen = np.where(fits & meets, score, np.where(fits, -time, -np.inf)).argmax(axis=0)
-    return chosen, (fits & meets)[chosen, np.arange(count)]
 
 
 def room(block: DrawBlock, plans: int) -> AnyArray:
