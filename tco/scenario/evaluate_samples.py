@@ -358,7 +358,8 @@ def plans_trained(
     job, reached, _ = job_on(inputs, inputs.values())
     size = job.chips, job.batch, job.length
     if size not in known:
-        known[size] = [one.plan for one in search_training_plans(job, reached, kept=CANDIDATES).top]
+        quickest = search_training_plans(job, reached, count=CANDIDATES).top
+        known[size] = [candidate.plan for candidate in quickest]
     return known[size]
 
 

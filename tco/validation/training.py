@@ -315,7 +315,7 @@ def ask(
     each = np.where(result.fits, result.times, np.inf) / batch
     best, choice = each.min(axis=0), each.argmin(axis=0)
     worst = np.where(np.isfinite(each), each, 0.0).max(axis=0)
-    need = result.held.min(axis=tuple(range(result.held.ndim - 1)))
+    need = result.memory.min(axis=tuple(range(result.memory.ndim - 1)))
     for row in np.unique(rows):
         own = np.flatnonzero(rows == row)
         at = best[..., own].argmin(axis=-1)

@@ -72,7 +72,7 @@ class OperatorWork(NamedTuple):
     """Work in FLOP, traffic in bytes and peak rate of one layer."""
 
     flops: Quantity
-    moved: Quantity
+    traffic: Quantity
     peak: Quantity
 
 

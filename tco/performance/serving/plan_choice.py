@@ -28,7 +28,7 @@ from tco.performance.serving.passes import (
 )
 from tco.performance.serving.plans import (
     DecodePlan,
-    Place,
+    PlanIndex,
     PrefillPlan,
     ServingPlan,
     ServingRequest,
@@ -63,14 +63,14 @@ class PlanChoice(NamedTuple):
     reason: str = ""  # why none fits
     best: Any = None  # best rate of each row of plans
     axes: Any = None  # the plans
-    place: Place = (0, 0)  # of the chosen one among them
+    place: PlanIndex = (0, 0)  # of the chosen one among them
 
     def with_pass(self, result: PassResult) -> PlanChoice:
         """Return the choice with the chosen plan's pass out of those of all."""
         return self._replace(made=pass_at(result, self.place))
 
 
-def pass_at(result: PassResult, place: Place) -> PassResult:
+def pass_at(result: PassResult, place: PlanIndex) -> PassResult:
     """Return the pass of a single plan out of many.
 
     Args:
@@ -435,7 +435,7 @@ def decode_rate_with_experts(
         model: Architecture of the model.
         request: Prompt, answer and other inputs of the workload.
         interactivity: Target speed of a user, tokens/s.
-        place: Place of the experts: `one-domain` or `whole-world`.
+        place: PlanIndex of the experts: `one-domain` or `whole-world`.
 
     Returns:
         Output tokens/s per decoding chip and an empty text, or zero and the reason without a plan.

@@ -269,7 +269,7 @@ class DecodePlan(NamedTuple):
     drafts: Any = 0
 
 
-Place = tuple[Any, ...]  # of a plan along the axes of a search
+PlanIndex = tuple[Any, ...]  # along the axes of a search
 PlanT = TypeVar("PlanT", DecodePlan, PrefillPlan)
 
 
@@ -314,19 +314,24 @@ def attention_chips(plan: PrefillPlan | DecodePlan) -> Any:
     return plan.tensor_parallel * plan.context_parallel
 
 
-def quantity_at_plan(quantity: Any, place: Place) -> Any:
-    """Return one plan's value of a quantity, which may be one for all plans, or for all along some
-    axes of a search.
+def quantity_at_plan(quantity: Any, index: PlanIndex) -> Any:
+    """Return the value of a quantity for one plan of a search.
+
+    Args:
+        quantity: Values of shape (plans, ...), of length 1 along an axis that it does not rest on;
+            a number is one for all plans.
+        index: Index of the plan along each axis.
+
     """
     if not isinstance(quantity, np.ndarray) or not quantity.ndim:
         return quantity
-    sizes = zip(place, quantity.shape, strict=True)
-    return quantity[tuple(at if size > 1 else 0 for at, size in sizes)]
+    axes = zip(index, quantity.shape, strict=True)
+    return quantity[tuple(position if size > 1 else 0 for position, size in axes)]
 
 
-def plan_at(plan: PlanT, place: Place) -> PlanT:
+def plan_at(plan: PlanT, index: PlanIndex) -> PlanT:
     """Return a single plan of serving out of many."""
-    return type(plan)(*(float(quantity_at_plan(axis, place)) for axis in plan))
+    return type(plan)(*(float(quantity_at_plan(axis, index)) for axis in plan))
 
 
 def layout_of(plan: PrefillPlan | DecodePlan, links: Links) -> DomainLayout:

@@ -171,19 +171,16 @@ class Exchange(NamedTuple):
 
 def all_gather(links: Links, size: Quantity, group: RankGroup) -> Exchange:
     """Return an all-gather or a reduce-scatter of `size` bytes, the gathered size."""
-    at = reach(links, group)
+    joined = reach(links, group)
     inner = ring_bytes(size, group.ranks, 1)
     outer = outer_share(size, group.domains, group.per_domain, 1)
-    time = only_if_shared(fastest_algorithm_time(at, "all-gather", size), group.ranks)
-    return Exchange(
-        time, {"inside": stream_time(inner, at.links.inside), "across": stream_time(outer, at.rate)}
-    )
+    time = only_if_shared(fastest_algorithm_time(joined, "all-gather", size), group.ranks)
+    inside, across = stream_time(inner, joined.links.inside), stream_time(outer, joined.rate)
+    return Exchange(time, {"inside": inside, "across": across})
 
 
 def expert_exchange(links: Links, tokens: Tokens, group: RankGroup, tier: str) -> Exchange:
-    """Return a dispatch or combine of tokens to the experts of a group, each token once to each
-    place.
-    """
+    """Return a dispatch or combine of tokens to the experts of a group."""
     time = only_if_shared(
         fastest_algorithm_time(reach(links, group), "dispatch", tokens), np.minimum(group.ranks, 2)
     )
@@ -272,30 +269,32 @@ def work_of(job: TrainingJob, machine: Machine, shape: MicroBatchShape) -> Work:
         read=job.sequence,
         split=shape.split,
     )
-    made = Pass(machine, model, lies, exchanges=False)
+    layer_pass = Pass(machine, model, lies, exchanges=False)
     parts = layer.hidden_state_part_count(model.blocks)
-    layer.layers_of(made)
+    layer.layers_of(layer_pass)
     if job.software.dropout:
-        made.elementwise(passed_numbers(made.hidden, machine.counted("mask_passes"), parts / 2))
+        layer_pass.elementwise(
+            passed_numbers(layer_pass.hidden, machine.counted("mask_passes"), parts / 2)
+        )
     if ahead:  # each joins the hidden state with the embedding of the token that follows
         side = 2 * model.hidden, model.hidden / shape.tensor
-        made.products("predicted token in", ahead, (side,), tokens, DENSE)
-    made.finish()
+        layer_pass.products("predicted token in", ahead, (side,), tokens, DENSE)
+    layer_pass.finish()
     with scope(CORE):
         keys = [layer.keys_attended(attention, lies.keys) for attention in model.attentions]
         spans = [attention_span(attended, job.sequence, shape.context) for attended in keys]
     for attention, layers in model.attentions.items():
         if not job.software.fused:
-            scores_in_memory(made, job, attention, layers)
-        context_ring(made, job, shape, attention, layers)
+            scores_in_memory(layer_pass, job, attention, layers)
+        context_ring(layer_pass, job, shape, attention, layers)
     for mixer, layers in model.mixers.items():
-        scan_in_memory(made, job, mixer, layers)
+        scan_in_memory(layer_pass, job, mixer, layers)
     for part, layers in model.feed_forwards.items():
         if part.experts:
-            expert_kernels(made, job, part, layers)
-            expert_exchanges(work, made, job, shape, part, layers)
-    tensor_collectives(made, job, shape, parts)
-    work.operators = both_ways(job, machine, made.operators, FULL, spans)
+            expert_kernels(layer_pass, job, part, layers)
+            expert_exchanges(work, layer_pass, job, shape, part, layers)
+    tensor_collectives(layer_pass, job, shape, parts)
+    work.operators = both_ways(job, machine, layer_pass.operators, FULL, spans)
     with scope("head"):
         last = Pass(machine, model, lies, exchanges=False)
         layer.head(last, tokens, 1 + ahead)
@@ -307,9 +306,7 @@ def work_of(job: TrainingJob, machine: Machine, shape: MicroBatchShape) -> Work:
 
 
 def with_predictions(model: Architecture) -> Architecture:
-    """Return a model with the layers that predict further tokens, which training runs like its last
-    ones.
-    """
+    """Return a model whose last layers include those that predict further tokens."""
     if not model.prediction_layers:
         return model
     last = model.blocks[-1]
@@ -338,11 +335,11 @@ def both_ways(
     """
     backward, cores = gradients(job, machine, operators), iter(spans)
     trained = []
-    for place, operator in enumerate(operators):
+    for index, operator in enumerate(operators):
         if operator.link:
             trained.append(operator)
         elif operator.products is not None:
-            trained.append(trained_products(job, machine, operator, *backward[place], level))
+            trained.append(trained_products(job, machine, operator, *backward[index], level))
         elif operator.name == CORE:
             trained.append(trained_attention(job, machine, operator, next(cores), level))
         else:
@@ -371,18 +368,18 @@ def gradients(
     Only operators with products have an entry. Operators with identical gradients are computed
     together.
     """
-    found: dict[int, tuple[Gradient, Gradient]] = {}
+    gradients_by_index: dict[int, tuple[Gradient, Gradient]] = {}
     alike: dict[int, list[tuple[int, Sides]]] = {}
-    for place, operator in enumerate(operators):
+    for index, operator in enumerate(operators):
         if (products_forward := operator.products) is None:
             continue
         operands = machine.gradients[products_forward.place]
         if products_forward.groups is None:
             members = alike.setdefault(id(operands), [])
-            members += [(place, sides) for sides in products_forward.sides]
+            members += [(index, sides) for sides in products_forward.sides]
         else:
             with scope(operator.name):
-                found[place] = backward_of(
+                gradients_by_index[index] = backward_of(
                     job, machine, operands, products_forward.sides, products_forward.groups
                 )
     for operands in {id(operands): operands for operands in machine.gradients}.values():
@@ -390,11 +387,13 @@ def gradients(
         if not members:
             continue
         with scope("gradients"):
-            ways = backward_of(job, machine, operands, [sides for _, sides in members], None)
-        for place in dict.fromkeys(place for place, _ in members):
-            entries = [entry for entry, (owner, _) in enumerate(members) if owner == place]
-            found[place] = ways[0].some(entries), ways[1].some(entries)
-    return found
+            inputs, weights = backward_of(
+                job, machine, operands, [sides for _, sides in members], None
+            )
+        for index in dict.fromkeys(index for index, _ in members):
+            entries = [entry for entry, (owner, _) in enumerate(members) if owner == index]
+            gradients_by_index[index] = inputs.some(entries), weights.some(entries)
+    return gradients_by_index
 
 
 def backward_of(
@@ -404,18 +403,19 @@ def backward_of(
     forward: Sequence[Sides],
     groups: Quantity | None,
 ) -> tuple[Gradient, Gradient]:
-    """Return the products that make the gradients of inputs and of weights: two for each, one where
-    adapters leave the weights as they are.
+    """Return the products that make the gradients of inputs and of weights.
+
+    The second are none where adapters leave the weights as they are.
     """
-    turned = [Sides(one.rows, one.inner, one.columns) for one in forward]
+    turned = [Sides(sides.rows, sides.inner, sides.columns) for sides in forward]
     if not job.software.adapters:
-        turned += [Sides(one.columns, one.inner, one.rows) for one in forward]
-    found = (
+        turned += [Sides(sides.columns, sides.inner, sides.rows) for sides in forward]
+    gradient = (
         products([operands] * len(turned), turned)
         if groups is None
         else experts_products(machine, turned, groups, operands)
     )
-    columns = found.time, found.computing, found.flops, found.bytes
+    columns = gradient.time, gradient.computing, gradient.flops, gradient.bytes
     count = len(forward)
     inputs = Gradient(*(column[:count] for column in columns))
     if job.software.adapters:
@@ -429,32 +429,35 @@ def with_sums(
     operands: Operands,
     forward: Sequence[Sides],
     groups: Quantity | None,
-    found: Gradient,
+    gradient: Gradient,
 ) -> Gradient:
-    """Return the products that make weight gradients, which add to the sums themselves, or leave
-    that to a kernel of its own.
+    """Return the products that make weight gradients, with the sums they are added to.
+
+    The products add to the sums themselves, or leave that to a kernel of its own.
     """
-    size, times, moved = job.values["workload.accumulator_size"], [], []
+    size, times, traffic = job.values["workload.accumulator_size"], [], []
     count = 1 if groups is None else groups
-    for at, sides in enumerate(forward):
+    for entry, sides in enumerate(forward):
         rows, columns, inner = sides
         if job.software.adds_in_product:
-            moved.append(
+            traffic.append(
                 weight_gradient_bytes(rows, inner, columns, count, operands.input_size, size)
             )
             times.append(
                 smooth_maximum(
-                    found.computing[at], stream_time(moved[-1], operands.stream), operands.overlap
+                    gradient.computing[entry],
+                    stream_time(traffic[-1], operands.stream),
+                    operands.overlap,
                 )
             )
         else:
             weights = products_weights(columns, inner, count)
             sums = gradient_sum_bytes(weights, job.wide_size, size)
-            moved.append(total("bytes", [found.bytes[at], sums]))
+            traffic.append(total("bytes", [gradient.bytes[entry], sums]))
             times.append(
-                total("product and sum", [found.time[at], stream_time(sums, operands.stream)])
+                total("product and sum", [gradient.time[entry], stream_time(sums, operands.stream)])
             )
-    return found._replace(time=times, bytes=moved)
+    return gradient._replace(time=times, bytes=traffic)
 
 
 def trained_products(
@@ -471,12 +474,15 @@ def trained_products(
     repeated_part = None
     with scope(operator.name):
         size = machine.gradients[taken.place].input_size
-        ways = [
-            [total("gradients", column) for column in (way.time, way.flops, way.bytes)]
-            for way in (inputs, weights)
-            if len(way.time)
+        sums = [
+            [
+                total("gradients", column)
+                for column in (gradient.time, gradient.flops, gradient.bytes)
+            ]
+            for gradient in (inputs, weights)
+            if len(gradient.time)
         ]
-        times = [repeated(machine.within_power(size, *way), layers) for way in ways]
+        times = [repeated(machine.within_power(size, *terms), layers) for terms in sums]
         # compilers see that no gradient needs what the way out gives
         if job.software.compiled and operator.name in DOWN:
             again = [
@@ -496,9 +502,9 @@ def trained_products(
         weight_time=times[1] if len(times) > 1 else None,
         repeated_part=repeated_part,
         backward_work=tuple(
-            OperatorWork(flops, moved, gradient_peak)
-            for way in (inputs, weights)
-            for flops, moved in zip(way.flops, way.bytes, strict=True)
+            OperatorWork(flops, traffic, gradient_peak)
+            for gradient in (inputs, weights)
+            for flops, traffic in zip(gradient.flops, gradient.bytes, strict=True)
         ),
     )
 
@@ -558,62 +564,60 @@ def trained_attention(
 
 
 # ---------------------------------------------------------------- what software adds to the layer
-def scores_in_memory(made: Pass, job: TrainingJob, a: Attention, layers: int) -> None:
+def scores_in_memory(layer_pass: Pass, job: TrainingJob, a: Attention, layers: int) -> None:
     """Add the passes of attention that keeps its scores in memory."""
-    shape, machine = made.shape, made.machine
+    shape, machine = layer_pass.shape, layer_pass.machine
     with scope(SCORES):
-        moved = elementwise_bytes(
+        traffic = elementwise_bytes(
             attention_scores(shape.tokens, job.sequence, a.heads / shape.tensor_parallel),
             1.0,
             machine.counted("score_passes"),
             job.wide_size,
         )
-        made.stream(SCORES, layers, moved, machine.bandwidth)
+        layer_pass.stream(SCORES, layers, traffic, machine.bandwidth)
 
 
-def scan_in_memory(made: Pass, job: TrainingJob, mixer: StateMixer, layers: int) -> None:
+def scan_in_memory(layer_pass: Pass, job: TrainingJob, mixer: StateMixer, layers: int) -> None:
     """Add the passes of a recurrence whose scan keeps in memory what its gradients need."""
     with scope(SCAN):
-        numbers = (mixer.inner + mixer.groups * mixer.state) / made.shape.tensor_parallel
-        moved = elementwise_bytes(
-            made.shape.tokens, numbers, job.value("scan_passes"), job.wide_size
+        numbers = (mixer.inner + mixer.groups * mixer.state) / layer_pass.shape.tensor_parallel
+        traffic = elementwise_bytes(
+            layer_pass.shape.tokens, numbers, job.value("scan_passes"), job.wide_size
         )
-        made.stream(SCAN, layers, moved, made.machine.bandwidth)
+        layer_pass.stream(SCAN, layers, traffic, layer_pass.machine.bandwidth)
 
 
-def expert_kernels(made: Pass, job: TrainingJob, f: FeedForward, layers: int) -> None:
+def expert_kernels(layer_pass: Pass, job: TrainingJob, f: FeedForward, layers: int) -> None:
     """Add activations and casts of gradients of experts that no fused kernel covers."""
-    shape, machine = made.shape, made.machine
+    shape, machine = layer_pass.shape, layer_pass.machine
     if job.software.fused_experts:
         return
     width, tensor = f.width, shape.tensor_parallel
     if f.bias:  # bias, clamp and probability of each expert
         with scope(EXPERT_BIAS):
-            moved = elementwise_bytes(
+            traffic = elementwise_bytes(
                 shape.tokens,
                 f.active * width / tensor,
                 job.value("biased_expert_passes"),
                 job.wide_size,
             )
-            made.stream(EXPERT_BIAS, layers, moved, machine.bandwidth)
+            layer_pass.stream(EXPERT_BIAS, layers, traffic, machine.bandwidth)
     if machine.gradient_form is None or FORMATS[machine.gradient_form.stored].bits >= WIDE:
         return
     # of what experts give and of their gates and widths, for each expert of a token
     with scope(GRADIENT_CASTS):
         numbers = f.active * ((f.latent or job.model.hidden) + (f.matrices - 1) * width / tensor)
         size = quantising_size(1, machine.activation_size, machine.gradients[EXPERTS].input_size)
-        moved = elementwise_bytes(shape.tokens, numbers, machine.elementwise, size)
-        made.stream(GRADIENT_CASTS, layers, moved, machine.bandwidth)
+        traffic = elementwise_bytes(shape.tokens, numbers, machine.elementwise, size)
+        layer_pass.stream(GRADIENT_CASTS, layers, traffic, machine.bandwidth)
 
 
 def linked(
-    name: str, size: Quantity, found: Exchange, runs: tuple[int, int], share: Quantity
+    name: str, size: Quantity, exchange: Exchange, runs: tuple[int, int], share: Quantity
 ) -> Operator:
-    """Return a collective that takes `size` bytes, runs some times forward and backward and is
-    exposed by a share.
-    """
+    """Return a collective of `size` bytes that the chip waits for by a share of its time."""
     with scope(name):
-        forward, backward = (exposed_time(found.time, count, share) for count in runs)
+        forward, backward = (exposed_time(exchange.time, count, share) for count in runs)
     return Operator(
         name,
         forward,
@@ -621,47 +625,51 @@ def linked(
         link=True,
         backward=backward,
         recompute_level=FULL,
-        link_times=found.holds,
+        link_times=exchange.holds,
         exposed_share=share,
         runs=runs,
     )
 
 
-def tensor_collectives(made: Pass, job: TrainingJob, shape: MicroBatchShape, parts: int) -> None:
-    """Add all-gather and reduce-scatter before and after each part of a layer, the same bytes as
-    two all-reduces a layer.
+def tensor_collectives(
+    layer_pass: Pass, job: TrainingJob, shape: MicroBatchShape, parts: int
+) -> None:
+    """Add all-gather and reduce-scatter before and after each part of a layer.
+
+    They move the same bytes as two all-reduces a layer.
     """
     if np.all(np.asarray(shape.tensor) == 1):
         return
-    name, links = "tensor-parallel collectives", made.machine.links
+    name, links = "tensor-parallel collectives", layer_pass.machine.links
     with scope(name):
-        size = message_bytes(made.shape.tokens, job.model.hidden, job.wide_size)
+        size = message_bytes(layer_pass.shape.tokens, job.model.hidden, job.wide_size)
         share = exposed_share(shape.overlap, job.value("tensor_exposed"))
-        found = all_gather(links, size, strided(links, 1, shape.tensor))
-    made.operators.append(linked(name, size, found, (2 * parts, 2 * parts), share))
+        exchange = all_gather(links, size, strided(links, 1, shape.tensor))
+    layer_pass.operators.append(linked(name, size, exchange, (2 * parts, 2 * parts), share))
 
 
 def context_ring(
-    made: Pass, job: TrainingJob, shape: MicroBatchShape, a: Attention, layers: int
+    layer_pass: Pass, job: TrainingJob, shape: MicroBatchShape, a: Attention, layers: int
 ) -> None:
-    """Add the exchange of keys and values around a context-parallel group: once forward, twice
-    backward.
-    """
+    """Add the exchange of keys and values around a group: once forward, twice backward."""
     if np.all(np.asarray(shape.context) == 1):
         return
-    name, links = "context-parallel ring", made.machine.links
-    kept = a.cached if a.latent else keys_and_values(a, shape.tensor)
+    name, links = "context-parallel ring", layer_pass.machine.links
+    cached = a.cached if a.latent else keys_and_values(a, shape.tensor)
     with scope(name):
-        size = message_bytes(rank_tokens(shape.micro_batch, job.sequence, 1.0), kept, job.wide_size)
-        found = all_gather(links, size, strided(links, shape.tensor, shape.context))
-    made.operators.append(
-        linked(name, size, found, (layers, 2 * layers), job.value("context_exposed"))
+        size = message_bytes(
+            rank_tokens(shape.micro_batch, job.sequence, 1.0), cached, job.wide_size
+        )
+        exchange = all_gather(links, size, strided(links, shape.tensor, shape.context))
+    layer_pass.operators.append(
+        linked(name, size, exchange, (layers, 2 * layers), job.value("context_exposed"))
     )
 
 
 def expert_group(links: Links, shape: MicroBatchShape) -> RankGroup:
-    """Return the group that shares the experts of a layer: ranks of tensor and context parallelism
-    first, then of data parallelism.
+    """Return the group that shares the experts of a layer.
+
+    Ranks of tensor and context parallelism come first, then those of data parallelism.
     """
     inner = np.minimum(shape.expert, shape.tensor * shape.context)
     return group_product(
@@ -671,7 +679,7 @@ def expert_group(links: Links, shape: MicroBatchShape) -> RankGroup:
 
 def expert_exchanges(
     work: Work,
-    made: Pass,
+    layer_pass: Pass,
     job: TrainingJob,
     shape: MicroBatchShape,
     f: FeedForward,
@@ -680,14 +688,18 @@ def expert_exchanges(
     """Add dispatch and combine of experts, inside a domain and across domains."""
     if np.all(np.asarray(shape.expert) == 1):
         return
-    links, width, runs = made.machine.links, f.latent or job.model.hidden, (2 * layers, 2 * layers)
-    own = per_rank(work.tokens, shape.tensor)
-    tokens = Tokens(own, message_bytes(1, width, job.wide_size), f.active)
-    size = message_bytes(own, width, job.wide_size)
+    links, width, runs = (
+        layer_pass.machine.links,
+        f.latent or job.model.hidden,
+        (2 * layers, 2 * layers),
+    )
+    rank_share = per_rank(work.tokens, shape.tensor)
+    tokens = Tokens(rank_share, message_bytes(1, width, job.wide_size), f.active)
+    size = message_bytes(rank_share, width, job.wide_size)
     name = "expert exchange in a domain"
     with scope(name):
         near = expert_exchange(links, tokens, RankGroup(shape.expert, 1, shape.expert, 1), "inside")
-    made.operators.append(linked(name, size, near, runs, job.value("expert_exposed_inside")))
+    layer_pass.operators.append(linked(name, size, near, runs, job.value("expert_exposed_inside")))
     name = "expert exchange across domains"
     with scope(name):
         far = expert_exchange(links, tokens, among(expert_group(links, shape)), "across")

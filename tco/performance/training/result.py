@@ -91,7 +91,7 @@ class Details(NamedTuple):
         return micro_batch_times(self.plan, self.micro)
 
     def forward_runs(self, operator: Operator) -> Any:
-        """Return how often the forward part of an operator runs, in layers computed again too.
+        """Return the number of times that the forward part of an operator runs.
 
         Operators up to the plan's level are computed again in all layers. Under partial
         recomputation those beyond are computed again in `plan.share` of the layers.
@@ -346,7 +346,7 @@ def step_lines(details: Details) -> list[OperatorProfile]:
         runs = details.forward_runs(operator)
         bound, ideal = step_bound(operator, runs, details.machine)
         forward = float(operator.time) + (runs - 1) * float(operator.repeated_time)
-        flops, moved = step_counts(operator, runs)
+        flops, traffic = step_counts(operator, runs)
         lines.append(
             OperatorProfile(
                 operator.name,
@@ -354,7 +354,7 @@ def step_lines(details: Details) -> list[OperatorProfile]:
                 bound,
                 None if ideal is None else scale * operator.layers * ideal,
                 scale * flops,
-                scale * moved,
+                scale * traffic,
             )
         )
     parts = {name: float(part) for name, part in step.parts.items()}
@@ -393,7 +393,7 @@ def step_counts(operator: Operator, runs: float) -> tuple[float, float]:
     works = _works_with_runs(operator, runs)
     flops = sum(count * float(work.flops) for count, work in works)
     return operator.layers * flops, operator.layers * sum(
-        count * float(work.moved) for count, work in works
+        count * float(work.traffic) for count, work in works
     )
 
 
@@ -420,22 +420,22 @@ def step_bound(operator: Operator, runs: float, machine: Machine) -> tuple[str, 
         return "memory", _streaming_time(operator, runs) * float(operator.bandwidth) / bandwidth
     works = _works_with_runs(operator, runs)
     computing = sum(count * float(work.flops) / float(work.peak) for count, work in works)
-    moving = sum(count * float(work.moved) for count, work in works) / bandwidth
+    moving = sum(count * float(work.traffic) for count, work in works) / bandwidth
     return ("compute", computing) if computing >= moving else ("memory", moving)
 
 
 def head_line(machine: Machine, work: Work, time: float) -> OperatorProfile:
     """Return the line of the output head and the loss, of which the last stage may spare a part."""
-    whole = sum(_streaming_time(operator, 1) for operator in work.head)
-    ideal = flops = moved = 0.0
+    total_time = sum(_streaming_time(operator, 1) for operator in work.head)
+    ideal = flops = traffic = 0.0
     for operator in work.head:
         bound, least = step_bound(operator, 1, machine)
         if bound == "compute" and least is not None:
             ideal += least
         own_flops, own_bytes = step_counts(operator, 1)
-        flops, moved = flops + own_flops, moved + own_bytes
-    ideal, flops, moved = (count * time / whole for count in (ideal, flops, moved))
-    return OperatorProfile("output head and loss", time, "compute", ideal, flops, moved)
+        flops, traffic = flops + own_flops, traffic + own_bytes
+    ideal, flops, traffic = (count * time / total_time for count in (ideal, flops, traffic))
+    return OperatorProfile("output head and loss", time, "compute", ideal, flops, traffic)
 
 
 # lines of a step by axis, and the operators whose bytes an axis moves in every micro-batch

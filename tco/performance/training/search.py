@@ -13,7 +13,7 @@ import numpy as np
 
 from tco.core.types import AnyArray, JsonObject, Quantity
 from tco.performance.layer.chip_model import Machine
-from tco.performance.serving.plans import Place, quantity_at_plan
+from tco.performance.serving.plans import PlanIndex, quantity_at_plan
 from tco.performance.training.job import TrainingJob
 from tco.performance.training.micro_batch import MicroBatchShape
 from tco.performance.training.plans import (
@@ -66,24 +66,24 @@ class TrainingSearchResult:
     feasible: int = 0
     seconds: float = 0.0
     top: list[Candidate] = field(default_factory=list)
-    kept: int = 2  # so many of the quickest
+    count: int = 2  # so many of the quickest
     limit: float = np.inf  # that take less time than this
 
     def offer(self, candidate: Candidate) -> None:
         """Keep a candidate if it is among the quickest; of equals the first met stays."""
-        self.top = sorted([*self.top, candidate], key=lambda c: c.seconds)[: self.kept]
+        self.top = sorted([*self.top, candidate], key=lambda c: c.seconds)[: self.count]
 
     @property
     def bar(self) -> float:
         """The time a plan must beat to be kept."""
-        return self.top[-1].seconds if len(self.top) == self.kept else self.limit
+        return self.top[-1].seconds if len(self.top) == self.count else self.limit
 
 
 def search_training_plans(
     job: TrainingJob,
     machine: Machine,
     fixed: Fixed = ALL_FREE,
-    kept: int = 2,
+    count: int = 2,
     limit: float = np.inf,
 ) -> TrainingSearchResult:
     """Search the plan space of a training job for the quickest plans.
@@ -92,7 +92,7 @@ def search_training_plans(
         job: Training job.
         machine: Chip model of the job.
         fixed: Axes of a plan with their allowed values; other axes are free.
-        kept: Number of the quickest plans to keep.
+        count: Number of the quickest plans to keep.
         limit: Time of a step in s that a plan must beat.
 
     Returns:
@@ -101,31 +101,32 @@ def search_training_plans(
 
     """
     began = time.perf_counter()
-    found = TrainingSearchResult(kept=kept, limit=limit)
+    result = TrainingSearchResult(count=count, limit=limit)
     for chips in chips_in_use(job, machine.links, fixed):
-        some = replace(job, chips=chips)
-        for block in space(some, machine.links.domain, fixed):
-            search_block(some, machine, block, found)
+        sized_job = replace(job, chips=chips)
+        for block in space(sized_job, machine.links.domain, fixed):
+            search_block(sized_job, machine, block, result)
     if not fixed.axes:
-        found.top = [
-            candidate._replace(plan=candidate.plan._replace(chosen=1)) for candidate in found.top
+        result.top = [
+            candidate._replace(plan=candidate.plan._replace(chosen=1)) for candidate in result.top
         ]
-    if found.top:
-        found.best = found.top[0].plan
-    if len(found.top) > 1:
-        found.runner_up, found.margin = (
-            found.top[1].plan,
-            found.top[1].seconds / found.top[0].seconds - 1,
+    if result.top:
+        result.best = result.top[0].plan
+    if len(result.top) > 1:
+        result.runner_up, result.margin = (
+            result.top[1].plan,
+            result.top[1].seconds / result.top[0].seconds - 1,
         )
-    found.seconds = time.perf_counter() - began
-    return found
+    result.seconds = time.perf_counter() - began
+    return result
 
 
 def search_block(
-    job: TrainingJob, machine: Machine, block: PlanBlock, found: TrainingSearchResult
+    job: TrainingJob, machine: Machine, block: PlanBlock, result: TrainingSearchResult
 ) -> None:
-    """Search the plans of one block: distinct shapes first, then the rows in chunks, then sharding
-    and recomputation.
+    """Search the plans of one block, chunk by chunk.
+
+    A micro-batch is timed once for each of the distinct shapes of the rows.
     """
     choices = block.grid(block.rows[:1])
     shapes, index = distinct_micro_batch_shapes(block)
@@ -138,21 +139,19 @@ def search_block(
         chunk = slice(start, start + ROWS)
         plans = block.grid(block.rows[chunk])
         row_micro = micro_batch_per_row(micro, index[chunk], len(shapes))
-        for plan, made, fits in recompute_sharding_plans(
+        for plan, timed_step, fits in recompute_sharding_plans(
             job, machine, plans, row_micro, block.recompute, block.sharding
         ):
-            weigh(plan, made, fits, found)
+            weigh(plan, timed_step, fits, result)
 
 
 class TimedPlans(NamedTuple):
-    """Every choice of recomputation and sharding of the plans of some blocks; the last axis is that
-    of the plans.
-    """
+    """Step times and memory of plans with each recomputation and sharding."""
 
     plan: TrainingPlan  # all of them, before any choice
     choices: list[tuple[str, int, int]]
     times: AnyArray  # (choices, ..., plans), s
-    held: AnyArray  # bytes
+    memory: AnyArray  # bytes
     fits: AnyArray
 
 
@@ -178,10 +177,10 @@ def time_blocks(job: TrainingJob, machine: Machine, blocks: Sequence[PlanBlock])
     levels = sorted({level for block in blocks for level in block.recompute})
     sharding = sorted({sharding for block in blocks for sharding in block.sharding})
     micro = micro_batch(job, machine, micro_batch_shape(plans))
-    made = list(recompute_sharding_plans(job, machine, plans, micro, levels, sharding))
-    choices = [(plan.recompute, plan.zero, plan.hybrid) for plan, _, _ in made]
+    timed_plans = list(recompute_sharding_plans(job, machine, plans, micro, levels, sharding))
+    choices = [(plan.recompute, plan.zero, plan.hybrid) for plan, _, _ in timed_plans]
     shape = np.broadcast_shapes(
-        *(np.shape(step.time) for _, step, _ in made), np.shape(machine.memory)
+        *(np.shape(step.time) for _, step, _ in timed_plans), np.shape(machine.memory)
     )
 
     def stack_choices(values: Iterable[Any]) -> AnyArray:
@@ -194,12 +193,15 @@ def time_blocks(job: TrainingJob, machine: Machine, blocks: Sequence[PlanBlock])
         )
         for level, zero, hybrid in choices
     )
-    times, held = (
+    times, memory = (
         np.where(possible, stack_choices(values), np.inf)
-        for values in ([step.time for _, step, _ in made], [step.held for _, step, _ in made])
+        for values in (
+            [step.time for _, step, _ in timed_plans],
+            [step.held for _, step, _ in timed_plans],
+        )
     )
     return TimedPlans(
-        plans, choices, times, held, possible & stack_choices(fits for _, _, fits in made)
+        plans, choices, times, memory, possible & stack_choices(fits for _, _, fits in timed_plans)
     )
 
 
@@ -211,9 +213,7 @@ def recompute_sharding_plans(
     recompute: Sequence[str],
     sharding: Sequence[tuple[int, int]],
 ) -> Iterator[tuple[TrainingPlan, TrainingStep, Quantity]]:
-    """Yield plans with each choice of recomputation and sharding, their steps, and whether they
-    fit.
-    """
+    """Yield plans with each recomputation and sharding, their steps, and whether they fit."""
     levels = {level: base._replace(recompute=level) for level in needed(recompute, job)}
     common = Common()
     pipes = {level: pipeline(job, machine, plan, micro, common) for level, plan in levels.items()}
@@ -232,14 +232,14 @@ def recompute_sharding_plans(
             if not np.any(between):  # every plan fits as it is, or not at all
                 yield plans[less]._replace(recompute=PARTIAL, share=0.0), steps[less], between
                 continue
-            made, plan = partial_step(
+            timed_step, plan = partial_step(
                 job, machine, plans[less], micro, (steps[less], steps[WHOLE]), common
             )
             # beside those that compute none or all again
             yield (
                 plan,
-                made,
-                (made.held <= machine.memory) & (plan.share > 0) & (plan.share < 1),
+                timed_step,
+                (timed_step.held <= machine.memory) & (plan.share > 0) & (plan.share < 1),
             )
 
 
@@ -277,30 +277,34 @@ def micro_batch_per_row(micro: MicroBatch, index: AnyArray, count: int) -> Micro
     return MicroBatch(*map(take, micro))
 
 
-def weigh(plan: TrainingPlan, made: TrainingStep, fits: Any, found: TrainingSearchResult) -> None:
+def weigh(
+    plan: TrainingPlan, timed_step: TrainingStep, fits: Any, result: TrainingSearchResult
+) -> None:
     """Count the plans of a grid and keep the best of those that fit."""
-    shape = np.broadcast_shapes(np.shape(made.time), np.shape(made.held), np.shape(plan.tensor))
+    shape = np.broadcast_shapes(
+        np.shape(timed_step.time), np.shape(timed_step.held), np.shape(plan.tensor)
+    )
     size = int(np.prod(shape))
-    found.plans += size
+    result.plans += size
     feasible = int(np.count_nonzero(fits)) * (size // fits.size)
     if not feasible:
-        least = int(np.argmin(made.held))
-        if (need := float(made.held.flat[least])) < found.need:
-            where = np.unravel_index(least, made.held.shape)
-            found.need, found.leanest = need, plan_at_index(plan, where)
+        least = int(np.argmin(timed_step.held))
+        if (need := float(timed_step.held.flat[least])) < result.need:
+            where = np.unravel_index(least, timed_step.held.shape)
+            result.need, result.leanest = need, plan_at_index(plan, where)
         return
-    found.feasible += feasible
-    times = np.where(np.broadcast_to(fits, shape), made.time, np.inf)
-    for _ in range(found.kept):
+    result.feasible += feasible
+    times = np.where(np.broadcast_to(fits, shape), timed_step.time, np.inf)
+    for _ in range(result.count):
         where = np.unravel_index(int(times.argmin()), times.shape)
         seconds = float(times[where])
-        if seconds >= found.bar:
+        if seconds >= result.bar:
             return
-        found.offer(Candidate(seconds, plan_at_index(plan, where)))
+        result.offer(Candidate(seconds, plan_at_index(plan, where)))
         times[where] = np.inf
 
 
-def plan_at_index(plan: TrainingPlan, where: Place) -> TrainingPlan:
+def plan_at_index(plan: TrainingPlan, where: PlanIndex) -> TrainingPlan:
     """Return one plan of an array of plans, as plain numbers."""
 
     def plain_number(value: Any) -> Any:

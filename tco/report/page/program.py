@@ -208,7 +208,7 @@ def _recorded_plans(inputs: ResolvedScenario, result: Result) -> Sequence[Any]:
         from tco.performance.training.search import search_training_plans
 
         job, reached, _ = job_on(inputs, inputs.values())
-        return [one.plan for one in search_training_plans(job, reached, kept=TRAINED).top]
+        return [one.plan for one in search_training_plans(job, reached, count=TRAINED).top]
     return [result.plan]
 
 

@@ -216,7 +216,7 @@ def test_no_item_beats_its_engines(name):
                     parts += 1
                     least += max(
                         float(part.flops) / float(part.peak),
-                        float(part.moved) / float(machine.kernels.part("hbm_bandwidth")),
+                        float(part.traffic) / float(machine.kernels.part("hbm_bandwidth")),
                     )
                 assert float(time) >= float(operator.layers) * least * SLACK, operator.name
             if operator.weight_time is not None:

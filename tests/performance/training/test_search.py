@@ -141,8 +141,8 @@ def test_the_same_search_twice_finds_the_same(whole):
 
 
 def test_what_is_kept_are_the_quickest_plans(whole):
-    every = search_training_plans(*job(), kept=24).top
-    assert [one.plan for one in search_training_plans(*job(), kept=12).top] == [
+    every = search_training_plans(*job(), count=24).top
+    assert [one.plan for one in search_training_plans(*job(), count=12).top] == [
         one.plan for one in every[:12]
     ]
     assert every[0].plan == whole.best
