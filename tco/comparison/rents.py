@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 from tco.catalog.rows import CatalogueRow, live, to_input
 from tco.catalog.rows import attribute as attribute_of
+from tco.core.columns import Column
 from tco.core.errors import DataError, unknown
 from tco.cost.ledger import RENTS
 from tco.evaluation.evaluation import catalogue_for
@@ -19,15 +20,19 @@ if TYPE_CHECKING:
 class Rent(NamedTuple):
     """A rent of a chip at a month, and what the chip costs its owner then."""
 
-    chip: str
-    date: str
-    statistic: str
-    publisher: str
-    usd_per_chip_hour: float
+    chip: Annotated[str, Column("chip")]
+    statistic: Annotated[str, Column("what it is")]
+    publisher: Annotated[str, Column("by")]
+    date: Annotated[str, Column("date")]
+    usd_per_chip_hour: Annotated[float, Column("rent", unit="USD/chip/h")]
     low: float | None
     high: float | None
-    cost_usd_per_chip_hour: float | None
-    margin: float | None  # share of the rent that is left
+    cost_usd_per_chip_hour: Annotated[float | None, Column("cost", show=3, unit="USD/chip/h")]
+    # share of the rent that is left
+    margin: Annotated[
+        float | None,
+        Column("margin", lambda rent: "-" if rent.margin is None else f"{rent.margin:.0%}"),
+    ]
 
 
 def rents_of(
@@ -80,9 +85,9 @@ def chip_rents(catalogue: Catalogue, chip: str, settings: Mapping[str, str]) -> 
             margin = None if cost is None or not given.value else 1 - cost / float(given.value)
             said = (
                 chip,
-                given.as_of,
                 RENTS[name],
                 catalogue.publisher(given.source),
+                given.as_of,
                 float(given.value),
                 given.low,
                 given.high,

@@ -14,7 +14,7 @@ printed under its own name in JSON and CSV, and has no column in tables.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple, TypeVar
 
 
 class Column(NamedTuple):
@@ -34,3 +34,8 @@ class Column(NamedTuple):
     key: str | None = None
     # whether the field is of the program alone and printed nowhere
     hidden: bool = False
+
+
+Value = TypeVar("Value")
+# type of a field of the program alone
+Hidden = Annotated[Value, Column(hidden=True)]

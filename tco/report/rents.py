@@ -8,31 +8,16 @@ from tco.catalog import Catalogue
 from tco.comparison.rents import Rent
 from tco.report.record import Answer, Document, Member, Record
 
-ROW = Record(
-    Member("chip", label="chip"),
-    Member("statistic", label="what it is"),
-    Member("publisher", label="by"),
-    Member("date", label="date"),
-    Member("usd_per_chip_hour", float, label="rent", unit="USD/chip/h"),
-    Member("low", float | None),
-    Member("high", float | None),
-    Member("cost_usd_per_chip_hour", float | None, label="cost", show=3, unit="USD/chip/h"),
-    Member(
-        "margin",
-        float | None,
-        label="margin",
-        show=lambda one: "-" if one.margin is None else f"{one.margin:.0%}",
-    ),
-)
-RENTS = Document("rents", Member("rows", [ROW], lambda found: found))
+ROW = Record(Rent)
+RENTS = Document("rents", Member("rows", [ROW]))
 
 
-def rents_answer(catalogue: Catalogue, found: Sequence[Rent]) -> Answer:
-    """Return a row for each rent.
+def rents_answer(catalogue: Catalogue, rents: Sequence[Rent]) -> Answer:
+    """Make a row for each rent.
 
     Args:
         catalogue: Catalogue of the answer.
-        found: Rents beside costs, in USD per chip-hour.
+        rents: Rents beside costs, in USD per chip-hour.
 
     """
     title = "What chips are let for, USD a chip-hour with all around it"
@@ -43,5 +28,5 @@ def rents_answer(catalogue: Catalogue, found: Sequence[Rent]) -> Answer:
         "is asked, not what is paid.",
     ]
     return RENTS.answer(
-        catalogue, found, lambda: [ROW.table(found, title, (), below)], (ROW, found)
+        catalogue, {"rows": rents}, lambda: [ROW.table(rents, title, (), below)], (ROW, rents)
     )
