@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from tco.catalog.system_tree import load_system
+from tco.core.columns import Hidden
 from tco.core.elementwise import as_array
 from tco.core.errors import DataError, UsageError
 from tco.core.inputs import Values
@@ -64,34 +65,37 @@ EXACT = 1e-10  # to which a rate of return is found
 class Book(NamedTuple):
     """Book value of the equipment at the end of a year.
 
-    `straight_line` and `declining` are the values in USD by the two usual methods.
+    `straight_line_usd` and `declining_usd` are the values by the two usual methods.
     """
 
     year: int
-    straight_line: float
-    declining: float
+    straight_line_usd: float
+    declining_usd: float
 
 
 class Money(NamedTuple):
     """Payments by month and what follows from them. Money that comes in is negative."""
 
-    payments: list[Payment]
-    npv: float | None  # of what comes in less what goes out, before debt
-    irr: float | None  # a year
-    equity_irr: float | None  # with the debt
-    payback: int | None  # the first month by which everything is paid back, without interest
-    break_even_hour: float  # price of an hour that is let at which nothing is gained or lost
-    break_even_tokens: float | None  # the same of a million output tokens
+    npv_usd: float | None  # of what comes in less what goes out, before debt
+    irr_per_year: float | None
+    equity_irr_per_year: float | None  # with the debt
+    # the first month by which everything is paid back, without interest
+    payback_month: int | None
+    # price of an hour that is let at which nothing is gained or lost
+    break_even_usd_per_used_chip_hour: float
+    break_even_usd_per_million_output_tokens: float | None
     break_even_utilisation: float | None  # at the price that is stated
-    delay_cost: float | None  # of one more month to the first revenue, a rack
-    tied_up: float  # paid before the first month of operation
-    carrying: float  # interest on it until then
-    books: list[Book]
     # of one of its chips, committed, at the scenario's date; none where nobody states one, or it is
     # circular
-    market_rent: float | None
-    turns: int | None  # the month by which that rent would have cost as much as owning has
-    notes: list[str]
+    market_rent_usd_per_chip_hour: float | None
+    # the month by which that rent would have cost as much as owning has
+    renting_costs_as_much_by_month: int | None
+    delay_usd_per_rack_month: float | None  # of one more month to the first revenue
+    working_capital_usd: float  # paid before the first month of operation
+    carrying_usd: float  # interest on it until then
+    payments: Hidden[list[Payment]]
+    books: Hidden[list[Book]]
+    notes: Hidden[list[str]]
 
 
 def money_of(
@@ -228,8 +232,7 @@ class Project:
         ]
         tied = float(sum(one.usd for one in ahead))
         carrying = net_present_value(ahead, self.rate) - tied
-        found = (
-            ordered,
+        return Money(
             npv,
             irr,
             equity,
@@ -237,15 +240,15 @@ class Project:
             hour,
             tokens,
             utilisation,
+            self.market_rent,
+            self.turns(costs),
             delay,
             tied,
             carrying,
+            ordered,
             books,
-            self.market_rent,
-            self.turns(costs),
             notes,
         )
-        return Money(*found)
 
     def break_even(self, hour: float, energy: float, rent: float) -> float:
         """Return the utilisation at which a used hour costs its rent, of which the part of the
@@ -425,7 +428,7 @@ def by_month(payments: Sequence[Payment]) -> tuple[Any, Any]:
     if not payments:
         return np.zeros(0), np.zeros(0)
     when = np.array([one.month for one in payments])
-    paid = np.bincount(when - when.min(), [one.usd for one in payments])
+    paid = np.bincount(when - when.min(), [float(one.usd) for one in payments])
     return np.arange(float(when.min()), float(when.max()) + 1), paid
 
 

@@ -179,7 +179,7 @@ class Payment(NamedTuple):
     """
 
     month: int
-    usd: Any
+    usd: Quantity
     line: str
 
 

@@ -348,13 +348,32 @@ VALIDATED = Record(  # how a result stands against measurements
     ).read_via("standing"),
     "order",
 )
-SHARES = {str: {str: float}}  # of a price, or of terms: sourced, estimated, assumed
-
-
-AVAILABLE = Record(*map(Member, Available._fields[:-1]))
+# of the price, and of terms and site: sourced, estimated, assumed; then by how direct sources are
+SHARES = Record(
+    Member(
+        "shares",
+        {str: {str: float}},
+        lambda result: {
+            name: shares for name, shares in result.shares.items() if name != "directness"
+        },
+    ),
+    Member("directness", {str: float}, lambda result: result.shares.get("directness", {})),
+)
 WAITING = Record(
-    Member("available", Maybe(AVAILABLE)),
+    Member("available", Maybe(Record(*Available._fields[:-1]))),
     Member("waiting_usd_per_chip", float | None, "metrics.waiting_usd_per_chip"),
+)
+# of the prices of a bill, and of when its racks come
+DELIVERY = Record(
+    Member(
+        "bill_dates",
+        {str: float},
+        lambda result: {
+            name: getattr(result.ages, name) for name in ("later", "older", "hour_older")
+        },
+    ),
+    Member("hall_cooling", str | None),
+    WAITING,
 )
 
 
@@ -519,17 +538,6 @@ def plan_option_text(plan: JsonMapping | None) -> str:
         for name, value in (plan or {}).items()
         if isinstance(value, (int, float)) and not isinstance(value, bool)
     )
-
-
-def bill_dates(result: Result) -> dict[str, float]:
-    """Return the shares of the bill that later and old prices make up, and of the chip-hour old
-    evidence does.
-    """
-    return {
-        "later": result.ages.later,
-        "older": result.ages.older,
-        "hour_older": result.ages.hour_older,
-    }
 
 
 def missing_notes(result: Result) -> list[str]:

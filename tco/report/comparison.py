@@ -18,12 +18,11 @@ from tco.cost.ledger import RENTS
 from tco.cost.price_dates import BY_ROWS
 from tco.evaluation.renters import BreakEvenRent
 from tco.report.assumptions import (
+    DELIVERY,
     GROUPS,
     PHASES,
     SHARES,
     VALIDATED,
-    WAITING,
-    bill_dates,
     binding,
     deployed,
     deployed_words,
@@ -106,22 +105,13 @@ OF_RESULT = Record(
     Member("metrics", {str: float | None}),
     Member("bounds", {str: {str: float}}),
     "perspective",
-    Member(
-        "shares",
-        SHARES,
-        lambda result: {
-            name: shares for name, shares in result.shares.items() if name != "directness"
-        },
-    ),
-    Member("directness", {str: float}, lambda result: result.shares.get("directness", {})),
+    SHARES,
     Member(
         "own_values", int, lambda result: sum(given.overlay for given in result.inputs.values())
     ),
     Member("validated", VALIDATED, lambda result: result),
     MEASURED,
-    Member("bill_dates", {str: float}, bill_dates),
-    Member("hall_cooling", str | None),
-    WAITING,
+    DELIVERY,
     Member(
         "delivered",
         str | None,

@@ -29,7 +29,7 @@ from typing import (
 from tco import __version__
 from tco.core.columns import Column
 from tco.core.streams import CONTROLS
-from tco.core.types import JsonMapping, JsonObject
+from tco.core.types import JsonMapping, JsonObject, Quantity
 from tco.report.table import Table, significant
 
 if TYPE_CHECKING:
@@ -432,7 +432,7 @@ def shape_of(hint: Any) -> Any:
         if len(inner) == 1 and inner[0] not in JSON_TYPES:
             inner_shape = shape_of(inner[0])
             return dict | None if inner_shape is dict else Maybe(inner_shape)
-    return hint
+    return float if hint is Quantity else hint
 
 
 def json_schema_of(shape: Any) -> JsonObject:

@@ -120,32 +120,34 @@ def test_what_is_paid_is_worth_what_is_charged(lives, catalogue):
 
 def test_an_hour_at_the_break_even_gains_nothing(catalogue):
     for settings in ({}, {**DEAL, "money.take_or_pay": "0.9"}):
-        hour = money(catalogue, settings)[1].break_even_hour
+        hour = money(catalogue, settings)[1].break_even_usd_per_used_chip_hour
         _, even = money(catalogue, {**settings, "money.rent": f"{hour!r} USD/chip/h"})
         paid = sum(abs(one.usd) for one in even.payments)
-        assert even.npv == pytest.approx(0, abs=1e-9 * paid)
-        assert even.irr == pytest.approx(GROWTH, abs=1e-6)
+        assert even.npv_usd == pytest.approx(0, abs=1e-9 * paid)
+        assert even.irr_per_year == pytest.approx(GROWTH, abs=1e-6)
 
 
 def test_a_token_at_the_break_even_gains_nothing(catalogue):
     rate = {"workload.output_rate": "1000 token/s/chip", "money.price_fall": "0.3"}
-    price = money(catalogue, rate)[1].break_even_tokens
+    price = money(catalogue, rate)[1].break_even_usd_per_million_output_tokens
     _, even = money(catalogue, {**rate, "money.token_price": f"{price!r} USD/Mtoken"})
-    assert even.irr == pytest.approx(GROWTH, abs=1e-6)
-    assert money(catalogue)[1].break_even_tokens is None  # nobody states how many there are
+    assert even.irr_per_year == pytest.approx(GROWTH, abs=1e-6)
+    assert (
+        money(catalogue)[1].break_even_usd_per_million_output_tokens is None
+    )  # nobody states how many there are
 
 
 def test_owning_pays_from_the_break_even_utilisation(catalogue):
     found = money(catalogue, {"money.rent": "3.3 USD/chip/h"})[1].break_even_utilisation
     _, even = money(catalogue, {"money.rent": "3.3 USD/chip/h", "terms.utilisation": repr(found)})
-    assert even.irr == pytest.approx(GROWTH, abs=1e-6)
+    assert even.irr_per_year == pytest.approx(GROWTH, abs=1e-6)
 
 
 def test_a_months_delay_is_the_difference_of_a_month(catalogue):
     _, now = money(catalogue, DEAL)
     _, later = money(catalogue, {**DEAL, "money.lead_time": "5 month"})
-    assert now.delay_cost == pytest.approx(now.npv - later.npv, rel=1e-9)
-    assert now.delay_cost > 0
+    assert now.delay_usd_per_rack_month == pytest.approx(now.npv_usd - later.npv_usd, rel=1e-9)
+    assert now.delay_usd_per_rack_month > 0
 
 
 def test_a_loan_is_repaid_as_a_spreadsheet_says(catalogue):
@@ -155,10 +157,15 @@ def test_a_loan_is_repaid_as_a_spreadsheet_says(catalogue):
     assert loan[0] == pytest.approx(-0.6 * bought)
     assert loan[1:] == pytest.approx([-pyxirr.pmt(0.11 / 12, 48, 0.6 * bought)] * 48)
     _, without = money(catalogue, {**DEAL, "money.debt_share": "0"})
-    assert (found.npv, found.irr) == (without.npv, without.irr)  # of the project, whoever lends
-    assert without.equity_irr is None
+    assert (found.npv_usd, found.irr_per_year) == (
+        without.npv_usd,
+        without.irr_per_year,
+    )  # of the project, whoever lends
+    assert without.equity_irr_per_year is None
     # dear debt helps nobody
-    assert (found.equity_irr > found.irr) == (found.irr > (1 + 0.11 / 12) ** 12 - 1)
+    assert (found.equity_irr_per_year > found.irr_per_year) == (
+        found.irr_per_year > (1 + 0.11 / 12) ** 12 - 1
+    )
 
 
 def test_the_calendar_of_a_deal(catalogue):
@@ -186,9 +193,9 @@ def test_the_calendar_of_a_deal(catalogue):
 def test_books_fall_to_the_residual(catalogue):
     _, found = money(catalogue, {"terms.residual": "0.1"})
     first, last = found.books[0], found.books[-1]
-    assert first.straight_line == first.declining
-    assert last.straight_line == pytest.approx(0.1 * first.straight_line)
-    assert [book.declining / first.declining for book in found.books] == pytest.approx(
+    assert first.straight_line_usd == first.declining_usd
+    assert last.straight_line_usd == pytest.approx(0.1 * first.straight_line_usd)
+    assert [book.declining_usd / first.declining_usd for book in found.books] == pytest.approx(
         [0.6**year for year in range(6)]
     )
 
@@ -217,12 +224,13 @@ def test_software_that_grows_up(catalogue):
             plain[month] * (0.7167 + 0.2833 * min(month / 12, 1)), rel=1e-12
         )
     assert (
-        money(catalogue, young)[1].break_even_tokens > money(catalogue, TOKENS)[1].break_even_tokens
+        money(catalogue, young)[1].break_even_usd_per_million_output_tokens
+        > money(catalogue, TOKENS)[1].break_even_usd_per_million_output_tokens
     )
     rent = {"money.rent": "3.3 USD/chip/h"}
     assert (
-        money(catalogue, {**rent, "money.maturity_start": "0.5"})[1].npv
-        == money(catalogue, rent)[1].npv
+        money(catalogue, {**rent, "money.maturity_start": "0.5"})[1].npv_usd
+        == money(catalogue, rent)[1].npv_usd
     )
 
 
@@ -232,14 +240,14 @@ def test_what_is_paid_before_the_first_revenue_bears_interest(catalogue):
     for one in found.payments:
         if one.month <= 4 and one.line not in (INCOME, DEBT):
             early[one.month] += one.usd
-    assert found.tied_up == pytest.approx(sum(early.values()))
-    assert found.tied_up == pytest.approx(
+    assert found.working_capital_usd == pytest.approx(sum(early.values()))
+    assert found.working_capital_usd == pytest.approx(
         sum(line.usd for line in result.lines if line.usd is not None)
     )
-    assert found.carrying == pytest.approx(
+    assert found.carrying_usd == pytest.approx(
         sum(usd * ((1 + 0.09 / 12) ** (4 - month) - 1) for month, usd in early.items())
     )
-    assert money(catalogue)[1].carrying == 0
+    assert money(catalogue)[1].carrying_usd == 0
 
 
 def swapped(catalogue, month=24, key="switch", value="gen2", **settings):
@@ -281,7 +289,7 @@ def test_switches_swapped_in_the_field(catalogue):
 def test_a_swap_that_changes_nothing_costs_its_stop(catalogue):
     before, _, found = swapped(catalogue, 12, "switch", "gen1", money__swap_stop="0 h")
     assert found.payments == money_of(before, catalogue).payments
-    assert swapped(catalogue, 12, "switch", "gen1")[2].npv < found.npv
+    assert swapped(catalogue, 12, "switch", "gen1")[2].npv_usd < found.npv_usd
 
 
 @pytest.mark.parametrize(

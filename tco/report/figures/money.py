@@ -100,15 +100,15 @@ def payment_summary_lines(result: Result, money: Money) -> list[str]:
     """Return sentences on break-even prices and payback time."""
     said = [
         "An hour that is let breaks even at "
-        f"{marked(result, HOUR, significant(money.break_even_hour, 3))} USD"
+        f"{marked(result, HOUR, significant(money.break_even_usd_per_used_chip_hour, 3))} USD"
     ]
-    if money.break_even_tokens is not None:
+    token_cost = money.break_even_usd_per_million_output_tokens
+    if token_cost is not None:
         said.append(
-            "a million output tokens at "
-            f"{marked(result, TOKENS, significant(money.break_even_tokens, 3))} USD"
+            f"a million output tokens at {marked(result, TOKENS, significant(token_cost, 3))} USD"
         )
-    if money.payback is not None:
-        said.append(f"everything is paid back in month {money.payback}")
+    if money.payback_month is not None:
+        said.append(f"everything is paid back in month {money.payback_month}")
     if not any(one.line == INCOME for one in money.payments):
         said.append("nothing is let or sold here")
     return ["; ".join(said) + ".", "~ based on an estimate, an assumption or a prior."]
