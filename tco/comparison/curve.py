@@ -337,7 +337,7 @@ def costs_by_speed(
             if cost is not None
             else own.reason or own.result.costless or UNREACHED.format(speed)
         )
-        found = AtSpeed(speed, own.result.scenario, cost, ratio, note=why)
+        found = AtSpeed(own.result.scenario, speed, cost, perf_per_tco_vs_baseline=ratio, note=why)
         if not ranges or own.made is None:
             yield found
             continue
@@ -526,7 +526,7 @@ def sureness(
         share(sample.meets),
         drivers,
         draws=DRAWS,
-        error=error,
+        probability_error=error,
         ties=share(sample.ties),
         hold=hold,
     )

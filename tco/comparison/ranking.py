@@ -11,6 +11,7 @@ from tco.comparison.confidence import RANKED, RANKS
 from tco.comparison.curve import DRAWS, SEED
 from tco.comparison.records import compare_results, rated_by
 from tco.compile.execute import fork_map
+from tco.core.columns import Hidden
 from tco.core.errors import DataError, unknown
 from tco.core.files import data_directory
 from tco.cost.price_dates import month_text
@@ -28,8 +29,8 @@ class Ranked(NamedTuple):
     """A system in its place."""
 
     rank: int | None  # none of what has no cost of its work
-    result: Result
-    median: float | None  # of its cost in the draws
+    result: Hidden[Result]
+    median_usd_per_million_output_tokens: float | None  # of its draws
     vendor: str
     cooling: str
     released: str | None  # the month its chip came out, or is announced for
@@ -144,10 +145,10 @@ def rewrite_ranking() -> None:
         (row for row in ranking({}, None).rows if row.rank is not None),
         key=lambda row: row.rank or 0,
     )
-    lines = [
-        ",".join(RANKED),
-        *(f'{row.result.system},{row.median:.3g},"{row.result.standing.short}"' for row in rows),
-    ]
+    lines = [",".join(RANKED)]
+    for row in rows:
+        median = f"{row.median_usd_per_million_output_tokens:.3g}"
+        lines.append(f'{row.result.system},{median},"{row.result.standing.short}"')
     (data_directory() / RANKS).write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 

@@ -6,8 +6,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
+from tco.core.columns import Column, Hidden
 from tco.core.errors import DataError
 from tco.core.notebook_display import Shown
 from tco.core.types import JsonMapping, JsonObject
@@ -85,8 +86,8 @@ class Driver(NamedTuple):
     # where in between the ratio passes one; none where it is on one side of it at both ends
     flips_at: float | None
     unit: str
-    value: float
-    shown: tuple[float, str] | None  # value and unit as the catalogue writes them
+    value: Hidden[float]
+    shown: Hidden[tuple[float, str] | None]  # value and unit as the catalogue writes them
 
 
 class Sureness(NamedTuple):
@@ -94,12 +95,12 @@ class Sureness(NamedTuple):
 
     # P10, P50 and P90 of each metric that has some, with the reason where one is none
     ranges: dict[str, JsonObject | None]
-    probability: float | None  # the chance to beat the baseline
-    meets: float | None  # the share of draws that meet the target
+    probability_better_than_baseline: float | None
+    share_of_draws_that_meet_the_target: float | None
     drivers: list[Driver]
     reason: str | None = None  # why nothing is known
     draws: int = 0
-    error: float | None = None  # standard error of the chance
+    probability_error: float | None = None  # standard error of the probability
     # the share of draws in which neither it nor the baseline meets the target
     ties: float | None = None
     hold: bool = False  # whether the plan was that of the point in every draw
@@ -117,9 +118,15 @@ class AtSpeed(NamedTuple):
     None marks a figure without a value; `note` gives the reason.
     """
 
-    tokens_per_s_per_user: float
     scenario: str
+    tokens_per_s_per_user: float
     usd_per_million_output_tokens: float | None = None
+    # P50 of the draws; none where it misses the speed in half of them
+    median_usd_per_million_output_tokens: float | None = None
+    share_cheapest: float | None = None  # of all draws, ties split
+    # of all draws, in which none of those compared reaches the speed
+    share_nobody: float | None = None
+    share_of_best: dict[str, float] | None = None  # mean, P10 and P50
     perf_per_tco_vs_baseline: float | None = None
     # percentiles of the performance per cost, with the reason where one is none
     range: JsonObject | None = None
@@ -128,19 +135,11 @@ class AtSpeed(NamedTuple):
     probability_error: float | None = None
     meets: float | None = None  # the share of draws that reach the speed
     ties: float | None = None  # the share of draws in which neither it nor the baseline does
+    # of the variance of its rank among the draws, what is known once every reach of software is
+    software_share_of_range: float | None = None
     # the same with the software of all at either end of its reach
     by_software: dict[str, dict[str, float | None]] | None = None
-    software_share_of_range: float | None = (
-        # of the variance of its rank among the draws, what is known once every reach of software is
-        None
-    )
     note: str | None = None
-    # P50 of the draws; none where it misses the speed in half of them
-    median_usd_per_million_output_tokens: float | None = None
-    share_cheapest: float | None = None  # of all draws, ties split
-    # of all draws, in which none of those compared reaches the speed
-    share_nobody: float | None = None
-    share_of_best: dict[str, float] | None = None  # mean, P10 and P50
 
 
 class Measurement(NamedTuple):
@@ -174,10 +173,8 @@ class Regime(NamedTuple):
     picks: tuple[str, ...] = ()
     foremost: str | None = None  # of the picks the one with the least mean regret
     rival: str | None = None  # whom that beats least often
-    probability: float | None = (
-        # that it beats that one, at the speed where that is least; none where nothing was drawn
-        None
-    )
+    # that it beats that one, at the speed where that is least; none where nothing was drawn
+    probability: float | None = None
     # of the best on average, by the pick and at the speed where that is least
     keeps: float | None = None
     most: float | None = None  # where it is most
@@ -187,11 +184,9 @@ class Regime(NamedTuple):
     # what the foremost of those keeps, at the speed where it is least
     by_software_keeps: Mapping[str, float] = {}
     speeds: tuple[float, ...] = ()  # that were looked at; none: at the one the workload asks for
-    start: float | None = (
-        # tokens/s a user; half way in ratio to the next speed that was looked at, none: without end
-        None
-    )
-    end: float | None = None
+    # tokens/s a user; half way in ratio to the next speed that was looked at, none: without end
+    start: Annotated[float | None, Column(key="from")] = None
+    end: Annotated[float | None, Column(key="to")] = None
     # what moves the choice's performance per cost over the rival's; empty where nobody asked
     drivers: Sequence[Driver] = ()
     measurements: Sequence[Measurement] = ()  # that would narrow its range most
@@ -221,7 +216,7 @@ class Later(NamedTuple):
 
     date: str
     draws: int
-    regimes: list[Regime]
+    regimes: Hidden[list[Regime]]
     differs: bool  # whether the picks of any speed are others than at the order's date
 
 
@@ -229,17 +224,17 @@ class PriceTurn(NamedTuple):
     """A price at which another rack has the least mean regret at the workload's speed."""
 
     path: str
-    value: float
-    unit: str
-    shown: tuple[float, str] | None  # value and unit as the catalogue writes them
-    low: float | None  # 5th percentile of its range
-    high: float | None  # 95th
-    turns_at: float
     pick: str  # the rack of least mean regret now
     to: str  # and beyond that price
+    unit: str
+    value: float
+    turns_at: float
+    sigmas: float  # how far it lies from the value, in standard deviations of belief
+    low: float | None  # 5th percentile of its range
+    high: float | None  # 95th
     # price at which the base cases of both cost the same; none where they never do
     break_even: float | None
-    sigmas: float  # how far it lies from the value, in standard deviations of belief
+    shown: Hidden[tuple[float, str] | None]  # value and unit as the catalogue writes them
 
 
 class Confidence(NamedTuple):

@@ -122,16 +122,16 @@ def turn_of(
     even = break_even(bases[[row, other]], slopes[[row, other]], span)
     return PriceTurn(
         path,
-        span.value,
-        span.unit,
-        span.shown,
-        span.low,
-        span.high,
-        turns_at,
         pick,
         rival,
-        even,
+        span.unit,
+        span.value,
+        turns_at,
         abs(offset),
+        span.low,
+        span.high,
+        even,
+        span.shown,
     )
 
 

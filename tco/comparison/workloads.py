@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from tco.comparison.confidence import confidence_of
 from tco.comparison.records import compare_results
+from tco.core.columns import Hidden
 from tco.evaluation.evaluation import evaluate_each
 
 WORKLOADS = (
@@ -35,7 +36,7 @@ class Cell(NamedTuple):
     scenario: str
     choose: bool  # whether it is the pick there, or one of a tie
     share_cheapest: float | None
-    share_of_best: Mapping[str, float] | None
+    share_of_best: Hidden[Mapping[str, float] | None]
 
 
 def matrix(names: Sequence[str], settings: Mapping[str, str], data: Path | None) -> list[Cell]:

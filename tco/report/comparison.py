@@ -1,6 +1,4 @@
-"""Scenarios side by side: the table, rows and document of `tco compare`, the answer first and what
-it rests on last.
-"""
+"""Scenarios side by side: table, rows and document of `tco compare`."""
 
 from __future__ import annotations
 
@@ -12,7 +10,7 @@ from tco.catalog.labels import short_name
 from tco.comparison.base_case import NAMED, BaseCase
 from tco.comparison.confidence import Elsewhere
 from tco.comparison.fleet import late_notes
-from tco.comparison.records import Confidence, Notice, Sureness
+from tco.comparison.records import Confidence, Notice, PriceTurn, Sureness
 from tco.core.types import JsonObject
 from tco.cost.ledger import RENTS
 from tco.cost.price_dates import BY_ROWS
@@ -40,18 +38,17 @@ from tco.report.assumptions import (
     workloads,
 )
 from tco.report.curve import (
-    KEPT,
     LATER,
     NOTICE,
     POINT,
     REGIME,
-    TURN,
+    SHARE_OF_BEST,
+    curve_row,
     evidence_table,
     first_tables,
-    tidy,
     why_table,
 )
-from tco.report.ranges import SURE, range_lines, range_rows
+from tco.report.ranges import RATIO, SURENESS, figures, range_lines, range_rows
 from tco.report.record import LEFT_OUT, Answer, Document, Maybe, Member, Record
 from tco.report.table import Table, headed, significant
 from tco.report.verdict import (
@@ -68,6 +65,7 @@ from tco.scenario.workload import metric_workload_kinds
 
 ANSWER, COST, SPEED, REST = GROUPS
 SITE = "the site filled"
+USD = "usd_per_million_output_tokens"
 PURE = "1"  # the unit of a number without one
 DIGITS = 3  # of an estimate; more than the chain is right to says nothing
 LEGEND = (
@@ -89,7 +87,7 @@ Hall = Mapping[str, float | None] | None
 Row = tuple[str, ...]
 
 
-class Compared(NamedTuple):
+class ComparedScenario(NamedTuple):
     """A scenario of a comparison: its result, what it makes of the site, how sure it is."""
 
     result: Result
@@ -98,10 +96,12 @@ class Compared(NamedTuple):
 
 
 MEASURED = Record(
-    *(Member(name, int, unit=PURE) for name in ("validated_rows", "anchored_rows"))
+    Member("validated_rows", int, unit=PURE), Member("anchored_rows", int, unit=PURE)
 ).read_via("standing")
 OF_RESULT = Record(
-    *("scenario", "system", Member("chips", float, "metrics.chips")),
+    "scenario",
+    "system",
+    Member("chips", float, "metrics.chips"),
     Member("metrics", {str: float | None}),
     Member("bounds", {str: {str: float}}),
     "perspective",
@@ -112,17 +112,13 @@ OF_RESULT = Record(
     Member("validated", VALIDATED, lambda result: result),
     MEASURED,
     DELIVERY,
-    Member(
-        "delivered",
-        str | None,
-        lambda result: None if result.available is None else result.available.volume,
-    ),
+    Member("delivered", str | None, "available.volume"),
     Member("price_date", str | None, lambda result: result.texts.get("terms.date")),
     Member("basis", str | None),
     Member(
         "rent",
         Record(
-            Member("statistic", read=lambda found: RENTS[found[0]]), Member("publisher", read="1")
+            Member("statistic", read=lambda rent: RENTS[rent[0]]), Member("publisher", read="1")
         ),
         optional=True,
     ),
@@ -137,51 +133,49 @@ OF_RESULT = Record(
         ],
     ),
 )
+
+
+def _left_out_undrawn(member: Member) -> Member:
+    def value(compared: ComparedScenario) -> Any:
+        return LEFT_OUT if compared.sure is None else member.of(compared.sure)
+
+    return member._replace(read=value, optional=True)
+
+
+# what a row of a comparison says of its ranges
+SURE = Record(*map(_left_out_undrawn, SURENESS.members))
 HALLS = Member("hall", Maybe({str: float | None}), optional=True)
-ROW = Record(OF_RESULT.read_via("result"), HALLS, SURE)
-RENT = Record(
-    *("scenario", "against"),
-    Member("tokens_per_s_per_user", float | None),
-    *(Member(name, float) for name in ("usd_per_chip_hour", "against_usd_per_chip_hour")),
-    Member("upper_bound_usd_per_chip_hour", float | None),
-)
-CHOICE = Record(
-    "choice", Member("tokens_per_s_per_user", float | None), Member("share_of_best", KEPT)
-)
-# of an input whose value is not its median
-CAUSE = Record(
-    Member("path"),
-    Member("value", float),
-    Member("median", float),
-    Member("factor", float, unit=PURE),
-)
-BASE_CASE = Record(
-    "scenario",
-    Member("usd_per_million_output_tokens", float, unit="USD/Mtoken"),
-    Member("at_medians_usd_per_million_output_tokens", float, unit="USD/Mtoken"),
-    Member("median_usd_per_million_output_tokens", float, unit="USD/Mtoken"),
-    Member("causes", [CAUSE]),
-)
 COMPARE = Document(
     "compare",
     Member("verdict", [REGIME]),
     Member("curve", [POINT]),
-    Member("choices", [CHOICE], optional=True),
+    Member(
+        "choices",
+        [
+            Record(
+                "choice",
+                Member("tokens_per_s_per_user", float | None),
+                Member("share_of_best", SHARE_OF_BEST),
+            )
+        ],
+        optional=True,
+    ),
     "baseline",
     Member("date", str | None),
     Member("deployed", dict),
     Member("promise", dict),
     Member("inputs", dict),
     Member("set", {str: str}),
-    Member("rows", [ROW]),
-    Member("base_cases", [BASE_CASE], optional=True),
-    Member("what_if", [str], lambda found: found["what_if"] or None, optional=True),
+    Member("rows", [Record(OF_RESULT.read_via("result"), HALLS, SURE)]),
+    Member("base_cases", [BaseCase], optional=True),
+    Member("what_if", [str], optional=True),
     Member("evidence", [NOTICE], optional=True),
     Member("later", LATER, optional=True),
-    Member("price_turns", [TURN], optional=True),
-    Member("break_even_rents", [RENT], optional=True),
+    Member("price_turns", [PriceTurn], optional=True),
+    Member("break_even_rents", [BreakEvenRent], optional=True),
 )
-ASKED = (
+# settings that identify and reproduce a row of a CSV
+SETTINGS = (
     "date",
     "site",
     "terms",
@@ -198,48 +192,34 @@ ASKED = (
 )
 
 
-def asked_for(result: Result) -> JsonObject:
-    """Return the settings that identify and reproduce a CSV row of `result`."""
-    asked = requested_settings(result) | {
+def _settings_of(result: Result) -> JsonObject:
+    settings = requested_settings(result) | {
         "perspective": result.perspective,
         "plan": plan_option_text(result.report.plan),
         "set": in_words(set_of(result)),
     }
-    return asked | {"formats": in_words(asked["formats"])}
+    return settings | {"formats": in_words(settings["formats"])}
 
 
-COMPARISON_ROW = (
-    Record(  # of a CSV: scenario, system, then every metric, then what the row rests on
-        *("scenario", "system"),
-        *(
-            Member(name, float | None, f"metrics.{name}", unit=metric.unit or PURE)
-            for name, metric in METRICS.items()
-        ),
-        Record(*ASKED).read_via(asked_for),
-        Member(
-            "hardware_sourced_share",
-            float | None,
-            lambda one: one.shares.get("hardware", {}).get("sourced"),
-            unit=PURE,
-        ),
-        MEASURED,
-        OF_RESULT.only("delivered", "price_date", "basis"),
-    )
+# of a CSV: scenario, system, then every metric, then what the row rests on
+COMPARISON_ROW = Record(
+    "scenario",
+    "system",
+    Record(
+        *(Member(name, float | None, unit=metric.unit or PURE) for name, metric in METRICS.items())
+    ).read_via("metrics"),
+    Record(*SETTINGS).read_via(_settings_of),
+    Member("hardware_sourced_share", float | None, "shares.hardware.sourced", unit=PURE),
+    MEASURED,
+    OF_RESULT.only("delivered", "price_date", "basis"),
 )
-USD = "usd_per_million_output_tokens"
-RANGES = (  # what a row of a CSV says of how sure it is
-    *(
-        Member(
-            f"perf_per_tco_vs_baseline_{at}",
-            float | None,
-            f"sure.ranges.perf_per_tco_vs_baseline.{at}",
-        )
-        for at in ("p10", "p50", "p90")
-    ),
-    Member("probability_better_than_baseline", float | None, "sure.probability"),
-    Member(f"median_{USD}", float | None, f"sure.ranges.{USD}.p50"),
-    *(Member(f"{USD}_{at}", float | None, f"sure.ranges.{USD}.{at}") for at in ("p10", "p90")),
-)
+# what a row of a CSV says of how sure it is
+CONFIDENCE = Record(
+    figures("p10", "p50", "p90").read_via(f"ranges.{RATIO}", f"{RATIO}_"),
+    SURENESS.only("probability_better_than_baseline"),
+    Member(f"median_{USD}", float | None, f"ranges.{USD}.p50"),
+    figures("p10", "p90").read_via(f"ranges.{USD}", f"{USD}_"),
+).read_via("sure")
 
 
 class ComparisonOptions(NamedTuple):
@@ -263,153 +243,159 @@ def comparison_answer(
     results: Sequence[Result],
     baseline: str,
     halls: Sequence[Hall],
-    found: Confidence,
-    asked: ComparisonOptions,
+    confidence: Confidence,
+    options: ComparisonOptions,
 ) -> Answer:
-    """Return scenarios side by side.
+    """Answer with scenarios side by side.
 
     Args:
         catalogue: Catalogue of the answer.
         results: Evaluated scenarios, in order.
         baseline: Scenario that ratios refer to.
         halls: Figures of the hall of each result, None for a result without; empty without halls.
-        found: Uncertainty of the comparison, by scenario, speed and regime.
-        asked: Options of the comparison.
+        confidence: Uncertainty of the comparison, by scenario, speed and regime.
+        options: Options of the comparison.
 
     """
-    sure, held = found.sure, asked.held
+    sure = confidence.sure
     compared = [
-        Compared(one, sure[at] if sure else None, halls[at] if halls else LEFT_OUT)
-        for at, one in enumerate(results)
+        ComparedScenario(result, sure[row] if sure else None, halls[row] if halls else LEFT_OUT)
+        for row, result in enumerate(results)
     ]
-    said = {
-        "verdict": found.regimes,
-        "curve": found.curve,
+    dates = {result.texts["terms.date"] for result in results}
+    content = {
+        "verdict": confidence.regimes,
+        "curve": confidence.curve,
+        "choices": confidence.choices or None,
         "baseline": baseline,
-        "inputs": values_by_scenario(results),
-        "rows": compared,
-    }
-    dates = {one.texts["terms.date"] for one in results}
-    said |= {
         "date": dates.pop() if len(dates) == 1 else None,
-        "choices": list(found.choices) or LEFT_OUT,
-        "base_cases": list(asked.base_cases) or LEFT_OUT,
-    }
-    said |= {
-        "later": LEFT_OUT if found.later is None else found.later,
-        "price_turns": list(found.turns) if sure else LEFT_OUT,
-        "break_even_rents": list(asked.rents) or LEFT_OUT,
-    }
-    said |= {
         "deployed": values_by_scenario(results, deployed),
         "promise": values_by_scenario(results, promise),
-        "what_if": list(held),
-        "evidence": asked.evidence,
+        "inputs": values_by_scenario(results),
+        "set": {path: text for result in results for path, text in set_of(result).items()},
+        "rows": compared,
+        "base_cases": options.base_cases or None,
+        "what_if": list(options.held) or None,
+        "evidence": options.evidence,
+        "later": confidence.later,
+        "price_turns": confidence.turns if sure else None,
+        "break_even_rents": options.rents or None,
     }
-    said["set"] = {path: text for result in results for path, text in set_of(result).items()}
-    notes = [f"plans and choices are those without {', '.join(held)}"] if held else []
-    notes += [
-        note
-        for result, hall in zip(results, halls, strict=bool(halls))
-        if hall
-        for note in late_notes(result.scenario, result)
-    ]
-    notes += (
-        [f"{one.scenario}: {note}" for one in results for note in (*one.notes, *one.ages.notes)]
-        if asked.full
-        else first_notes(results)
-    )
-    notes += [
-        f"{name}: no range, {one.reason}"
-        for name, one in zip(asked.names, sure, strict=bool(sure))
-        if one.reason
-    ]
-
-    def tables() -> list[Table]:
-        if asked.why:
-            return list(map(why_table, found.regimes)) or [
-                Table((), [], above=verdict_words(found, results))
-            ]
-        if asked.evidence is not None:
-            return [evidence_table(asked.evidence)]
-        if not (asked.full or halls):
-            bought = (
-                ""
-                if asked.racks is None
-                else f"whole engines on {asked.racks} rack{'s' * (asked.racks > 1)} each"
-            )
-            return first_tables(
-                results,
-                found,
-                ", ".join(filter(None, (deployed_words(results), bought))),
-                asked.elsewhere,
-                asked.rents,
-            )
-        below = [
-            *later_words(found.later),
-            *rent_words(asked.rents),
-            *price_words(found.turns, found, target_speed(results)),
-            *basis_words(results),
-        ]
-        below += [*range_lines(asked.names, sure), *map(base_case_words, asked.base_cases)]
-        table = comparison_table(results, baseline, halls, range_rows(sure), below)
-        return [Table((), [], above=verdict_words(found, results)), table]
-
     rows: tuple[Record, Sequence[Any]] = (
-        Record(COMPARISON_ROW.read_via("result"), *RANGES),
+        Record(COMPARISON_ROW.read_via("result"), CONFIDENCE),
         compared,
     )
-    if asked.curve:
-        context = {result.scenario: asked_for(result) for result in results}
-        rows = tidy(context.__getitem__, [name for name in ASKED if name != "plan"]), found.curve
-    return COMPARE.answer(catalogue, said, tables, rows, notes)
+    if options.curve:
+        settings = {result.scenario: _settings_of(result) for result in results}
+        names = [name for name in SETTINGS if name != "plan"]
+        rows = curve_row(settings.__getitem__, names), confidence.curve
+    return COMPARE.answer(
+        catalogue,
+        content,
+        lambda: _tables(results, baseline, halls, confidence, options),
+        rows,
+        _comparison_notes(results, halls, sure, options),
+    )
 
 
-def base_case_words(one: BaseCase) -> str:
-    """Return sentences on a base case's cost and gap to the median."""
-    base, middle = (
+def _comparison_notes(
+    results: Sequence[Result],
+    halls: Sequence[Hall],
+    sureness: Sequence[Sureness],
+    options: ComparisonOptions,
+) -> list[str]:
+    held = ", ".join(options.held)
+    notes = [f"plans and choices are those without {held}"] if held else []
+    for result, hall in zip(results, halls, strict=bool(halls)):
+        if hall:
+            notes += late_notes(result.scenario, result)
+    if options.full:
+        notes += [f"{result.scenario}: {note}" for result, note in _notes_by_result(results)]
+    else:
+        notes += _first_notes(results)
+    return notes + [
+        f"{name}: no range, {sure.reason}"
+        for name, sure in zip(options.names, sureness, strict=bool(sureness))
+        if sure.reason
+    ]
+
+
+def _tables(
+    results: Sequence[Result],
+    baseline: str,
+    halls: Sequence[Hall],
+    confidence: Confidence,
+    options: ComparisonOptions,
+) -> list[Table]:
+    verdict = Table((), [], above=verdict_words(confidence, results))
+    if options.why:
+        return list(map(why_table, confidence.regimes)) or [verdict]
+    if options.evidence is not None:
+        return [evidence_table(options.evidence)]
+    if not (options.full or halls):
+        engines = ""
+        if options.racks is not None:
+            racks = f"rack{'s' * (options.racks > 1)}"
+            engines = f"whole engines on {options.racks} {racks} each"
+        words = ", ".join(filter(None, (deployed_words(results), engines)))
+        return first_tables(results, confidence, words, options.elsewhere, options.rents)
+    below = [
+        *later_words(confidence.later),
+        *rent_words(options.rents),
+        *price_words(confidence.turns, confidence, target_speed(results)),
+        *basis_words(results),
+        *range_lines(options.names, confidence.sure),
+        *map(_base_case_words, options.base_cases),
+    ]
+    ranges = range_rows(confidence.sure)
+    return [verdict, comparison_table(results, baseline, halls, ranges, below)]
+
+
+def _base_case_words(case: BaseCase) -> str:
+    """Explain the cost of a base case beside the median of its draws."""
+    base, median = (
         significant(cost, DIGITS)
-        for cost in (one.usd_per_million_output_tokens, one.median_usd_per_million_output_tokens)
+        for cost in (case.usd_per_million_output_tokens, case.median_usd_per_million_output_tokens)
     )
     named = ", ".join(
-        f"{short_name(cause.path)} {cause.factor:.2f}" for cause in one.causes[:NAMED]
+        f"{short_name(cause.path)} {cause.factor:.2f}" for cause in case.causes[:NAMED]
     )
-    causes = (
-        f"{one.medians:.2f} times as much by inputs whose value is not their "
-        f"median{f' ({named})' if named else ''}"
-    )
-    spread = (
-        f"{one.spread:.2f} times by inputs that move together, steps of plans and missed targets"
-    )
+    inputs = f" ({named})" if named else ""
     return (
-        f"Base case of {one.scenario}, every input at its value: {base} USD/M tokens. The "
-        f"middle of its draws is {middle}: {causes}, {spread}."
+        f"Base case of {case.scenario}, every input at its value: {base} USD/M tokens. The middle "
+        f"of its draws is {median}: {case.medians:.2f} times as much by inputs whose value is not "
+        f"their median{inputs}, {case.spread:.2f} times by inputs that move together, steps of "
+        "plans and missed targets."
     )
 
 
-def first_notes(results: Sequence[Result]) -> list[str]:
-    """Return the notes that change what is to be believed: without what was chosen, and bills by
-    rows of other dates in a line each.
+def _notes_by_result(results: Sequence[Result]) -> list[tuple[Result, str]]:
+    return [(result, note) for result in results for note in (*result.notes, *result.ages.notes)]
+
+
+def _first_notes(results: Sequence[Result]) -> list[str]:
+    """Notes that change what is to be believed.
+
+    Notes on what was chosen are left out, and bills by rows of other dates take a line each.
     """
-    some = [
-        (one, note)
-        for one in results
-        for note in (*one.notes, *one.ages.notes)
-        if note not in one.chosen and BY_ROWS not in note
+    lines = [
+        f"{result.scenario}: {note}"
+        for result, note in _notes_by_result(results)
+        if note not in result.chosen and BY_ROWS not in note
     ]
-    dates = " or ".join(dict.fromkeys(one.texts["terms.date"] for one in results))
-    lines = []
-    for share, words in (
+    dates = " or ".join(dict.fromkeys(result.texts["terms.date"] for result in results))
+    for age, words in (
         ("later", f"later than {dates}"),
         ("older", "older than their kind may be"),
     ):
-        found = [
-            f"{one.scenario}: {amiss * 100:.1f} %"
-            for one in results
-            if (amiss := getattr(one.ages, share))
+        shares = [
+            f"{result.scenario}: {share * 100:.1f} %"
+            for result in results
+            if (share := getattr(result.ages, age))
         ]
-        lines += [f"{', '.join(found)}{BY_ROWS}{words}; --full names them"] if found else []
-    return [*(f"{one.scenario}: {note}" for one, note in some), *lines]
+        if shares:
+            lines.append(f"{', '.join(shares)}{BY_ROWS}{words}; --full names them")
+    return lines
 
 
 def comparison_table(
@@ -419,15 +405,22 @@ def comparison_table(
     ranges: Sequence[Row] = (),
     drivers: Sequence[str] = (),
 ) -> Table:
-    """Return the table: `ranges` stand under the answer, `halls` are what each system makes of its
-    site, `drivers` stand below.
+    """Tabulate every figure of scenarios side by side, in groups.
+
+    Args:
+        results: Evaluated scenarios, a column for each.
+        baseline: Scenario that ratios refer to.
+        halls: What each system makes of its site; empty where no site is filled.
+        ranges: Rows under the first group.
+        drivers: Lines below the table.
+
     """
     kinds = {result.texts["workload.kind"] for result in results}
     groups = {
         title: [
             row
             for metric in metrics
-            if (row := metric_row(metric, *metrics[metric], results, kinds))
+            if (row := _metric_row(metric, *metrics[metric], results, kinds))
         ]
         for title, metrics in GROUPS.items()
     }
@@ -435,33 +428,32 @@ def comparison_table(
         groups[ANSWER] = []  # it is held against nothing
     groups[ANSWER][1:1] = ranges
     groups[SPEED] += [
-        (f"{phase} bound by", *(binding(one, phase) for one in results))
+        (f"{phase} bound by", *(binding(result, phase) for result in results))
         for phase in PHASES
-        if any(phase in one.bounds for one in results)
+        if any(phase in result.bounds for result in results)
     ]
+    own_values = [sum(given.overlay for given in result.inputs.values()) for result in results]
     groups[REST] += [
-        (of, *(kinds_in_words(one, name) for one in results))
-        for name, of in (("hardware", "hardware price"), ("terms", "terms and site"))
-    ]
-    groups[REST] += available_rows(results)
-    groups[REST] += [
-        *own_row(results),
+        *(
+            (label, *(kinds_in_words(result, name) for result in results))
+            for name, label in (("hardware", "hardware price"), ("terms", "terms and site"))
+        ),
+        *_delivery_rows(results),
+        *([("own values", *map(str, own_values))] if any(own_values) else []),
         *map(tuple, formats_rows(results)),
-        ("performance validated on", *(one.standing.short for one in results)),
+        ("performance validated on", *(result.standing.short for result in results)),
     ]
     ordered = {
         ANSWER: groups[ANSWER],
         COST: groups[COST],
         SPEED: groups[SPEED],
-        SITE: hall_rows(halls),
+        SITE: _hall_rows(halls),
         REST: groups[REST],
     }
-    rows = [
-        row
-        for title, some in ordered.items()
-        if some
-        for row in ((title.upper(), *("" for _ in results)), *some)
-    ]
+    rows: list[Row] = []
+    for title, group in ordered.items():
+        if group:
+            rows += [(title.upper(), *("" for _ in results)), *group]
     below = [f"{LEGEND} Shares: sourced/estimated/assumed. Baseline: {baseline}."]
     if "serving" in kinds:
         below.append(f"Performance: {software_maturity_text(results)}.")
@@ -475,84 +467,63 @@ def comparison_table(
     )
 
 
-def metric_row(
+def _metric_row(
     metric: str, label: str, unit: str, size: float, results: Sequence[Result], kinds: set[str]
 ) -> Row | None:
-    """Return the row of a metric; none where no workload here has it."""
+    """Row of a metric; None where no workload here has it."""
     if kinds.isdisjoint(metric_workload_kinds(metric)):
         return None
     estimated = [is_estimated(result, metric) for result in results]
-    values = [result.metrics[metric] for result in results]
-    cells = [
-        significant(None if one is None else one / size, DIGITS if weak else 4) or "-"
-        for one, weak in zip(values, estimated, strict=True)
-    ]
-    under = (
-        label.removeprefix("cost of a ").removeprefix("cost of an ")
-        if metric in GROUPS[COST]
-        else label
-    )
-    return row_marked(headed(under, unit), cells, estimated)
+    cells = []
+    for result, is_weak in zip(results, estimated, strict=True):
+        value = result.metrics[metric]
+        cell = significant(None if value is None else value / size, DIGITS if is_weak else 4)
+        cells.append(cell or "-")
+    if metric in GROUPS[COST]:
+        label = label.removeprefix("cost of a ").removeprefix("cost of an ")
+    return _marked_row(headed(label, unit), cells, estimated)
 
 
-def row_marked(label: str, cells: Sequence[str], estimated: Sequence[bool]) -> Row:
-    """Return a row with a tilde before each estimate, or before the row where all of its numbers
-    are estimates: it tells nothing apart there.
+def _marked_row(label: str, cells: Sequence[str], estimated: Sequence[bool] | None = None) -> Row:
+    """Row with a tilde before each estimate; before the row where all numbers are estimates.
+
+    Args:
+        label: Label of the row.
+        cells: Texts of the cells.
+        estimated: Whether each cell is an estimate; None where all are.
+
     """
+    if estimated is None:
+        estimated = [True for _ in cells]
     weak = [is_weak for cell, is_weak in zip(cells, estimated, strict=True) if cell != "-"]
     if weak and all(weak):
         return (f"~ {label}", *cells)
-    return (
-        label,
-        *(
-            f"~{cell}" if is_weak and cell != "-" else cell
-            for cell, is_weak in zip(cells, estimated, strict=True)
-        ),
+    marked = (
+        f"~{cell}" if is_weak and cell != "-" else cell
+        for cell, is_weak in zip(cells, estimated, strict=True)
     )
+    return (label, *marked)
 
 
-def available_rows(results: Sequence[Result]) -> list[Row]:
-    """Return when each system comes in numbers, and what waiting for it costs; nothing where nobody
-    states it.
-    """
-    dates = [one.available for one in results]
-    costs = [one.metrics["waiting_usd_per_chip"] for one in results]
-    rows = (
-        [
-            row_marked(
-                "in volume from",
-                [one.volume if one else "-" for one in dates],
-                [True for _ in dates],
-            )
-        ]
-        if any(dates)
-        else []
-    )
-    waits = row_marked(
-        "waiting for it, USD a chip",
-        [significant(one or None, DIGITS) or "-" for one in costs],
-        [True for _ in costs],
-    )
-    return [*rows, *([waits] if any(costs) else [])]
+def _delivery_rows(results: Sequence[Result]) -> list[Row]:
+    """Rows of when each system comes in numbers, and of what waiting for it costs."""
+    rows = []
+    if any(result.available for result in results):
+        volumes = [result.available.volume if result.available else "-" for result in results]
+        rows.append(_marked_row("in volume from", volumes))
+    costs = [result.metrics["waiting_usd_per_chip"] for result in results]
+    if any(costs):
+        cells = [significant(cost or None, DIGITS) or "-" for cost in costs]
+        rows.append(_marked_row("waiting for it, USD a chip", cells))
+    return rows
 
 
-def own_row(results: Sequence[Result]) -> list[Row]:
-    """Return a table row with the number of own inputs by column.
-
-    Own inputs are the user's own values. The list is empty where no column rests on own inputs.
-    """
-    counts = [sum(given.overlay for given in result.inputs.values()) for result in results]
-    return [("own values", *map(str, counts))] if any(counts) else []
-
-
-def hall_rows(halls: Sequence[Hall]) -> list[Row]:
-    """Return the rows that say what each system makes of the site's power; none where no site is
-    filled.
-    """
+def _hall_rows(halls: Sequence[Hall]) -> list[Row]:
+    """Rows of what each system makes of the site's power; none where no site is filled."""
     rows: list[Row] = []
     for key, label, unit, size in HALL if halls else ():
         values = [None if hall is None else hall[key] for hall in halls]
         if any(value is not None for value in values):
             cells = ["-" if value is None else significant(value / size) for value in values]
-            rows.append(row_marked(headed(label, unit), cells, [True for _ in cells]))
+            rows.append(_marked_row(headed(label, unit), cells))
     return rows

@@ -1,4 +1,4 @@
-"""Every system on a line of its own, the cheapest first: the answer of `tco compare --all`."""
+"""Answer of `tco compare --all`: every system on a line of its own, the cheapest first."""
 
 from __future__ import annotations
 
@@ -15,19 +15,16 @@ from tco.report.table import Table, significant
 from tco.scenario.document import HEADLINE_SYSTEM
 from tco.scenario.result import set_of
 
-PLACE = Record(
-    Member("rank", int | None),
-    Member("median_usd_per_million_output_tokens", float | None, "median"),
-    *("vendor", "cooling", Member("released", str | None), Member("reason", str | None)),
-)
-ROW = Record(OF_RESULT.read_via("result"), PLACE)
 RANKING = Document(
-    *("compare", "ranked_by", "baseline"),
+    "compare",
+    "ranked_by",
+    "baseline",
     Member("inputs", dict),
     Member("set", {str: str}),
-    Member("rows", [ROW]),
+    Member("rows", [Record(OF_RESULT.read_via("result"), Ranked)]),
 )
-# What a line shows beside the cost: metric -> heading
+ROW = Record(COMPARISON_ROW.read_via("result"), Ranked)
+# what a line shows beside the cost: metric -> heading
 BESIDE = {
     "tco_usd_per_chip_hour": "USD a chip-hour",
     "output_tokens_per_s_per_chip": "tokens/s a chip",
@@ -39,33 +36,27 @@ COST = {
 DIGITS = 3
 
 
-def ranking_answer(found: Ranking) -> Answer:
-    """Return the answer that lists systems in the order of their cost.
-
-    Every system has its place, or the reason why there is none.
-
-    Args:
-        found: Ranking of the systems.
-
-    """
-    results = [row.result for row in found.rows]
-    said = {
-        "ranked_by": found.metric,
+def ranking_answer(ranking: Ranking) -> Answer:
+    """Answer with the systems in the order of their cost, or the reason why one has no rank."""
+    results = [row.result for row in ranking.rows]
+    content = {
+        "ranked_by": ranking.metric,
         "baseline": HEADLINE_SYSTEM,
         "inputs": values_by_scenario(results),
-        "rows": found.rows,
+        "set": {path: text for result in results for path, text in set_of(result).items()},
+        "rows": ranking.rows,
     }
-    said["set"] = {path: text for result in results for path, text in set_of(result).items()}
-    row = Record(COMPARISON_ROW.read_via("result"), PLACE)
-    return RANKING.answer(found.catalogue, said, lambda: [ranking_table(found)], (row, found.rows))
+    return RANKING.answer(
+        ranking.catalogue, content, lambda: [ranking_table(ranking)], (ROW, ranking.rows)
+    )
 
 
-def ranking_table(found: Ranking) -> Table:
-    """Return the table: a line a system, below those with a cost those without."""
-    heading, size = COST[found.metric]
-    placed = sorted(found.rows, key=lambda row: (row.rank is None, row.rank or 0))
-    rows = [line_of(row, found.metric, size) for row in placed]
-    results = [row.result for row in found.rows]
+def ranking_table(ranking: Ranking) -> Table:
+    """Tabulate a line for each system, below those with a cost those without."""
+    heading, size = COST[ranking.metric]
+    ranked = sorted(ranking.rows, key=lambda row: (row.rank is None, row.rank or 0))
+    rows = [_ranked_cells(row, ranking.metric, size) for row in ranked]
+    results = [row.result for row in ranking.rows]
     title = f"{len(rows)} systems by cost: {workload_title(results)}"
     below = [
         "Measured: runs published on this chip, or in brackets on its relatives. How sure a rank "
@@ -84,27 +75,26 @@ def ranking_table(found: Ranking) -> Table:
     return Table(columns, rows, title, premises_without_halls(results), below, align="rlrrrrllr")
 
 
-def line_of(row: Ranked, metric: str, size: float) -> tuple[str, ...]:
-    """Return the line of a system; one without a cost says in place of it why."""
+def _ranked_cells(row: Ranked, metric: str, size: float) -> tuple[str, ...]:
+    """Cells of a system; of one without a cost the reason in place of it."""
     result = row.result
     if row.rank is None:
-        return (
-            f"-  {result.system}: {(row.reason or '').partition(';')[0]}",
-            *("" for _ in range(8)),
-        )
-    costs = [
-        None if one is None else float(one) / size for one in (row.median, result.metrics[metric])
-    ]
-    cost, base = (marked(result, metric, significant(one, DIGITS)) for one in costs)
-    beside = (significant(result.metrics[name], DIGITS) or "-" for name in BESIDE)
-    own, relatives = result.standing.validated_rows, result.standing.anchored_rows
-    measured = f"({relatives:,})" if relatives and not own else f"{own:,}"
+        reason = (row.reason or "").partition(";")[0]
+        return (f"-  {result.system}: {reason}", *("" for _ in range(8)))
+    median, base = (
+        marked(result, metric, significant(None if cost is None else float(cost) / size, DIGITS))
+        for cost in (row.median_usd_per_million_output_tokens, result.metrics[metric])
+    )
+    standing = result.standing
+    measured = f"{standing.validated_rows:,}"
+    if standing.anchored_rows and not standing.validated_rows:
+        measured = f"({standing.anchored_rows:,})"
     return (
         str(row.rank),
         result.system,
-        cost,
+        median,
         base,
-        *beside,
+        *(significant(result.metrics[name], DIGITS) or "-" for name in BESIDE),
         result.hall_cooling or "",
         row.released or "",
         measured,

@@ -105,23 +105,23 @@ class Record:
 
     Args:
         parts: A plain name adds a text member of this name. A record adds its members, and a result
-            class those of its fields.
+            class those of its fields. A member takes the place of an earlier one with its key.
 
     """
 
     members: tuple[Member, ...]
 
     def __init__(self, *parts: Member | Record | str | type) -> None:
-        members: list[Member] = []
+        members: dict[str, Member] = {}
         for part in parts:
             if isinstance(part, Member):
-                members.append(part)
+                members[part.key] = part
             elif isinstance(part, str):
-                members.append(Member(part))
+                members[part] = Member(part)
             else:
                 record = part if isinstance(part, Record) else record_of(part)
-                members.extend(record.members)
-        self.members = tuple(members)
+                members |= {member.key: member for member in record.members}
+        self.members = tuple(members.values())
 
     def only(self, *keys: str) -> Record:
         """Return the record of the members with these keys, in this order."""

@@ -1,6 +1,4 @@
-"""The answer of `tco compare --workloads`: which rack to choose for which work at which speed, and
-what it keeps of the best.
-"""
+"""Answer of `tco compare --workloads`: the rack to choose for each workload and speed."""
 
 from __future__ import annotations
 
@@ -8,56 +6,43 @@ from collections.abc import Sequence
 
 from tco.catalog import Catalogue
 from tco.comparison.workloads import Cell
-from tco.report.curve import KEPT
+from tco.report.curve import SHARE_OF_BEST
 from tco.report.ranges import rounded_percent
 from tco.report.record import Answer, Document, Maybe, Member, Record
 from tco.report.table import Table
 
-CELL = Record(
-    "workload",
-    Member("tokens_per_s_per_user", float | None),
-    "scenario",
-    Member("choose", bool),
-    Member("share_cheapest", float | None),
+WORKLOADS = Document(
+    "compare",
+    Member("workloads", [Record(Cell, Member("share_of_best", Maybe(SHARE_OF_BEST)))]),
 )
-KEPT_OF = tuple(
-    Member(f"share_of_best_{at}", float | None, f"share_of_best.{at}")
-    for at in ("mean", "p10", "p50")
-)
-ROW = Record(CELL, Member("share_of_best", Maybe(KEPT)))
-WORKLOADS = Document("compare", Member("workloads", [ROW]))
+ROW = Record(Cell, SHARE_OF_BEST.read_via("share_of_best", "share_of_best_"))
 
 
-def workloads_answer(catalogue: Catalogue, found: Sequence[Cell]) -> Answer:
-    """Return the answer on racks and workloads.
+def workloads_answer(catalogue: Catalogue, cells: Sequence[Cell]) -> Answer:
+    """Answer with the share of the best that every rack keeps of each workload.
 
-    The table has the rack to choose. CSV and JSON have the share of the best that every rack keeps.
+    The table marks the rack to choose.
 
     Args:
         catalogue: Holds the data, whose hash the answer states.
-        found: Cells of every workload, speed and rack.
+        cells: Cells of every workload, speed and rack.
 
     """
     return WORKLOADS.answer(
-        catalogue,
-        {"workloads": found},
-        lambda: [workloads_table(found)],
-        (Record(CELL, *KEPT_OF), found),
+        catalogue, {"workloads": cells}, lambda: [_workloads_table(cells)], (ROW, cells)
     )
 
 
-def workloads_table(found: Sequence[Cell]) -> Table:
-    """Return a row for each workload and speed, the choice marked."""
-    names = list(dict.fromkeys(one.scenario for one in found))
-    at = {(one.workload, one.tokens_per_s_per_user, one.scenario): one for one in found}
-    places = dict.fromkeys((one.workload, one.tokens_per_s_per_user) for one in found)
+def _workloads_table(cells: Sequence[Cell]) -> Table:
+    """Tabulate a row for each workload and speed, the choice marked."""
+    names = dict.fromkeys(cell.scenario for cell in cells)
+    texts: dict[tuple[str, float | None], dict[str, str]] = {}
+    for cell in cells:
+        row = texts.setdefault((cell.workload, cell.tokens_per_s_per_user), {})
+        row[cell.scenario] = _share_text(cell)
     rows = [
-        (
-            workload,
-            "-" if speed is None else f"{speed:g}",
-            *(cell_of(at[workload, speed, name]) for name in names),
-        )
-        for workload, speed in places
+        (workload, "-" if speed is None else f"{speed:g}", *(row[name] for name in names))
+        for (workload, speed), row in texts.items()
     ]
     below = [
         "Share of the best cost that each keeps on average, * the pick or all of a tie; each "
@@ -66,13 +51,8 @@ def workloads_table(found: Sequence[Cell]) -> Table:
     return Table(("workload", "tokens/s", *names), rows, "Which rack for which work", below=below)
 
 
-def cell_of(one: Cell) -> str:
-    """Return the table cell of a rack: mean share of best cost.
-
-    A star marks the pick. The cell is `-` for a rack without a share.
-    """
-    return (
-        "-"
-        if one.share_of_best is None
-        else f"{'*' if one.choose else ''}{rounded_percent(one.share_of_best['mean'])}"
-    )
+def _share_text(cell: Cell) -> str:
+    # a star marks the pick
+    if cell.share_of_best is None:
+        return "-"
+    return "*" * cell.choose + rounded_percent(cell.share_of_best["mean"])

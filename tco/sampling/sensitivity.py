@@ -14,10 +14,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
+from tco.core.columns import Column, Hidden
 from tco.core.errors import DataError, UsageError
 from tco.core.formula import finite
 from tco.core.notebook_display import Shown
@@ -50,14 +51,15 @@ class Swing(NamedTuple):
     there.
     """
 
-    given: Input
-    at_low: float | None
-    at_high: float | None
-    meets_low: bool  # the target
-    meets_high: bool
+    given: Hidden[Input]
+    at_low: Annotated[float | None, Column(key="metric_low")]
+    at_high: Annotated[float | None, Column(key="metric_high")]
     # from the low end to the high one; none where there is a value at one of them only
     swing: float | None
-    flips_at: float | None = None  # where a ratio passes one, nearest to the input's value
+    meets_low: bool  # the target
+    meets_high: bool
+    # where a ratio passes one, nearest to the input's value
+    flips_at: Hidden[float | None] = None
 
 
 @dataclass(repr=False)
@@ -285,7 +287,7 @@ def input_swing(given: Input, way: FloatArray, ratio: bool, flips_at: float | No
     still = low == high or bool(np.isnan(way).all())
     swing = 0.0 if still else ended(high - low)
     meets = [not np.isnan(end) and not (ratio and end == 0) for end in (low, high)]
-    return Swing(given, ended(low), ended(high), meets[0], meets[1], swing, flips_at)
+    return Swing(given, ended(low), ended(high), swing, meets[0], meets[1], flips_at)
 
 
 # ---------------------------------------------------------------- all together
