@@ -123,6 +123,11 @@ class Design(NamedTuple):
         return self.frontier.points[self.place]
 
     @property
+    def band(self) -> Band | None:
+        """The draws of the point, where some were made."""
+        return self.frontier.bands[self.place] if self.frontier.bands else None
+
+    @property
     def figures(self) -> list[float]:
         """Figures by which designs are compared, in the order of `AXES`."""
         return [getattr(self.point, axis) for axis in AXES]
@@ -145,10 +150,8 @@ class Design(NamedTuple):
         """The share of draws in which it is beaten still, of those in which either keeps its
         interactivity; none where nothing was drawn.
         """
-        if self.by is None or not (self.frontier.bands and self.by.frontier.bands):
-            return None
-        own, theirs = (one.frontier.bands[one.place] for one in (self, self.by))
-        if not (either := own.meets | theirs.meets).any():
+        own, theirs = self.band, None if self.by is None else self.by.band
+        if own is None or theirs is None or not (either := own.meets | theirs.meets).any():
             return None
         leads = [
             sign_of(axis) * (theirs.draws[axis] - own.draws[axis])

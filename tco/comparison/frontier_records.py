@@ -41,6 +41,11 @@ class Band(NamedTuple):
         """Whether a draw reaches the interactivity."""
         return np.isfinite(self.draws[BANDED[0]])
 
+    @property
+    def share_of_draws_that_meet_the_target(self) -> float:
+        """Share of the draws that reach the interactivity."""
+        return float(self.meets.mean())
+
 
 @dataclass(slots=True)
 class PoolScenario:

@@ -1,15 +1,16 @@
-"""Throughput and cost against interactivity: the answer of `tco frontier`, and with `--pareto`
-designs held against each other.
+"""Throughput and cost against interactivity: the answer of `tco frontier`.
+
+With `--pareto` it compares designs with each other.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from tco.catalog import Catalogue
 from tco.comparison.designs import AXES, Design
-from tco.comparison.frontier_records import Frontier, Point
+from tco.comparison.frontier_records import BANDED, Frontier, Point
 from tco.core.types import JsonObject
 from tco.report.assumptions import (
     VALIDATED,
@@ -19,7 +20,7 @@ from tco.report.assumptions import (
     workload_line,
     workload_words,
 )
-from tco.report.ranges import RANGE, range_end_label, rounded_percent
+from tco.report.ranges import RANGE, figures, range_end_label, rounded_percent
 from tco.report.record import Answer, Document, Maybe, Member, Record, record_of
 from tco.report.table import Table, sentence, significant
 from tco.scenario.metrics import METRICS, MORE_IS_BETTER
@@ -28,118 +29,147 @@ if TYPE_CHECKING:
     from tco.comparison.frontier_records import Band
     from tco.scenario.result import Result
 
-One = TypeVar("One")
+Item = TypeVar("Item")
 SHOWN = 16  # points of one table; every point is in CSV and JSON
-BANDED = (
-    "usd_per_million_output_tokens",
-    "usd_per_million_tokens",
-    "output_tokens_per_s_per_chip",
-    "tokens_per_s_per_facility_mw",
-)
+# rows shown of the designs that none beats, and of those of a system that are beaten
+BEST, WORST = 20, 6
 ENDS = ("p10", "p50", "p90")
-MEETS = "share_of_draws_that_meet_the_target"
+CHANCE = "share_of_draws_in_which_it_is_beaten"
 
 
-def pool_scenario_names(frontier: Frontier) -> tuple[str, str]:
-    """Return the scenarios of both pools, decode first."""
+class RankedFrontier(NamedTuple):
+    """A frontier among all of the call."""
+
+    frontier: Frontier
+    frontiers: Sequence[Frontier]
+
+    @property
+    def cost_against_own(self) -> float | None:
+        """Cost at the workload's interactivity over that with a prefill pool of the own kind."""
+        if not self.frontier.separate:
+            return None
+        decode, _ = _pool_names(self.frontier)
+        same_kind = (
+            frontier for frontier in self.frontiers if _pool_names(frontier) == (decode, decode)
+        )
+        reference = next(same_kind, None)
+        if reference is None or reference.chosen is None or self.frontier.chosen is None:
+            return None
+        cost = self.frontier.chosen.usd_per_million_output_tokens
+        return cost / reference.chosen.usd_per_million_output_tokens
+
+
+def _pool_names(frontier: Frontier) -> tuple[str, str]:
+    # decode first
     return frontier.decode.result.scenario, frontier.prefill.result.scenario
 
 
-Place = tuple[Frontier, int]  # a point of a frontier, and where it stands
+def _points_of(frontier: Frontier) -> list[Design]:
+    return [Design(frontier, place) for place in range(len(frontier.points))]
+
+
+def _missing_words(frontier: Frontier) -> list[str]:
+    # why its range is missing
+    return [f"no range: {frontier.unsure}"] if frontier.unsure else []
+
+
+POINT = record_of(Point)
 POOL = Record("scenario", "system")
 POOLS = Record(POOL.read_via("decode.result"), POOL.read_via("prefill.result", "prefill_"))
-OF_POINT = record_of(Point).read_via(lambda one: one[0].points[one[1]])
-
-
-def band_of(one: Place) -> Band | None:
-    """Return the draws of a point, if there are any."""
-    return one[0].bands[one[1]] if one[0].bands else None
-
-
 # the share of the draws that reach the point's interactivity
-MET = Member(MEETS, float, lambda band: float(band.meets.mean()), optional=True)
-POINT = Record(
-    OF_POINT, Record(Member("range", {str: RANGE}, "ranges", optional=True), MET).read_via(band_of)
-)
-BANDS = Record(
-    *(
-        Member(f"{metric}_{end}", float | None, f"ranges.{metric}.{end}")
-        for metric in BANDED
-        for end in ENDS
-    ),
-    MET,
-)
-USED_HOUR = Record(Member("tco_usd_per_used_chip_hour", float | None))
+MEETS = Member("share_of_draws_that_meet_the_target", float, optional=True)
+USED_HOUR = figures("tco_usd_per_used_chip_hour")
 FRONTIER = Record(
-    POOLS.read_via("0"),
-    USED_HOUR.read_via("0.decode.result.metrics"),
-    USED_HOUR.read_via("0.prefill.result.metrics", "prefill_"),
-    Member(
-        "interactivity_tokens_per_s",
-        float,
-        lambda found: found[0].decode.values["workload.interactivity"],
-    ),
-    Member("plans", int, "0.plans"),
-    Member("feasible", int, "0.feasible"),
-    Member("points", [POINT], lambda found: indexed_frontier_points([found[0]])),
-    Member(
-        "cost_against_own",
-        float | None,
-        lambda found: against_own(*found) if found[0].separate else None,
-    ),
-    Member("validated", VALIDATED, "0.decode.result"),
-    Member("prefill_validated", VALIDATED, "0.prefill.result"),
-    Member(
-        "notes",
-        [str],
-        lambda found: [
-            *filter(None, [found[0].reason, unsure_words(found[0])]),
-            *found[0].decode.result.notes,
-        ],
-    ),
+    Record(
+        POOLS,
+        USED_HOUR.read_via("decode.result.metrics"),
+        USED_HOUR.read_via("prefill.result.metrics", "prefill_"),
+        Member(
+            "interactivity_tokens_per_s",
+            float,
+            lambda frontier: frontier.decode.values["workload.interactivity"],
+        ),
+        Member("plans", int),
+        Member("feasible", int),
+        Member(
+            "points",
+            [
+                Record(
+                    POINT.read_via("point"),
+                    Record(Member("range", {str: RANGE}, "ranges", optional=True), MEETS).read_via(
+                        "band"
+                    ),
+                )
+            ],
+            _points_of,
+        ),
+    ).read_via("frontier"),
+    Member("cost_against_own", float | None),
+    Record(
+        Member("validated", VALIDATED, "decode.result"),
+        Member("prefill_validated", VALIDATED, "prefill.result"),
+        Member(
+            "notes",
+            [str],
+            lambda frontier: [
+                *filter(None, [frontier.reason]),
+                *_missing_words(frontier),
+                *frontier.decode.result.notes,
+            ],
+        ),
+    ).read_via("frontier"),
 )
-PLAN = ("chips", "tp", "cp", "pp", "batch")
-CHANCE = "share_of_draws_in_which_it_is_beaten"
-# rows shown of the designs that none beats, and of those of a system that are beaten
-BEST, WORST = (
-    20,
-    6,
-)
-CONTEST = Record(
+PLAN = Record(
     POOLS.read_via("frontier"),
-    *(Member(name, int, f"point.{name}") for name in PLAN),
-    *(Member(axis, float, f"point.{axis}") for axis in AXES),
+    POINT.only("chips", "tp", "cp", "pp", "batch").read_via("point"),
 )
-BEATER = Record(
-    CONTEST.read_via("by"),
-    Member("change", {str: float}, "changes"),
-    Member(CHANCE, float, "chance", optional=True),
-)
-AXIS = Record(
-    Member("metric", read=str),
-    Member("unit", read=lambda axis: METRICS[axis].unit),
-    Member("better", read=lambda axis: "more" if axis in MORE_IS_BETTER else "less"),
-)
-DESIGN = Record(
-    CONTEST,
-    Member("chosen", bool, "point.chosen"),
-    Member("beaten_by", Maybe(BEATER), lambda one: one if one.by else None),
-)
+CONTEST = Record(PLAN, POINT.only(*AXES).read_via("point"))
 PARETO = Record(
-    Member("axes", [AXIS], lambda _: AXES), Member("designs", [DESIGN], lambda designs: designs)
+    Member(
+        "axes",
+        [
+            Record(
+                Member("metric", read=str),
+                Member("unit", read=lambda axis: METRICS[axis].unit),
+                Member("better", read=lambda axis: "more" if axis in MORE_IS_BETTER else "less"),
+            )
+        ],
+        lambda _: AXES,
+    ),
+    Member(
+        "designs",
+        [
+            Record(
+                CONTEST,
+                Member("chosen", bool, "point.chosen"),
+                Member(
+                    "beaten_by",
+                    Maybe(
+                        Record(
+                            CONTEST.read_via("by"),
+                            Member("change", {str: float}, "changes"),
+                            Member(CHANCE, float, "chance", optional=True),
+                        )
+                    ),
+                    lambda design: design if design.by else None,
+                ),
+            )
+        ],
+        list,
+    ),
 )
 DOCUMENT = Document(
     "frontier",
-    Member("frontiers", [FRONTIER], lambda found: [(one, found[0]) for one in found[0]]),
-    Member("best", Maybe(POOLS), lambda found: next(iter(ranked(found[0])), None)),
-    Member("pareto", PARETO, lambda found: found[1] or None, optional=True),
+    Member("frontiers", [FRONTIER]),
+    Member("best", Maybe(POOLS)),
+    Member("pareto", PARETO, optional=True),
 )
 
 
 def frontier_answer(
     catalogue: Catalogue, frontiers: Sequence[Frontier], designs: Sequence[Design] | None = None
 ) -> Answer:
-    """Return every frontier, or designs compared with each other.
+    """Answer with every frontier, or with designs compared with each other.
 
     Args:
         catalogue: The catalogue that the frontiers rest on.
@@ -151,146 +181,110 @@ def frontier_answer(
 
     """
     notes = [
-        f"{one.decode.result.scenario}: {note}"
-        for one in frontiers
-        for note in (*filter(None, [unsure_words(one)]), *one.decode.result.notes)
+        f"{frontier.decode.result.scenario}: {note}"
+        for frontier in frontiers
+        for note in (*_missing_words(frontier), *frontier.decode.result.notes)
     ]
+    content = {
+        "frontiers": [RankedFrontier(frontier, frontiers) for frontier in frontiers],
+        "best": next(iter(_ranked(frontiers)), None),
+        "pareto": designs or None,
+    }
+    points = [point for frontier in frontiers for point in _points_of(frontier)]
     drawn = any(frontier.bands for frontier in frontiers)
+    row, points = (
+        (_point_row(drawn), points) if designs is None else (_design_row(drawn), list(designs))
+    )
 
     def tables() -> list[Table]:
         if designs is not None:
-            return [
-                free_table(frontiers, designs),
-                *([held_table(designs)] if any(one.by for one in designs) else []),
-            ]
+            beaten = [_beaten_table(designs)] if any(design.by for design in designs) else []
+            return [_free_table(frontiers, designs), *beaten]
         if not any(frontier.separate for frontier in frontiers):
             return [frontier_table(frontier) for frontier in frontiers]
-        return [pair_table(frontiers), *map(frontier_table, ranked(frontiers)[:1])]
+        return [_pair_table(frontiers), *map(frontier_table, _ranked(frontiers)[:1])]
 
-    rows: tuple[Record, Sequence[Any]] = (
-        (point_row(drawn), indexed_frontier_points(frontiers))
-        if designs is None
-        else (design_row(drawn), designs)
-    )
+    def context(point: Design) -> JsonObject:
+        # of two pools that of the pool which decodes
+        return point.frontier.decode.result.context
 
-    def context(one: Any) -> JsonObject:
-        frontier: Frontier = one[0] if designs is None else one.frontier
-        return frontier.decode.result.context  # of two pools it is that which decodes
-
-    return DOCUMENT.answer(catalogue, (frontiers, designs), tables, rows, notes, of=context)
+    return DOCUMENT.answer(catalogue, content, tables, (row, points), notes, of=context)
 
 
-def indexed_frontier_points(frontiers: Sequence[Frontier]) -> list[Place]:
-    """Return every point."""
-    return [(frontier, place) for frontier in frontiers for place in range(len(frontier.points))]
-
-
-def point_row(drawn: bool) -> Record:
-    """Return the record of a row of a CSV: a point with both pools, and its bands where some are
-    drawn.
-    """
-    return Record(POOLS.read_via("0"), OF_POINT, *([BANDS.read_via(band_of)] if drawn else []))
-
-
-def against_own(frontier: Frontier, frontiers: Sequence[Frontier]) -> float | None:
-    """Return the cost at the workload's interactivity over that of the decode system with a prefill
-    pool of its own kind.
-    """
-    decode, _ = pool_scenario_names(frontier)
-    own = next(
-        (other for other in frontiers if pool_scenario_names(other) == (decode, decode)), None
-    )
-    if own is None or own.chosen is None or frontier.chosen is None:
-        return None
-    return frontier.chosen.usd_per_million_output_tokens / own.chosen.usd_per_million_output_tokens
-
-
-def ranked(frontiers: Sequence[Frontier]) -> list[Frontier]:
-    """Return the pairs of pools with a plan at the workload's interactivity, the cheapest first."""
-    found = [frontier for frontier in frontiers if frontier.chosen is not None]
-    return sorted(
-        found,
-        key=lambda frontier: (
-            frontier.chosen.usd_per_million_output_tokens if frontier.chosen else 0.0
-        ),
+def _point_row(drawn: bool) -> Record:
+    """Record of a CSV row: a point with both pools, and its bands where some are drawn."""
+    bands = [
+        figures(*ENDS).read_via(f"ranges.{metric}", f"{metric}_").read_via("band")
+        for metric in BANDED
+    ]
+    return Record(
+        POOLS.read_via("frontier"),
+        POINT.read_via("point"),
+        *([*bands, Record(MEETS).read_via("band")] if drawn else []),
     )
 
 
-def unsure_words(frontier: Frontier) -> str:
-    """Return the reason for a missing range of a frontier.
-
-    The text is empty where no range is missing.
-    """
-    return f"no range: {frontier.unsure}" if frontier.unsure else ""
-
-
-def thinned(many: Sequence[One], is_chosen: Callable[[One], bool], most: int = SHOWN) -> list[One]:
-    """Return some of many spread over all, with both ends and those that are chosen."""
-    if len(many) <= most:
-        return list(many)
-    steps = {round(position * (len(many) - 1) / (most - 2)) for position in range(most - 1)}
-    return [one for position, one in enumerate(many) if position in steps or is_chosen(one)]
+def _design_row(drawn: bool) -> Record:
+    """Record of a CSV row: a design, what beats it, and by which share that has more or less."""
+    return Record(
+        _point_row(drawn),
+        PLAN.read_via("by", "beaten_by_"),
+        figures(*AXES).read_via("changes", "change_of_"),
+        *([Member(CHANCE, float | None, "chance")] if drawn else []),
+    )
 
 
-def decode_instance_text(point: Point) -> str:
-    """Return chips, tensor parallel and batch of a decode instance."""
+def _ranked(frontiers: Sequence[Frontier]) -> list[Frontier]:
+    """Sort the pools with a plan at the workload's interactivity, the cheapest first."""
+    costs = [
+        (frontier.chosen.usd_per_million_output_tokens, position)
+        for position, frontier in enumerate(frontiers)
+        if frontier.chosen is not None
+    ]
+    return [frontiers[position] for _, position in sorted(costs)]
+
+
+def _thinned(
+    items: Sequence[Item], is_chosen: Callable[[Item], bool], most: int = SHOWN
+) -> list[Item]:
+    """Thin items evenly, with both ends and those that are chosen."""
+    if len(items) <= most:
+        return list(items)
+    steps = {round(position * (len(items) - 1) / (most - 2)) for position in range(most - 1)}
+    return [item for position, item in enumerate(items) if position in steps or is_chosen(item)]
+
+
+def _instance_text(point: Point) -> str:
+    # chips, tensor parallel and batch of a decode instance
     return f"{point.chips}/{point.tp}/{point.batch}"
 
 
 def frontier_title(frontier: Frontier) -> str:
-    """Return the systems of a frontier in words."""
+    """Name the systems of a frontier in words."""
     decode, prefill = frontier.decode.result, frontier.prefill.result
-    return (
-        f"{decode.title}, its prompts read by {prefill.title}"
-        if frontier.separate
-        else decode.title
-    )
+    if not frontier.separate:
+        return decode.title
+    return f"{decode.title}, its prompts read by {prefill.title}"
 
 
 def frontier_table(frontier: Frontier) -> Table:
-    """Return one frontier as a table."""
+    """Tabulate the points of a frontier, the quickest first."""
     pools = (frontier.decode.result, frontier.prefill.result)
-    standings = dict.fromkeys(sentence(one.standing.text) for one in pools)
+    standings = dict.fromkeys(sentence(result.standing.text) for result in pools)
     above = [workload_words(pools[0]), premise(pools[0]), *standings]
+    title = frontier_title(frontier)
     if not frontier.points:
-        return Table((), [], frontier_title(frontier), above, [f"No point: {frontier.reason}."])
-    places = thinned(range(len(frontier.points)), lambda place: frontier.points[place].chosen)
-    rows = []
-    for place in places:
-        point = frontier.points[place]
-        beside = (significant(point.usd_per_million_tokens, 3), significant(point.ttft_s, 3))
-        if frontier.bands:
-            beside = (
-                band_words(frontier.bands[place]),
-                rounded_percent(MET.of(frontier.bands[place])),
-            )
-        marks = "*" * point.chosen + "+" * point.cheapest
-        rows.append(
-            (
-                *map(
-                    significant,
-                    (
-                        point.tokens_per_s_per_user,
-                        point.output_tokens_per_s_per_chip,
-                        point.usd_per_million_output_tokens,
-                    ),
-                ),
-                *(
-                    *beside,
-                    decode_instance_text(point),
-                    f"{point.bound} {point.bound_share * 100:.0f} % {marks}".rstrip(),
-                ),
-            )
-        )
+        return Table((), [], title, above, [f"No point: {frontier.reason}."])
+    designs = _thinned(_points_of(frontier), lambda design: design.point.chosen)
     below = [
         f"{len(frontier.points)} points that no other of {frontier.plans:,} pairs of plans beats, "
-        f"{len(places)} shown; {frontier.feasible:,} fit.",
+        f"{len(designs)} shown; {frontier.feasible:,} fit.",
         "* the cheapest at this workload's interactivity; + no other system of the call is "
         "cheaper.",
         "Output tokens/s for each user and each chip, those that prefill among them. All are "
         "estimates.",
         "plan: chips/tensor parallel/batch of a decode instance; a prefill instance has "
-        f"{frontier.points[places[0]].prefill_chips} chips.",
+        f"{designs[0].point.prefill_chips} chips.",
     ]
     if frontier.bands:
         plan = "of the point held" if frontier.hold else "re-optimised in each"
@@ -307,50 +301,61 @@ def frontier_table(frontier: Frontier) -> Table:
         "plan",
         "bound by",
     )
-    return Table(columns, rows, frontier_title(frontier), above, below, "rrrrrll")
+    return Table(columns, list(map(_point_cells, designs)), title, above, below, "rrrrrll")
 
 
-def band_words(band: Band) -> str:
-    """Return P10 and P90 of the cost of a point."""
-    found = band.ranges[BANDED[0]]
+def _point_cells(design: Design) -> tuple[str, ...]:
+    point, band = design.point, design.band
+    beside = (significant(point.usd_per_million_tokens, 3), significant(point.ttft_s, 3))
+    if band is not None:
+        beside = (_band_words(band), rounded_percent(band.share_of_draws_that_meet_the_target))
+    marks = "*" * point.chosen + "+" * point.cheapest
     return (
-        "-"
-        if found is None
-        else " to ".join(range_end_label(BANDED[0], found[end]) for end in ("p10", "p90"))
+        significant(point.tokens_per_s_per_user),
+        significant(point.output_tokens_per_s_per_chip),
+        significant(point.usd_per_million_output_tokens),
+        *beside,
+        _instance_text(point),
+        f"{point.bound} {point.bound_share * 100:.0f} % {marks}".rstrip(),
     )
 
 
-def pair_table(frontiers: Sequence[Frontier]) -> Table:
-    """Return the pairs of pools at the workload's interactivity, the cheapest first."""
+def _band_words(band: Band) -> str:
+    # P10 and P90 of the cost of a point
+    cost, *_ = BANDED
+    percentiles = band.ranges[cost]
+    if percentiles is None:
+        return "-"
+    return " to ".join(range_end_label(cost, percentiles[end]) for end in ("p10", "p90"))
+
+
+def _pair_table(frontiers: Sequence[Frontier]) -> Table:
+    """Tabulate the pairs of pools at the workload's interactivity, the cheapest first."""
     rows = []
-    for frontier, point in ((one, one.chosen) for one in ranked(frontiers)):
-        change, (decode, prefill) = against_own(frontier, frontiers), pool_scenario_names(frontier)
+    for frontier in _ranked(frontiers):
+        point = frontier.chosen
+        change = RankedFrontier(frontier, frontiers).cost_against_own
+        decode, prefill = _pool_names(frontier)
         if point is not None:
-            figures = (
-                point.prefill_chips_per_decode_chip,
-                point.ttft_s,
-                (point.hand_over_s or 0.0) * 1e3,
-            )
-            cost = significant(point.usd_per_million_output_tokens)
             rows.append(
                 (
                     prefill,
                     decode,
-                    *(significant(one, 3) for one in figures),
-                    cost,
+                    significant(point.prefill_chips_per_decode_chip, 3),
+                    significant(point.ttft_s, 3),
+                    significant((point.hand_over_s or 0.0) * 1e3, 3),
+                    significant(point.usd_per_million_output_tokens),
                     "" if change is None else f"{(change - 1) * 100:+.1f} %",
                 )
             )
-    above = [workload_words(frontiers[0].decode.result), *premise_lines(results_of(frontiers))]
+    above = [workload_words(frontiers[0].decode.result), *premise_lines(_results_of(frontiers))]
     below = []
-    for frontier in (one for one in frontiers if one.chosen is None):
-        why = (
-            frontier.reason
-            or f"no plan gives {frontier.decode.values['workload.interactivity']:g} tokens/s a user"
-        )
-        below.append(
-            f"{pool_scenario_names(frontier)[1]} for {pool_scenario_names(frontier)[0]}: {why}."
-        )
+    for frontier in frontiers:
+        if frontier.chosen is None:
+            decode, prefill = _pool_names(frontier)
+            speed = frontier.decode.values["workload.interactivity"]
+            reason = frontier.reason or f"no plan gives {speed:g} tokens/s a user"
+            below.append(f"{prefill} for {decode}: {reason}.")
     below += [
         "ratio: prefilling chips for each decoding one. KV ms: a prompt's cache over the scale-out "
         "network, after the prompt.",
@@ -361,144 +366,86 @@ def pair_table(frontiers: Sequence[Frontier]) -> Table:
     return Table(columns, rows, "Pairs of pools, the cheapest first", above, below, "llrrrrr")
 
 
-def results_of(frontiers: Sequence[Frontier]) -> list[Result]:
-    """Return the results of all pools, each once."""
-    return list(
-        {
-            pool.result.scenario: pool.result
-            for frontier in frontiers
-            for pool in (frontier.decode, frontier.prefill)
-        }.values()
-    )
+def _results_of(frontiers: Sequence[Frontier]) -> list[Result]:
+    # of all pools, each once
+    pools = (pool for frontier in frontiers for pool in (frontier.decode, frontier.prefill))
+    return list({pool.result.scenario: pool.result for pool in pools}.values())
 
 
-# ---------------------------------------------------------------- designs held against each other
+# ---------------------------------------------------------------- designs compared with each other
 def frontier_scenario_label(frontier: Frontier) -> str:
-    """Return the scenario of a frontier, and that of its prefill pool where it is another."""
-    decode, prefill = pool_scenario_names(frontier)
+    """Name the scenario of a frontier, and that of its prefill pool where it differs."""
+    decode, prefill = _pool_names(frontier)
     return decode if decode == prefill else f"{decode} with {prefill}"
 
 
-def design_row(drawn: bool) -> Record:
-    """Return the record of a row of a CSV: a design, what beats it, and by which share that has
-    more or less.
-    """
-    by = [
-        field
-        for field in CONTEST.read_via("by", "beaten_by_").members
-        if field.key.removeprefix("beaten_by_") not in AXES
+def _free_table(frontiers: Sequence[Frontier], designs: Sequence[Design]) -> Table:
+    """Tabulate the designs that none beats, the quickest first."""
+    results = _results_of(frontiers)
+    free = [design for design in designs if design.by is None]
+    axes = ("tokens_per_s_per_user", *AXES[1::2], AXES[0])
+    rows = [
+        (
+            frontier_scenario_label(design.frontier),
+            *(significant(getattr(design.point, axis)) for axis in axes),
+            _instance_text(design.point),
+            "*" * design.point.chosen,
+        )
+        for design in _thinned(free, lambda design: design.point.chosen, BEST)
     ]
-    return Record(
-        point_row(drawn).read_via(lambda one: (one.frontier, one.place)),
-        *by,
-        *(Member(f"change_of_{axis}", float | None, f"changes.{axis}") for axis in AXES),
-        *([Member(CHANCE, float | None, "chance")] if drawn else []),
-    )
-
-
-def free_table(frontiers: Sequence[Frontier], found: Sequence[Design]) -> Table:
-    """Return the designs that none beats, the quickest first."""
-    results = results_of(frontiers)
-    free = [one for one in found if one.by is None]
-    shown = thinned(free, lambda design: design.point.chosen, BEST)
-    rows = []
-    for design in shown:
-        figures = (
-            significant(getattr(design.point, axis))
-            for axis in ("tokens_per_s_per_user", *AXES[1::2], AXES[0])
-        )
-        rows.append(
-            (
-                frontier_scenario_label(design.frontier),
-                *figures,
-                decode_instance_text(design.point),
-                "*" * design.point.chosen,
-            )
-        )
     above = [
         workload_line(results),
         *premise_lines(results),
         *(f"{result.scenario}: {result.standing.text}" for result in results),
+        *(f"{words}: {', '.join(dict.fromkeys(forms))}" for words, *forms in formats_rows(results)),
     ]
-    above += [
-        f"{words}: {', '.join(dict.fromkeys(forms))}" for words, *forms in formats_rows(results)
-    ]
-    counts = {
-        frontier_scenario_label(frontier): sum(one.frontier is frontier for one in free)
-        for frontier in frontiers
-        if frontier.points
-    }
-    apart = len({frontier.decode.workload for frontier in frontiers}) > 1
+    counts = []
+    for frontier in frontiers:
+        if frontier.points:
+            count = sum(design.frontier is frontier for design in free)
+            counts.append(f"{count} of {frontier_scenario_label(frontier)}")
     below = [
-        f"{len(free)} of {len(found)} designs (a system on one of its plans): "
-        f"{', '.join(f'{many} of {name}' for name, many in counts.items())}.",
+        f"{len(free)} of {len(designs)} designs (a system on one of its plans): "
+        f"{', '.join(counts)}.",
         "None is as good or better in cost, output tokens a chip, a user and a site MW, and better "
         "in one.",
         "* the cheapest at this workload's interactivity. plan: chips/tensor parallel/batch of a "
         "decode instance. All are estimates.",
-        *(
-            ["A design is held against those of its own workload, date and owner alone."]
-            if apart
-            else []
-        ),
-        *(
-            f"{frontier_scenario_label(frontier)}: {frontier.reason}."
-            for frontier in frontiers
-            if not frontier.points
-        ),
     ]
-    return Table(
-        ("design", "per user", "per chip", "per MW", "$/M out", "plan", ""),
-        rows,
-        "Designs no other beats",
-        above,
-        below,
-        "lrrrrll",
-    )
+    if len({frontier.decode.workload for frontier in frontiers}) > 1:
+        below.append("A design is held against those of its own workload, date and owner alone.")
+    below += [
+        f"{frontier_scenario_label(frontier)}: {frontier.reason}."
+        for frontier in frontiers
+        if not frontier.points
+    ]
+    columns = ("design", "per user", "per chip", "per MW", "$/M out", "plan", "")
+    return Table(columns, rows, "Designs no other beats", above, below, "lrrrrll")
 
 
-def held_table(found: Sequence[Design]) -> Table:
-    """Return designs that are beaten, system by system, each with what beats it and by how much on
-    every axis.
-    """
+def _beaten_table(designs: Sequence[Design]) -> Table:
+    """Tabulate the designs that are beaten, system by system, and what beats each."""
+    by_system: dict[str, list[Design]] = {}
+    for design in designs:
+        by_system.setdefault(frontier_scenario_label(design.frontier), []).append(design)
     rows: list[Sequence[str]] = []
-    for name in dict.fromkeys(frontier_scenario_label(one.frontier) for one in found):
-        every = [one for one in found if frontier_scenario_label(one.frontier) == name]
-        some = [one for one in every if one.by is not None]
-        if some:
-            rows.append([f"{name}: {len(some)} of {len(every)} designs are beaten", *([""] * 7)])
-        for one in thinned(some, lambda one: one.point.chosen, WORST):
-            if one.by is not None:
-                point, changes = one.point, (change_words(one.changes[axis]) for axis in AXES)
-                beside = (
-                    significant(point.usd_per_million_output_tokens)
-                    if one.chance is None
-                    else rounded_percent(one.chance)
-                )
-                speed = "*" * point.chosen + significant(point.tokens_per_s_per_user)
-                rows.append(
-                    [
-                        speed,
-                        beside,
-                        frontier_scenario_label(one.by.frontier),
-                        decode_instance_text(one.by.point),
-                        *changes,
-                    ]
-                )
+    for name, of_system in by_system.items():
+        beaten = [design for design in of_system if design.by is not None]
+        if beaten:
+            heading = f"{name}: {len(beaten)} of {len(of_system)} designs are beaten"
+            rows.append([heading, *([""] * 7)])
+        rows += map(_beaten_cells, _thinned(beaten, lambda design: design.point.chosen, WORST))
     below = [
         "Of those that beat a design the one is named that leads most where it leads least. "
         "Changes: from the design to what beats it, in cost, "
         "output tokens a chip, a user and a site MW. Every design is in --format csv and json."
     ]
-    drawn = any(one.chance is not None for one in found)
-    below += (
-        [
+    drawn = any(design.chance is not None for design in designs)
+    if drawn:
+        below.append(
             "draws: of those in which both keep their tokens/s a user, the share in which the "
             "design is beaten still."
-        ]
-        if drawn
-        else []
-    )
+        )
     columns = (
         "per user",
         "draws" if drawn else "$/M out",
@@ -512,16 +459,27 @@ def held_table(found: Sequence[Design]) -> Table:
     return Table(columns, rows, "Designs that are beaten", (), below, "rrllrrrr")
 
 
-def change_words(change: float) -> str:
-    """Return a change in per cent, or from twice as much on as a factor; one that is not seen at
-    three digits is none.
+def _beaten_cells(design: Design) -> Sequence[str]:
+    point, winner = design.point, design.by or design
+    beside = significant(point.usd_per_million_output_tokens)
+    if design.chance is not None:
+        beside = rounded_percent(design.chance)
+    return (
+        "*" * point.chosen + significant(point.tokens_per_s_per_user),
+        beside,
+        frontier_scenario_label(winner.frontier),
+        _instance_text(winner.point),
+        *(_change_words(design.changes[axis]) for axis in AXES),
+    )
+
+
+def _change_words(change: float) -> str:
+    """Print a change in per cent, or from twice as much on as a factor.
+
+    A change that is not seen at three digits is none.
     """
     if change >= 1:
         return f"{significant(1 + change, 3)}x"
-    return (
-        "="
-        if abs(change) < 5e-4
-        else f"{change * 100:+.1f} %"
-        if abs(change) < 0.1
-        else f"{change * 100:+.0f} %"
-    )
+    if abs(change) < 5e-4:
+        return "="
+    return f"{change * 100:+.1f} %" if abs(change) < 0.1 else f"{change * 100:+.0f} %"
