@@ -46,8 +46,8 @@ class MapAxis(NamedTuple):
 
     path: str
     unit: str
-    values: Sequence[float]
     today: float | None
+    values: Sequence[float]
 
     @property
     def words(self) -> str:
@@ -166,8 +166,8 @@ def map_axis_around(sides: Sequence[Evaluation], path: str, ends: Ends, steps: i
     return MapAxis(
         path,
         today.unit,
-        log_or_linear_grid(*search_interval(path, today, ends, WIDE), steps),
         today.value,
+        log_or_linear_grid(*search_interval(path, today, ends, WIDE), steps),
     )
 
 

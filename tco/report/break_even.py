@@ -1,15 +1,17 @@
-"""Break-evens: where a metric reaches a target as one input moves, and over two inputs who wins
-where (`tco solve`).
+"""Break-evens: the answer of `tco solve`.
+
+It finds where a metric reaches a target as one input moves, and over two inputs who wins where.
 """
 
 from __future__ import annotations
 
 from string import ascii_uppercase
+from typing import NamedTuple
 
 from tco.catalog import Catalogue
 from tco.catalog.labels import axis_label, short_name
-from tco.comparison.break_even import Break, Solution
-from tco.comparison.maps import NOBODY, Map
+from tco.comparison.break_even import Solution
+from tco.comparison.maps import NOBODY, Map, MapAxis
 from tco.evaluation.varied_input import Moment
 from tco.report.record import Answer, Document, Member, Record
 from tco.report.table import Table, significant
@@ -18,247 +20,254 @@ from tco.scenario.metrics import METRICS
 VALUE = float | str | None  # a number, or a date
 
 
-def solution_input_value(found: Solution, value: float | None) -> float | str | None:
-    """Return a value of the input as documents carry it: a number, or a date."""
-    return None if value is None else found.today.plain(value)
+class ReachedTarget(NamedTuple):
+    """A value at which the target is reached; where the metric steps, it passes over the target."""
+
+    value: float | str
+    metric: float
+    metric_before: float
+    step: bool
 
 
-def setting(found: Solution, one: Break) -> str:
-    """Return a value as `--set` takes it."""
-    return f"{found.path}={found.today.text(one.value)}"
+class SolutionPoint(NamedTuple):
+    """A value of the input, and the metric there."""
+
+    value: float | str
+    unit: str
+    metric: float | None
+    crossing: bool
 
 
-REACHED = Record(
-    Member("value", VALUE, lambda one: solution_input_value(*one[:2])),
-    Member("metric", float, "2.metric"),
-    Member("metric_before", float, "2.short"),
-    Member("step", bool, lambda one: one[2].metric != one[2].short),
-)
-POINT = Record(
-    Member("value", VALUE, lambda one: solution_input_value(*one[:2])),
-    Member("metric", float | None, "2"),
-)
+def _reached_targets(solution: Solution) -> list[ReachedTarget]:
+    return [
+        ReachedTarget(
+            solution.today.plain(crossing.value),
+            crossing.metric,
+            crossing.short,
+            crossing.metric != crossing.short,
+        )
+        for crossing in solution.breaks
+    ]
+
+
+def _solution_points(solution: Solution) -> list[SolutionPoint]:
+    """The metric over the range of the input, crossings among it."""
+    points = [(value, metric, False) for value, metric in solution.points]
+    points += [(crossing.value, crossing.metric, True) for crossing in solution.breaks]
+    today = solution.today
+    return [
+        SolutionPoint(today.plain(value), today.unit, metric, crossing)
+        for value, metric, crossing in sorted(points, key=lambda point: point[0])
+    ]
+
+
+def _setting(solution: Solution) -> str | None:
+    """The value nearest to today's as `--set` takes it; None without a crossing."""
+    if not solution.breaks:
+        return None
+    return f"{solution.path}={solution.today.text(solution.breaks[0].value)}"
+
+
+def _today_value(solution: Solution) -> float | str | None:
+    today = solution.today
+    return None if today.value is None else today.plain(today.value)
+
+
+ROW = Record(SolutionPoint)
 SOLVE = Document(
     "solve",
     "scenario",
     "metric",
-    Member("metric_unit", read=lambda found: METRICS[found.metric].unit),
+    Member("metric_unit", read=lambda solution: METRICS[solution.metric].unit),
     Member("metric_today", float | None, "centre"),
     Member("until", read="words"),
     Member("target", float | None),
     Member("input", read="path"),
     Member("unit", read="today.unit"),
-    Member("today", VALUE, lambda found: solution_input_value(found, found.today.value)),
-    Member("crossing", bool, lambda found: bool(found.breaks)),
+    Member("today", VALUE, _today_value),
+    Member("crossing", bool, lambda solution: bool(solution.breaks)),
     Member(
         "value",
         VALUE,
-        lambda found: solution_input_value(found, found.breaks[0].value if found.breaks else None),
+        lambda solution: next((reached.value for reached in _reached_targets(solution)), None),
     ),
     Member(
         "values",
         [VALUE],
-        lambda found: [solution_input_value(found, one.value) for one in found.breaks],
+        lambda solution: [reached.value for reached in _reached_targets(solution)],
     ),
-    Member(
-        "set", str | None, lambda found: setting(found, found.breaks[0]) if found.breaks else None
-    ),
-    Member("reached", [REACHED], lambda found: [(found, one.value, one) for one in found.breaks]),
+    Member("set", str | None, _setting),
+    Member("reached", [ReachedTarget], _reached_targets),
     "plan",
-    Member("why", str | None, lambda found: found.reason or None),
-    Member("points", [POINT], lambda found: [(found, *point) for point in found.points]),
+    Member("why", str | None, lambda solution: solution.reason or None),
+    Member(
+        "points",
+        [ROW.only("value", "metric")],
+        lambda solution: [point for point in _solution_points(solution) if not point.crossing],
+    ),
     Member("notes", [str]),
 )
-ROW = Record(  # of a CSV: the metric over the range, crossings among it
-    *POINT.members[:1],
-    Member("unit", read="0.today.unit"),
-    *POINT.members[1:],
-    Member("crossing", bool, "3"),
-)
 
 
-def solution_answer(catalogue: Catalogue, found: Solution) -> Answer:
-    """Return the values at which the target is reached.
+def solution_answer(catalogue: Catalogue, solution: Solution) -> Answer:
+    """Answer with the values at which the target is reached.
 
     Args:
         catalogue: The catalogue that the solution rests on.
-        found: Crossings of the target, and the metric over the range of the input.
+        solution: Crossings of the target, and the metric over the range of the input.
 
     Returns:
         The answer of `tco solve` in all formats; rows of CSV are in the order of the values.
 
     """
-    rows = [(value, metric, False) for value, metric in found.points] + [
-        (one.value, one.metric, True) for one in found.breaks
-    ]
-    ordered = [(found, *row) for row in sorted(rows, key=lambda row: row[0])]
     return SOLVE.answer(
         catalogue,
-        found,
-        lambda: [solution_table(found)],
-        (ROW, ordered),
-        found.notes,
-        of=found.base_case_result.context | {"input": found.path, "metric_name": found.metric},
+        solution,
+        lambda: [_solution_table(solution)],
+        (ROW, _solution_points(solution)),
+        solution.notes,
+        of=solution.base_case_result.context
+        | {"input": solution.path, "metric_name": solution.metric},
     )
 
 
-def input_value_text(found: Solution, value: float | None, digits: int = 6) -> str:
-    """Return a value of the input as tables show it."""
-    return (
-        ""
-        if value is None
-        else found.today.text(value)
-        if found.today.stepwise
-        else significant(value, digits)
-    )
+def _value_text(solution: Solution, value: float | None, digits: int = 6) -> str:
+    # as tables show it
+    if value is None:
+        return ""
+    today = solution.today
+    return today.text(value) if today.stepwise else significant(value, digits)
 
 
-def change(found: Solution, value: float) -> str:
-    """Return the change from today's value to `value`, in months or percent.
-
-    The text is empty where today's value is zero.
-    """
-    if isinstance(found.today, Moment):
-        months = found.today.months_to(value)
+def _change_text(solution: Solution, value: float) -> str:
+    """Print the change from today's value, in months or per cent; empty where that is zero."""
+    today = solution.today
+    if isinstance(today, Moment):
+        months = today.months_to(value)
         return f"{months:+d} month{'' if abs(months) == 1 else 's'}"
-    return f"{(value / found.today.value - 1) * 100:+.3g} %" if found.today.value else ""
+    return f"{(value / today.value - 1) * 100:+.3g} %" if today.value else ""
 
 
-def solution_table(found: Solution) -> Table:
-    """Return the answer as a table: today, and every value at which the target is reached."""
-    unit = METRICS[found.metric].unit
+def _solution_table(solution: Solution) -> Table:
+    """Tabulate today's value, and every value at which the target is reached."""
+    metric, today, unit = solution.metric, solution.today, METRICS[solution.metric].unit
+    input_unit = "" if today.stepwise else today.unit  # a date needs none
     title = (
-        f"{found.scenario}: {short_name(found.path)} at which {found.metric} {target_words(found)}"
+        f"{solution.scenario}: {short_name(solution.path)} at which {metric} "
+        f"{_target_words(solution)}"
     )
-    ends = [
-        f"{input_value_text(found, value, 3)} {unit_words(found)}".rstrip()
-        for value, _ in (found.points[0], found.points[-1])
+    low, high = (
+        f"{_value_text(solution, value, 3)} {input_unit}".rstrip()
+        for value, _ in (solution.points[0], solution.points[-1])
+    )
+    above = [f"search range {low} to {high}, plan {solution.plan}"]
+    rows = [["today", _value_text(solution, today.value), "", significant(solution.centre, 6)]]
+    step = "the month it is reached" if today.stepwise else "a step over the target"
+    rows += [
+        [
+            step if crossing.metric != crossing.short else "target",
+            _value_text(solution, crossing.value),
+            _change_text(solution, crossing.value),
+            significant(crossing.metric, 6),
+        ]
+        for crossing in solution.breaks
     ]
-    above = [f"search range {ends[0]} to {ends[1]}, plan {found.plan}"]
-    rows = [["today", input_value_text(found, found.today.value), "", significant(found.centre, 6)]]
-    step = "the month it is reached" if found.today.stepwise else "a step over the target"
-    for one in found.breaks:
-        words = step if one.metric != one.short else "target"
-        rows.append(
-            [
-                words,
-                input_value_text(found, one.value),
-                change(found, one.value),
-                significant(one.metric, 6),
-            ]
-        )
-    below = (
-        [f"--set '{setting(found, found.breaks[0])}'"]
-        if found.breaks
-        else [f"No crossing: {found.reason}."]
+    setting = _setting(solution)
+    below = [f"--set '{setting}'" if setting else f"No crossing: {solution.reason}."]
+    columns = (
+        "",
+        axis_label(solution.path, input_unit),
+        "change" if today.value else "",
+        f"{metric}, {unit}".rstrip(", "),
     )
-    named = axis_label(found.path, unit_words(found))
-    moved = "change" if found.today.value else ""
-    return Table(
-        ("", named, moved, f"{found.metric}, {unit}".rstrip(", ")), rows, title, above, below
-    )
+    return Table(columns, rows, title, above, below)
 
 
-def unit_words(found: Solution) -> str:
-    """Return the unit that stands beside values of the input; a date needs none."""
-    return "" if found.today.stepwise else found.today.unit
-
-
-def target_words(found: Solution) -> str:
-    """Return the target in words."""
-    if found.target is None:
-        return f"equals that of {found.words}"
-    return f"is {significant(found.target, 6)} {METRICS[found.metric].unit}".rstrip() + (
-        f" ({found.words})" if found.words.endswith("%") else ""
-    )
+def _target_words(solution: Solution) -> str:
+    if solution.target is None:
+        return f"equals that of {solution.words}"
+    share = f" ({solution.words})" if solution.words.endswith("%") else ""
+    target = f"is {significant(solution.target, 6)} {METRICS[solution.metric].unit}"
+    return target.rstrip() + share
 
 
 # ---------------------------------------------------------------- two inputs
 DIGITS = 3
 NONE = "·"  # where no scenario has a value
-
-
-VARIED = Record(
-    "path",
-    "unit",
-    Member("today", float | None),
-    Member("values", [float], lambda axis: list(axis.values)),
-)
 MAP = Document(
     "solve-map",
     Member("scenarios", [str]),
     "metric",
-    Member("metric_unit", read=lambda found: METRICS[found.metric].unit),
-    Member("inputs", [VARIED], lambda found: [found.x, found.y]),
-    Member("best", [[str | None]], lambda found: found.to_frame().to_numpy().tolist()),
+    Member("metric_unit", read=lambda regions: METRICS[regions.metric].unit),
+    Member("inputs", [MapAxis], lambda regions: [regions.x, regions.y]),
+    Member("best", [[str | None]], lambda regions: regions.to_frame().to_numpy().tolist()),
     Member(
         "values",
         {str: [[float | None]]},
-        lambda found: dict(zip(found.scenarios, found.values, strict=True)),
+        lambda regions: dict(zip(regions.scenarios, regions.values, strict=True)),
     ),
     Member("share_best", {str: float}, "leaders"),
 )
 
 
-def map_answer(catalogue: Catalogue, found: Map) -> Answer:
-    """Return the map of best scenarios over two inputs as an answer.
+def map_answer(catalogue: Catalogue, regions: Map) -> Answer:
+    """Answer with the map of best scenarios over two inputs.
 
     Args:
         catalogue: The catalogue that the map rests on.
-        found: The metric; `found.values` has the shape scenarios x rows (y) x columns (x).
+        regions: The metric; `regions.values` has the shape scenarios x rows (y) x columns (x).
 
     """
-    names = (found.x.path, found.y.path, *(f"{found.metric} {name}" for name in found.scenarios))
+    x, y = regions.x, regions.y
+    names = (x.path, y.path, *(f"{regions.metric} {name}" for name in regions.scenarios))
     row = Record(
-        *(Member(name, float | None, str(at)) for at, name in enumerate(names)),
+        *(Member(name, float | None, str(column)) for column, name in enumerate(names)),
         Member("best", str | None, str(len(names))),
     )
     points = [
-        (x, y, *found.values[:, down, right], who)
-        for down, (y, winners) in enumerate(
-            zip(found.y.values, found.to_frame().to_numpy().tolist(), strict=True)
+        (x_value, y_value, *regions.values[:, down, right], best)
+        for down, (y_value, winners) in enumerate(
+            zip(y.values, regions.to_frame().to_numpy().tolist(), strict=True)
         )
-        for right, (x, who) in enumerate(zip(found.x.values, winners, strict=True))
+        for right, (x_value, best) in enumerate(zip(x.values, winners, strict=True))
     ]
-    of = found.results[0].context | {
-        "scenario": ";".join(found.scenarios),
-        "system": ";".join(one.system for one in found.results),
+    context = regions.results[0].context | {
+        "scenario": ";".join(regions.scenarios),
+        "system": ";".join(result.system for result in regions.results),
     }
-    return MAP.answer(catalogue, found, lambda: [map_table(found)], (row, points), of=of)
+    return MAP.answer(catalogue, regions, lambda: [_map_table(regions)], (row, points), of=context)
 
 
-def map_table(found: Map) -> Table:
-    """Return the map as a table: the first input from left to right, the second from the top down,
-    a letter for the best at each point.
-    """
-    signs = [ascii_uppercase[place % len(ascii_uppercase)] for place in range(len(found.scenarios))]
+def _map_table(regions: Map) -> Table:
+    """Tabulate a letter for the best scenario at each point of two inputs."""
+    count = len(ascii_uppercase)
+    signs = [ascii_uppercase[place % count] for place in range(len(regions.scenarios))]
     title = (
-        f"Where {METRICS[found.metric].label} is best: {found.x.words} to the right, "
-        f"{found.y.words} down"
+        f"Where {METRICS[regions.metric].label} is best: {regions.x.words} to the right, "
+        f"{regions.y.words} down"
     )
+    shares = regions.leaders
     legend = ", ".join(
-        f"{sign} {name} ({found.leaders[name] * 100:.0f} %)"
-        for sign, name in zip(signs, found.scenarios, strict=True)
+        f"{sign} {name} ({shares[name] * 100:.0f} %)"
+        for sign, name in zip(signs, regions.scenarios, strict=True)
     )
-    best = found.best
+    best = regions.best
     rows = [
         [
-            significant(float(y), DIGITS),
+            significant(float(value), DIGITS),
             *(NONE if place == NOBODY else signs[place] for place in row),
         ]
-        for y, row in zip(found.y.values, best.tolist(), strict=True)
+        for value, row in zip(regions.y.values, best.tolist(), strict=True)
     ]
-    below = (
-        [] if (best != NOBODY).all() else [f"{NONE} no scenario meets the target of its workload."]
-    )
-    if len(winners := {name for name, share in found.leaders.items() if share}) == 1 and not below:
-        below.append(
-            f"{next(iter(winners))} is best everywhere: no border lies within these values."
-        )
+    winners = [name for name, share in shares.items() if share]
+    below = []
+    if (best == NOBODY).any():
+        below.append(f"{NONE} no scenario meets the target of its workload.")
+    elif len(winners) == 1:
+        below.append(f"{winners[0]} is best everywhere: no border lies within these values.")
     below.append(
         "Plans, batches and structure are re-optimised at every point; --format csv has every "
         "value."
     )
-    return Table(
-        ("", *(significant(float(x), DIGITS) for x in found.x.values)), rows, title, [legend], below
-    )
+    columns = ("", *(significant(float(value), DIGITS) for value in regions.x.values))
+    return Table(columns, rows, title, [legend], below)

@@ -1,10 +1,8 @@
-"""Performance of a scenario: the plan, each figure with its bound, time by operator, and what the
-search saw.
-"""
+"""Performance of a scenario: plan, figures with their bounds, time by operator, search."""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from tco.catalog import Catalogue
 from tco.comparison.operations import performance_bound_rows
@@ -15,6 +13,7 @@ from tco.performance.serving.disaggregation import WholeEngines
 from tco.performance.serving.record import ServingResult
 from tco.report.assumptions import VALIDATED, WAITING, available_words, plan_option_text
 from tco.report.explanation import structure_document, structure_text
+from tco.report.ranges import figures
 from tco.report.record import Answer, Document, Maybe, Member, Record
 from tco.report.table import Table, sentence, significant
 from tco.scenario.metrics import METRICS
@@ -42,8 +41,7 @@ HOPS = (
     "waits: of the ms, until the last rank has come; `tco collective` has all start together."
 )
 MFU = (
-    "Model FLOPs: 6 a weight and token, attention causal, nothing computed again; over the "
-    "dense "
+    "Model FLOPs: 6 a weight and token, attention causal, nothing computed again; over the dense "
     "peak of the format the forward pass computes in."
 )
 
@@ -58,39 +56,34 @@ class Pools(NamedTuple):
     alone: WholeEngines | None = None
 
 
-def pools_of(result: Result) -> Pools:
-    """Return the pools of an answer; nothing of one that has none."""
+def _pools_of(result: Result) -> Pools:
+    # nothing of an answer that has none
     serving = result.serving
     if not isinstance(serving, ServingResult) or serving.meeting is None:
         return Pools()
     return Pools(float(serving.prefill_share), serving.standalone_engines)
 
 
-def pool_words(result: Result) -> list[str]:
-    """Say which share of the chips reads prompts, and what one domain by itself makes of whole
-    engines.
-    """
-    share, alone = pools_of(result)
+def _pool_sentences(result: Result) -> list[str]:
+    """Say which share of the chips reads prompts, and what one domain makes by itself."""
+    share, engines = _pools_of(result)
     if share is None:
         return []
     plan, rate = result.report.plan, result.metrics["output_tokens_per_s_per_chip"]
-    reads, makes = plan["prefill"]["chips"], plan["decode"]["chips"]
-    said = (
-        f"Of a fleet {share * 100:.0f} % of the chips read prompts, in engines of {reads:g}; "
-        f"the others decode, in engines of {makes:g}."
-    )
-    if alone is None or not rate:
-        return [said]
-    made = alone.output_tokens_per_s_per_chip
-    engines = (
-        f"{alone.decode_engines} of {alone.decode_chips} and {alone.prefill_engines} of "
-        f"{alone.prefill_chips} for prompts"
-    )
-    return [
-        said,
-        f"One domain of {alone.chips} chips by itself, in whole engines ({engines}): "
-        f"{significant(made)} token/s/chip, {made / rate * 100:.0f} %.",
+    sentences = [
+        f"Of a fleet {share * 100:.0f} % of the chips read prompts, in engines of "
+        f"{plan['prefill']['chips']:g}; the others decode, in engines of "
+        f"{plan['decode']['chips']:g}."
     ]
+    if engines is not None and rate:
+        own_rate = engines.output_tokens_per_s_per_chip
+        sentences.append(
+            f"One domain of {engines.chips} chips by itself, in whole engines "
+            f"({engines.decode_engines} of {engines.decode_chips} and {engines.prefill_engines} "
+            f"of {engines.prefill_chips} for prompts): {significant(own_rate)} token/s/chip, "
+            f"{own_rate / rate * 100:.0f} %."
+        )
+    return sentences
 
 
 class OperatorShare(NamedTuple):
@@ -102,15 +95,11 @@ class OperatorShare(NamedTuple):
 
 
 def operators_of(result: Result) -> list[OperatorShare]:
-    """Return the lines of every phase, the longest first."""
-    phases = result.report.phases
-    lines = (
-        (phase, line)
-        for phase, made in phases.items()
-        for line in sorted(made.lines, key=lambda line: -line.time)
-    )
+    """Operators of every phase with their share of it, the longest first."""
     return [
-        OperatorShare(phase, line, line.time / float(phases[phase].time)) for phase, line in lines
+        OperatorShare(name, line, line.time / float(phase.time))
+        for name, phase in result.report.phases.items()
+        for line in sorted(phase.lines, key=lambda line: -line.time)
     ]
 
 
@@ -120,48 +109,51 @@ OPERATOR = Record(
     Member(
         "time_us",
         float,
-        lambda one: one.line.time * 1e6,
+        lambda operator: operator.line.time * 1e6,
         "ms",
-        lambda one: significant(one.line.time * 1e6 / 1e3),
+        lambda operator: significant(operator.line.time * 1e6 / 1e3),
     ),
-    Member("share", float, label="share", show=lambda one: f"{one.share * 100:.1f} %"),
+    Member("share", float, label="share", show=lambda operator: f"{operator.share * 100:.1f} %"),
     Member("bound", read="line.bound", label="bound"),
     Member(
         "bound_time_us",
         float | None,
-        lambda one: None if one.line.ideal is None else one.line.ideal * 1e6,
+        lambda operator: None if operator.line.ideal is None else operator.line.ideal * 1e6,
     ),
     Member(
-        *("of_bound", float | None, "line.of_bound", "of the bound"),
-        lambda one: "-" if one.line.of_bound is None else f"{one.line.of_bound * 100:.0f} %",
+        "of_bound",
+        float | None,
+        "line.of_bound",
+        "of the bound",
+        lambda operator: (
+            "-" if operator.line.of_bound is None else f"{operator.line.of_bound * 100:.0f} %"
+        ),
     ),
-    Member("flops", float | None, "line.flops"),
-    Member("bytes", float | None, "line.bytes"),
-    Member("launches", float | None, "line.launches"),
+    figures("flops", "bytes", "launches").read_via("line"),
 )
-BARS = Member("bar", label="", show=lambda one: "#" * round(one.share * BAR))
+BARS = Member("bar", label="", show=lambda operator: "#" * round(operator.share * BAR))
 FIGURE = Record(
-    Member("metric", label="figure", show=lambda one: METRICS[one["metric"]].label),
-    Member("value", float, label="value", show=lambda one: f"~{significant(one['value'])}"),
-    Member("unit", label="unit", read=lambda one: METRICS[one["metric"]].unit),
+    Member("metric", label="figure", show=lambda figure: METRICS[figure["metric"]].label),
+    Member("value", float, label="value", show=lambda figure: f"~{significant(figure['value'])}"),
+    Member("unit", label="unit", read=lambda figure: METRICS[figure["metric"]].unit),
     "phase",
     Member(
         "bound",
         label="bound by",
-        show=lambda one: f"{one['bound']} {one['bound_share'] * 100:.0f} %",
+        show=lambda figure: f"{figure['bound']} {figure['bound_share'] * 100:.0f} %",
     ),
     Member("bound_share", float),
     Member(
         "at_bound",
         float | None,
         label="at that bound",
-        show=lambda one: significant(one["at_bound"]) or "-",
+        show=lambda figure: significant(figure["at_bound"]) or "-",
     ),
     Member(
         "gap",
         float | None,
         label="gap",
-        show=lambda one: "-" if one["gap"] is None else f"{significant(one['gap'], 3)} x",
+        show=lambda figure: "-" if figure["gap"] is None else f"{significant(figure['gap'], 3)} x",
     ),
 )
 AXIS = Record(
@@ -182,7 +174,9 @@ AXIS = Record(
     ),
 )
 PERF = Document(
-    *("perf", "scenario", "system"),
+    "perf",
+    "scenario",
+    "system",
     Member("kind", read=lambda result: result.texts["workload.kind"]),
     Member("plan", dict, "report.plan"),
     Member("metrics", {str: float | None}),
@@ -203,8 +197,7 @@ PERF = Document(
         Maybe({str: float}),
         lambda result: (result.serving.cuts if result.serving else {}) or None,
     ),
-    Member("prefill_share", float | None, lambda result: pools_of(result).prefill_share),
-    Member("alone", Maybe(WholeEngines), lambda result: pools_of(result).alone),
+    Record(Pools).read_via(_pools_of),
     Member("runner_up", dict | None, "report.runner_up"),
     Member("margin", float | None, "report.margin"),
     Member("structure", dict | None, lambda result: structure_document(result.structure)),
@@ -213,93 +206,88 @@ PERF = Document(
 ROW = Record(  # of a CSV, where each row says of which answer it is
     OPERATOR.read_via("0"),
     Record("scenario", "system").read_via("1"),
-    Member("plan", read=lambda one: plan_option_text(one[1].report.plan)),
-    *(Member(name, float | None, f"1.metrics.{name}") for name in REACHED),
+    Member("plan", read=lambda row: plan_option_text(row[1].report.plan)),
+    figures(*REACHED).read_via("1.metrics"),
 )
 
 
 def performance_answer(catalogue: Catalogue, result: Result) -> Answer:
-    """Return the best plan, its rates, and its time by operator.
+    """Answer with the best plan, its rates, and its time by operator.
 
     Args:
         catalogue: Catalogue that the result rests on.
         result: Result of an evaluation.
 
     """
-    rows = [(one, result) for one in operators_of(result)]
     return PERF.answer(
         catalogue,
         result,
-        lambda: performance_tables(result),
-        (ROW, rows),
+        lambda: _performance_tables(result),
+        (ROW, [(operator, result) for operator in operators_of(result)]),
         result.notes,
         of=result.context,
     )
 
 
 def plan_text(plan: JsonObject) -> str:
-    """Return a plan in one line."""
-
-    def text(value: Any) -> str:
+    """Print a plan in one line."""
+    texts = []
+    for name, value in plan.items():
         if isinstance(value, bool):
-            return "yes" if value else "no"
-        return f"{value:.1f}" if isinstance(value, float) else str(value)
-
-    return ", ".join(
-        f"{name} {text(value)}" for name, value in plan.items() if not isinstance(value, dict)
-    )
+            texts.append(f"{name} {'yes' if value else 'no'}")
+        elif not isinstance(value, dict):
+            texts.append(f"{name} {value:.1f}" if isinstance(value, float) else f"{name} {value}")
+    return ", ".join(texts)
 
 
-def performance_tables(result: Result) -> list[Table]:
-    """Return the figures, then a table of operators for each phase."""
-    above = [f"Plan: {plan_text(result.report.plan)}"] if result.report.plan else []
-    above.append(sentence(result.standing.text))
-    above += available_words(result)
-    search = result.report.search
-    # no two makings of an answer take the same
-    took = "" if making.get() else f", in {search['seconds']:.2f} s"
-    below = [f"Chosen among {search['plans']:,} plans, {search['feasible']:,} of which fit{took}."]
-    if result.report.runner_up:
-        differs = {
-            name: value
-            for name, value in result.report.runner_up.items()
-            if result.report.plan.get(name) != value
-        }
-        below.append(
-            f"Runner-up, {(result.report.margin or 0.0) * 100:.3g} % behind: {plan_text(differs)}"
-        )
-    below += pool_words(result)
-    if result.serving and result.serving.cuts:
-        reached = ", ".join(
-            f"{CUTS[name]} {significant(rate) if rate else 'none fits'}"
-            for name, rate in result.serving.cuts.items()
-        )
-        below.append(f"Decode tokens/s/chip by what crosses the racks: {reached}.")
-    if result.report.memory:
-        used = ", ".join(
-            f"{name} {size / 1e9:.1f}" for name, size in result.report.memory.items() if size
-        )
-        below.append(
-            f"Memory of the fullest chip, GB: {used}; "
-            f"{sum(result.report.memory.values()) / 1e9:.1f} in all."
-        )
-    if result.metrics["mfu"] is not None:
-        below.append(MFU)
-    below += structure_text(result.structure)
+def _performance_tables(result: Result) -> list[Table]:
+    """Tabulate the figures, the axes of the plan, and the operators of each phase."""
+    report = result.report
+    above = [f"Plan: {plan_text(report.plan)}"] if report.plan else []
+    above += [sentence(result.standing.text), *available_words(result)]
     tables = [
-        FIGURE.table(performance_bound_rows(result), result.title, above, below)._replace(
-            align="lrllrr"
-        )
+        FIGURE.table(
+            performance_bound_rows(result), result.title, above, _sentences_below(result)
+        )._replace(align="lrllrr")
     ]
     if result.axes:
         tables.append(AXIS.table(result.axes, "Axes of the plan on the fabric", (), [HOPS]))
-    operators, shown = (
-        operators_of(result),
-        Record(OPERATOR.only("name", "time_us", "share", "bound", "of_bound"), BARS),
-    )
-    for phase, made in result.report.phases.items():
-        lines = [one for one in operators if one.phase == phase]
-        tables.append(
-            shown.table(lines, f"{phase}: {significant(float(made.time) * 1e3)} ms by operator")
-        )
+    row = Record(OPERATOR.only("name", "time_us", "share", "bound", "of_bound"), BARS)
+    operators = operators_of(result)
+    for name, phase in report.phases.items():
+        time = significant(float(phase.time) * 1e3)
+        of_phase = [operator for operator in operators if operator.phase == name]
+        tables.append(row.table(of_phase, f"{name}: {time} ms by operator"))
     return tables
+
+
+def _sentences_below(result: Result) -> list[str]:
+    """Sentences below the figures: search, runner-up, pools, cuts, memory and structure."""
+    report, search = result.report, result.report.search
+    # no two makings of an answer take the same
+    seconds = "" if making.get() else f", in {search['seconds']:.2f} s"
+    below = [
+        f"Chosen among {search['plans']:,} plans, {search['feasible']:,} of which fit{seconds}."
+    ]
+    if report.runner_up:
+        differences = {
+            name: value
+            for name, value in report.runner_up.items()
+            if report.plan.get(name) != value
+        }
+        margin = (report.margin or 0.0) * 100
+        below.append(f"Runner-up, {margin:.3g} % behind: {plan_text(differences)}")
+    below += _pool_sentences(result)
+    if result.serving and result.serving.cuts:
+        rates = ", ".join(
+            f"{CUTS[name]} {significant(rate) if rate else 'none fits'}"
+            for name, rate in result.serving.cuts.items()
+        )
+        below.append(f"Decode tokens/s/chip by what crosses the racks: {rates}.")
+    if report.memory:
+        used = ", ".join(f"{name} {size / 1e9:.1f}" for name, size in report.memory.items() if size)
+        total = sum(report.memory.values()) / 1e9
+        below.append(f"Memory of the fullest chip, GB: {used}; {total:.1f} in all.")
+    if result.metrics["mfu"] is not None:
+        below.append(MFU)
+    return [*below, *structure_text(result.structure)]

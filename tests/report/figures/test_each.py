@@ -111,8 +111,8 @@ def field():
     left[0][0] = right[0][0] = None
     third = [[None if at == other == 0 else 99.0 for at in range(9)] for other in range(5)]
     axes = (
-        MapAxis("site.electricity_price", "USD/kWh", x.tolist(), 20.0),
-        MapAxis("terms.life", "year", y.tolist(), 3.0),
+        MapAxis("site.electricity_price", "USD/kWh", 20.0, x.tolist()),
+        MapAxis("terms.life", "year", 3.0, y.tolist()),
     )
     three = [
         replace(one, title=title)
