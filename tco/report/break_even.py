@@ -51,7 +51,7 @@ def _reached_targets(solution: Solution) -> list[ReachedTarget]:
 
 
 def _solution_points(solution: Solution) -> list[SolutionPoint]:
-    """The metric over the range of the input, crossings among it."""
+    """Return the metric over the range of the input, crossings among it."""
     points = [(value, metric, False) for value, metric in solution.points]
     points += [(crossing.value, crossing.metric, True) for crossing in solution.breaks]
     today = solution.today
@@ -62,7 +62,7 @@ def _solution_points(solution: Solution) -> list[SolutionPoint]:
 
 
 def _setting(solution: Solution) -> str | None:
-    """The value nearest to today's as `--set` takes it; None without a crossing."""
+    """Return the value nearest to today's as `--set` takes it; None without a crossing."""
     if not solution.breaks:
         return None
     return f"{solution.path}={solution.today.text(solution.breaks[0].value)}"

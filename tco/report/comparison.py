@@ -374,7 +374,7 @@ def _notes_by_result(results: Sequence[Result]) -> list[tuple[Result, str]]:
 
 
 def _first_notes(results: Sequence[Result]) -> list[str]:
-    """Notes that change what is to be believed.
+    """Return notes that change what is to be believed.
 
     Notes on what was chosen are left out, and bills by rows of other dates take a line each.
     """
@@ -470,7 +470,7 @@ def comparison_table(
 def _metric_row(
     metric: str, label: str, unit: str, size: float, results: Sequence[Result], kinds: set[str]
 ) -> Row | None:
-    """Row of a metric; None where no workload here has it."""
+    """Return the row of a metric; None where no workload here has it."""
     if kinds.isdisjoint(metric_workload_kinds(metric)):
         return None
     estimated = [is_estimated(result, metric) for result in results]
@@ -485,7 +485,7 @@ def _metric_row(
 
 
 def _marked_row(label: str, cells: Sequence[str], estimated: Sequence[bool] | None = None) -> Row:
-    """Row with a tilde before each estimate; before the row where all numbers are estimates.
+    """Return a row with a tilde before each estimate; before the row where all numbers are estimates.
 
     Args:
         label: Label of the row.
@@ -506,7 +506,7 @@ def _marked_row(label: str, cells: Sequence[str], estimated: Sequence[bool] | No
 
 
 def _delivery_rows(results: Sequence[Result]) -> list[Row]:
-    """Rows of when each system comes in numbers, and of what waiting for it costs."""
+    """Return rows of when each system comes in numbers, and of what waiting for it costs."""
     rows = []
     if any(result.available for result in results):
         volumes = [result.available.volume if result.available else "-" for result in results]
@@ -519,7 +519,7 @@ def _delivery_rows(results: Sequence[Result]) -> list[Row]:
 
 
 def _hall_rows(halls: Sequence[Hall]) -> list[Row]:
-    """Rows of what each system makes of the site's power; none where no site is filled."""
+    """Return rows of what each system makes of the site's power; none where no site is filled."""
     rows: list[Row] = []
     for key, label, unit, size in HALL if halls else ():
         values = [None if hall is None else hall[key] for hall in halls]

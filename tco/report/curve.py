@@ -105,7 +105,7 @@ LATER = Record(
 
 
 def curve_row(settings: Callable[[str], JsonMapping], names: Sequence[str]) -> Record:
-    """Record of a CSV row: a scenario at a speed, with the settings that it rests on.
+    """Return the record of a CSV row: a scenario at a speed, with the settings that it rests on.
 
     Args:
         settings: Function from the name of a scenario to its settings.
@@ -157,7 +157,7 @@ def first_tables(
     elsewhere: Sequence[Elsewhere],
     rents: Sequence[BreakEvenRent] = (),
 ) -> list[Table]:
-    """First screen of a comparison: picks by speed, costs, and what they rest on."""
+    """Return the first screen of a comparison: picks by speed, costs, and what they rest on."""
     names = [result.scenario for result in results]
     speed = target_speed(results)
     rows = cost_rows(results, confidence) if confidence.curve else _work_rows(results)
@@ -232,7 +232,7 @@ def _number_cell(value: float | None, digits: int = DIGITS) -> str:
 def cost_rows(
     results: Sequence[Result], confidence: Confidence, digits: int = DIGITS
 ) -> list[tuple[str, ...]]:
-    """Table rows of cost per million output tokens at each speed.
+    """Return table rows of cost per million output tokens at each speed.
 
     A cost is the median of the draws, or the base case without draws. An asterisk marks the picks.
     """
@@ -263,14 +263,14 @@ def _cost_cell(cost: float | None, digits: int) -> str:
 
 
 def _displayed_cost(point: AtSpeed, drawn: bool) -> float | None:
-    """Displayed cost, USD per million output tokens: the median, without draws the base case."""
+    """Return the displayed cost: the median, without draws the base case."""
     if drawn and point.meets is not None:
         return point.median_usd_per_million_output_tokens
     return point.usd_per_million_output_tokens
 
 
 def _work_rows(results: Sequence[Result]) -> list[tuple[str, ...]]:
-    """Table rows of cost and performance per cost without target speeds."""
+    """Return table rows of cost and performance per cost without target speeds."""
     rows: list[tuple[str, ...]] = []
     for metric, name, size in (
         ("usd_per_million_output_tokens", "USD/M tokens", 1.0),
@@ -287,7 +287,7 @@ def _work_rows(results: Sequence[Result]) -> list[tuple[str, ...]]:
 def sure_rows(
     names: Sequence[str], confidence: Confidence, speeds: Sequence[float | None] | None = None
 ) -> list[tuple[str, ...]]:
-    """Rows of each rack's mean regret and chance of being cheapest, at some speeds or at all."""
+    """Return rows of each rack's mean regret and chance of being cheapest, at some speeds or at all."""
     sureness = confidence.sure
     if not sureness or len(names) == 1 or not confidence.regimes:
         return []
@@ -341,7 +341,7 @@ def _flip_lines(sureness: Sequence[Sureness]) -> list[str]:
 
 
 def _flip_words(driver: Driver) -> str:
-    """Break-even value of an input; `nowhere` where no value in its range turns the order."""
+    """Return the break-even value of an input; `nowhere` where no value in its range turns the order."""
     flips_at, value = driver.flips_at, driver.value
     if flips_at is None:
         return "nowhere"

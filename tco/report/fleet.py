@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
 
 from tco.catalog import Catalogue
-from tco.comparison.fleet import FleetRollout
+from tco.comparison.fleet import FleetRollout, Stage
+from tco.core.types import JsonMapping, JsonObject
 from tco.report.assumptions import premise_lines, workload_title
 from tco.report.record import Answer, Document, Member, Record
 from tco.report.table import Table, significant
@@ -22,32 +23,27 @@ COLUMNS = {
 }
 
 
-def figure_formatter(key: str, size: float) -> Any:
-    """Return a function that formats figure `key` in units of `size`.
-
-    Every figure but the power is marked as an estimate. A missing figure becomes `-`.
-    """
+def _figure_text(key: str, size: float) -> Callable[[JsonMapping], str]:
+    # every figure but the power is an estimate
     mark = "" if key == "site_power_w" else "~"
-    return lambda found: "-" if found[key] is None else mark + significant(found[key] / size)
+    return lambda sums: "-" if sums[key] is None else mark + significant(sums[key] / size)
 
 
 SUMS = Record(
     *(
-        Member(key, float | None, None, label, figure_formatter(key, size))
+        Member(key, float | None, None, label, _figure_text(key, size))
         for key, (label, size) in COLUMNS.items()
     )
 )
 ALL = Record(SUMS, Member("it_power_w", float)).only(
-    *(
-        "site_power_w",
-        "racks",
-        "chips",
-        "it_power_w",
-        "capex_usd",
-        "output_tokens_per_s",
-        "cost_usd_per_year",
-        "waiting_usd",
-    )
+    "site_power_w",
+    "racks",
+    "chips",
+    "it_power_w",
+    "capex_usd",
+    "output_tokens_per_s",
+    "cost_usd_per_year",
+    "waiting_usd",
 )
 NAMES = Record(
     Member("scenario", label="scenario"),
@@ -55,75 +51,60 @@ NAMES = Record(
     Member("arrives", label="arrives"),
     Member("hall_cooling", str | None, label="hall"),
 )
-WAVE = Record(NAMES, ALL.read_via("own"), Member("so_far", ALL))
 FLEET = Document(
     "fleet",
     Member("power_w", float | None, "power"),
-    Member("waves", [WAVE], "stages"),
+    Member("waves", [Record(NAMES, ALL.read_via("own"), Member("so_far", ALL))], "stages"),
     Member("fleet", ALL, lambda fleet: fleet.stages[-1].so_far),
 )
-ROW = Record(  # of a CSV: a wave, with all up to it
+# of a CSV: a wave, with all up to it
+ROW = Record(
     NAMES.only("date", "scenario"),
     SUMS.read_via("own"),
     *(
-        field._replace(key=f"{field.key}_so_far", label=None)
-        for field in SUMS.read_via("so_far").members
+        member._replace(key=f"{member.key}_so_far", label=None)
+        for member in SUMS.read_via("so_far").members
     ),
-    Member("arrives", label="arrives"),
-    Member("hall_cooling", str | None, label="hall"),
+    NAMES.only("arrives", "hall_cooling"),
 )
 
 
 def fleet_answer(catalogue: Catalogue, fleet: FleetRollout) -> Answer:
-    """Return the answer on every wave of a fleet, with the sums.
+    """Answer with every wave of a fleet, and the sums.
 
     Args:
         catalogue: Catalogue of the scenarios.
         fleet: Rollout, as `fleet_of` returns.
 
     """
-    notes = [
-        *fleet.late,
-        *(
-            f"{one.name}: {note}"
-            for one in fleet.asked
-            for note in (*one.result.notes, *one.result.ages.notes)
-        ),
-    ]
-    contexts = {
-        (stage.scenario, stage.date): one.result.context
-        for stage, one in zip(fleet.stages, fleet.asked, strict=True)
-    }
+    notes = list(fleet.late)
+    contexts: dict[tuple[str, str], JsonObject] = {}
+    for stage, evaluation in zip(fleet.stages, fleet.asked, strict=True):
+        result = evaluation.result
+        contexts[stage.scenario, stage.date] = result.context
+        notes += [f"{evaluation.name}: {note}" for note in (*result.notes, *result.ages.notes)]
+
+    def context(stage: Stage) -> JsonObject:
+        return contexts[stage.scenario, stage.date]
+
     return FLEET.answer(
-        catalogue,
-        fleet,
-        lambda: [fleet_table(fleet)],
-        (ROW, fleet.stages),
-        notes,
-        of=lambda one: contexts[one.scenario, one.date],
+        catalogue, fleet, lambda: [_fleet_table(fleet)], (ROW, fleet.stages), notes, of=context
     )
 
 
-def fleet_table(fleet: FleetRollout) -> Table:
-    """Return a row for each wave, and one for all of them."""
-    every = fleet.stages[-1].so_far
-    taken = every["site_power_w"] or 0.0
-    below = (
-        []
-        if fleet.power is None
-        else [f"{taken / 1e6:,.0f} of {fleet.power / 1e6:,.0f} MW are taken."]
-    )
+def _fleet_table(fleet: FleetRollout) -> Table:
+    """Tabulate a row for each wave, and one for all of them."""
+    total = fleet.stages[-1].so_far
+    below = []
+    if fleet.power is not None:
+        power = total["site_power_w"] or 0.0
+        below.append(f"{power / 1e6:,.0f} of {fleet.power / 1e6:,.0f} MW are taken.")
     below.append(
         "MW are the grid's at the worst hour, MUSD the IT price, MUSD/year the whole cost; tokens "
         "are those of chips up and used; "
         "waiting is what it costs until a system arrives in numbers."
     )
-    results = [one.result for one in fleet.asked]
-    last = ("all", "", *(field.text(every) for field in SUMS.members), "", "")
-    return ROW.table(
-        fleet.stages,
-        workload_title(results),
-        list(dict.fromkeys(premise_lines(results))),
-        below,
-        [last],
-    )
+    results = [evaluation.result for evaluation in fleet.asked]
+    above = list(dict.fromkeys(premise_lines(results)))
+    last = ("all", "", *(member.text(total) for member in SUMS.members), "", "")
+    return ROW.table(fleet.stages, workload_title(results), above, below, [last])

@@ -212,7 +212,7 @@ def frontier_answer(
 
 
 def _point_row(drawn: bool) -> Record:
-    """Record of a CSV row: a point with both pools, and its bands where some are drawn."""
+    """Return the record of a CSV row: a point with both pools, and its bands where some are drawn."""
     bands = [
         figures(*ENDS).read_via(f"ranges.{metric}", f"{metric}_").read_via("band")
         for metric in BANDED
@@ -225,7 +225,7 @@ def _point_row(drawn: bool) -> Record:
 
 
 def _design_row(drawn: bool) -> Record:
-    """Record of a CSV row: a design, what beats it, and by which share that has more or less."""
+    """Return the record of a CSV row: a design, and what beats it by which share."""
     return Record(
         _point_row(drawn),
         PLAN.read_via("by", "beaten_by_"),

@@ -95,7 +95,7 @@ class OperatorShare(NamedTuple):
 
 
 def operators_of(result: Result) -> list[OperatorShare]:
-    """Operators of every phase with their share of it, the longest first."""
+    """Return the operators of every phase with their share of it, the longest first."""
     return [
         OperatorShare(name, line, line.time / float(phase.time))
         for name, phase in result.report.phases.items()
@@ -262,7 +262,7 @@ def _performance_tables(result: Result) -> list[Table]:
 
 
 def _sentences_below(result: Result) -> list[str]:
-    """Sentences below the figures: search, runner-up, pools, cuts, memory and structure."""
+    """Return sentences below the figures: search, runner-up, pools, cuts, memory and structure."""
     report, search = result.report, result.report.search
     # no two makings of an answer take the same
     seconds = "" if making.get() else f", in {search['seconds']:.2f} s"

@@ -16,12 +16,12 @@ DIGITS = 2  # of a range
 
 
 def figures(*names: str) -> Record:
-    """Record of numbers, each of which may be missing."""
+    """Return a record of numbers, each of which may be missing."""
     return Record(*(Member(name, float | None) for name in names))
 
 
 def percentiles(*names: str) -> Maybe:
-    """Shape of figures of a metric's draws, with the reason where one has no end."""
+    """Return the shape of figures of a metric's draws, with the reason where one has no end."""
     return Maybe(Record(figures(*names), Member("reason", optional=True)))
 
 
@@ -59,7 +59,7 @@ def rounded_percent(share: float | None) -> str:
 
 
 def range_rows(sureness: Sequence[Sureness]) -> list[tuple[str, ...]]:
-    """Rows of the ranges of a comparison and of the chance to beat the baseline.
+    """Return rows of the ranges of a comparison and of the chance to beat the baseline.
 
     Of training the range is that of its cost.
     """
@@ -99,7 +99,7 @@ def _chance_with_error(sure: Sureness) -> str:
 
 
 def range_lines(names: Sequence[str], sureness: Sequence[Sureness]) -> list[str]:
-    """Lines on the drivers of each answer and on the sampling."""
+    """Return lines on the drivers of each answer and on the sampling."""
     lines = []
     for name, sure in zip(names, sureness, strict=bool(sureness)):
         if sure.drivers:
@@ -117,7 +117,7 @@ def _driver_words(driver: Driver) -> str:
 
 
 def drawn_words(sureness: Sequence[Sureness]) -> list[str]:
-    """Lines on the sampling of ranges; empty without draws."""
+    """Return lines on the sampling of ranges; empty without draws."""
     drawn = next((sure for sure in sureness if sure.draws), None)
     if drawn is None:
         return []

@@ -76,7 +76,7 @@ def ranking_table(ranking: Ranking) -> Table:
 
 
 def _ranked_cells(row: Ranked, metric: str, size: float) -> tuple[str, ...]:
-    """Cells of a system; of one without a cost the reason in place of it."""
+    """Return the cells of a system; of one without a cost the reason in place of it."""
     result = row.result
     if row.rank is None:
         reason = (row.reason or "").partition(";")[0]

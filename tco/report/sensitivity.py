@@ -102,7 +102,7 @@ def _flipping_pairs(study: Sensitivity) -> list[FlippingPair] | None:
 
 
 def plan_treatment(study: Sensitivity) -> str:
-    """Treatment of plans: `held` or `re-optimised`."""
+    """Return the treatment of plans: `held` or `re-optimised`."""
     return "held" if study.hold else "re-optimised"
 
 
@@ -235,7 +235,7 @@ def sensitivity_table(study: Sensitivity) -> Table:
 
 
 def _remarks(study: Sensitivity, moving: list[Swing]) -> list[str]:
-    """Lines below the table, on the inputs that move the metric."""
+    """Return lines below the table, on the inputs that move the metric."""
     lines = []
     if len(moving) > SHOWN:
         lines.append(f"{len(moving) - SHOWN} more inputs move it less: --format csv lists all.")
@@ -268,7 +268,7 @@ def _worth_words(study: Sensitivity, swing: Swing) -> str:
 
 
 def _flip_sentences(study: Sensitivity) -> list[str]:
-    """Sentences on the inputs that reverse the ranking, alone or in pairs."""
+    """Return sentences on the inputs that reverse the ranking, alone or in pairs."""
     pairs = _flipping_pairs(study)
     if pairs is None:
         return []

@@ -10,130 +10,109 @@ from tco.core.types import JsonObject
 from tco.report.record import Answer, Document, Maybe, Member, Record
 from tco.report.table import Table, significant
 
-LEFT_OUT = (
+BEYOND_HBM = (
     "the memory beyond HBM that could keep caches is left out: what finds no room there is "
     "read again"
 )
-ONE = Record(
+FIGURES = Record(*(Member(name, float) for name in METRICS))
+SERVED = Record(
     Member("scenario", read="result.scenario"),
     Member("system", read="result.system"),
     Member("traffic", read="traffic.id"),
-    Member("promises", [str], lambda one: list(map(str, one.promises))),
-    Member("router"),
-    Member("metrics", Record(*(Member(name, float) for name in METRICS))),
+    Member("promises", [str], lambda service: list(map(str, service.promises))),
+    "router",
+    Member("metrics", FIGURES),
     Member("errors", {str: float}),
     Member("plan", {str: {str: float}}),
-    Member("power_basis"),
+    "power_basis",
     Member(
         "range",
         Maybe({str: {str: float}}),
-        lambda one: one.range and {"usd_per_million_output_tokens": one.range},
+        lambda service: service.range and {"usd_per_million_output_tokens": service.range},
     ),
     Member("share_of_best", float),
 )
 SERVICE = Document(
     "service",
-    ONE.read_via(lambda found: found["rows"][0]),
-    Member("rows", [ONE]),
+    SERVED.read_via("rows.0"),
+    Member("rows", [SERVED]),
     Member("notes", [str]),
 )
 ROW = Record(
-    *(Member("scenario", read="result.scenario"), Member("traffic", read="traffic.id")),
-    Member("promises", read=lambda one: "; ".join(map(str, one.promises))),
-    *(Member(name, float, f"metrics.{name}") for name in METRICS),
-    *(Member("share_of_best", float), Member("power_basis")),
+    SERVED.only("scenario", "traffic"),
+    Member("promises", read=lambda service: "; ".join(map(str, service.promises))),
+    FIGURES.read_via("metrics"),
+    SERVED.only("share_of_best", "power_basis"),
 )
 
 
 def service_answer(
-    catalogue: Catalogue, found: Sequence[Service], missed: Sequence[str] = ()
+    catalogue: Catalogue, services: Sequence[Service], missed: Sequence[str] = ()
 ) -> Answer:
-    """Return the least fleets, with their cost and the metrics of their requests.
+    """Answer with the least fleets, their cost and the metrics of their requests.
 
     Args:
         catalogue: Catalogue of the answer.
-        found: Services that keep their promises, at least one.
+        services: Services that keep their promises, at least one.
         missed: Notes on other scenarios, with the reason against each promise.
 
     """
-    notes = [*missed, *(note for one in found for note in one.result.notes), LEFT_OUT]
-    content = {"rows": found, "notes": notes}
+    notes = [*missed, *(note for service in services for note in service.result.notes), BEYOND_HBM]
     return SERVICE.answer(
         catalogue,
-        content,
-        lambda: [service_table(found)],
-        (ROW, found),
+        {"rows": services, "notes": notes},
+        lambda: [_service_table(services)],
+        (ROW, services),
         notes,
-        of=lambda one: one.result.context,
+        of=lambda service: service.result.context,
     )
 
 
-def service_table(found: Sequence[Service]) -> Table:
-    """Return the figures of each, those of one alone with the errors of their simulation."""
-    first, alone = found[0], len(found) == 1
+def _service_table(services: Sequence[Service]) -> Table:
+    """Tabulate the figures of each service, of a single one with the errors of its simulation."""
+    first, single = services[0], len(services) == 1
     rows = []
     for name, metric in METRICS.items():
-        sure = (
-            [f"+- {significant(first.errors[name], 2)}" if name in first.errors else ""]
-            if alone
-            else []
-        )
+        cells = [f"~{significant(service.metrics[name])}" for service in services]
+        error = f"+- {significant(first.errors[name], 2)}" if name in first.errors else ""
+        rows.append((metric.label, *cells, metric.unit, *([error] if single else [])))
+    if not single:
+        shares = [f"~{service.share_of_best * 100:.0f}" for service in services]
         rows.append(
-            (
-                metric.label,
-                *(f"~{significant(one.metrics[name])}" for one in found),
-                metric.unit,
-                *sure,
-            )
+            ("cost of the cheapest system over this one's, of what is bought", *shares, "%")
         )
-    if not alone:
-        rows.append(
-            (
-                "cost of the cheapest system over this one's, of what is bought",
-                *(f"~{one.share_of_best * 100:.0f}" for one in found),
-                "%",
-            )
-        )
-    asked = ", ".join(map(str, first.promises))
+    promises = ", ".join(map(str, first.promises))
     above = [
         f"Traffic: {first.traffic.id}, {first.traffic.values['requests_per_s']:g} requests/s, "
-        f"router {first.router}. Promised: {asked}."
+        f"router {first.router}. Promised: {promises}.",
+        *map(_purchase_text, services),
     ]
-    above += [purchase_text(service) for service in found]
     below = [
-        f"{one.result.scenario}, {phase}: {pool_engines_text(axes)}"
-        for one in found
-        for phase, axes in one.plan.items()
+        f"{service.result.scenario}, {phase}: {_pool_text(axes)}"
+        for service in services
+        for phase, axes in service.plan.items()
     ]
-    below.append(
-        f"Power: {first.power_basis}."
-        + (" +-: one standard error of the simulation." if alone else "")
-    )
-    below += [range_text(service) for service in found if service.range]
-    names = [one.result.scenario for one in found]
-    return Table(
-        ("figure", *names, "unit", *(["error"] if alone else [])),
-        rows,
-        "",
-        above,
-        below,
-        "l" + "r" * len(found) + "ll",
-    )
+    errors = " +-: one standard error of the simulation." if single else ""
+    below.append(f"Power: {first.power_basis}.{errors}")
+    below += [_range_text(service) for service in services if service.range]
+    names = [service.result.scenario for service in services]
+    columns = ("figure", *names, "unit", *(["error"] if single else []))
+    return Table(columns, rows, "", above, below, "l" + "r" * len(services) + "ll")
 
 
-def purchase_text(service: Service) -> str:
-    """Return a sentence on chips in use, chips bought and racks bought."""
-    metrics = service.metrics
-    racks = significant(metrics["racks"])
+def _purchase_text(service: Service) -> str:
+    """Print chips in use, chips bought and racks bought."""
+    chips, chips_bought, racks = (
+        significant(service.metrics[name]) for name in ("chips", "chips_bought", "racks")
+    )
     return (
-        f"{service.result.scenario}: {significant(metrics['chips'])} of "
-        f"{significant(metrics['chips_bought'])} chips in use; "
+        f"{service.result.scenario}: {chips} of {chips_bought} chips in use; "
         f"{racks} rack{'' if racks == '1' else 's'} bought."
     )
 
 
-def range_text(service: Service) -> str:
-    """Return the range of the cost of tokens, prices and software drawn."""
+def _range_text(service: Service) -> str:
+    """Print the range of the cost of tokens, prices and software drawn."""
     percentiles = {name: significant(cost, 3) for name, cost in (service.range or {}).items()}
     cost = "of the cost per million output tokens, of what is bought, prices and software drawn"
     if "p90" in percentiles:
@@ -146,12 +125,13 @@ def range_text(service: Service) -> str:
     return f"{service.result.scenario}: {ends}."
 
 
-def pool_engines_text(axes: JsonObject) -> str:
-    """Return the engines of a pool in words."""
-    rest = ", ".join(
+def _pool_text(axes: JsonObject) -> str:
+    """Print the engines of a pool."""
+    engines, chips = axes["engines"], axes["chips"]
+    sizes = ", ".join(
         f"{name} {value:g}" for name, value in axes.items() if name not in ("engines", "chips")
     )
     return (
-        f"{axes['engines']:g} engine{'s' if axes['engines'] > 1 else ''} of {axes['chips']:g} "
-        f"chip{'s' if axes['chips'] > 1 else ''} ({rest})"
+        f"{engines:g} engine{'s' if engines > 1 else ''} of {chips:g} "
+        f"chip{'s' if chips > 1 else ''} ({sizes})"
     )
