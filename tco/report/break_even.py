@@ -23,7 +23,7 @@ VALUE = float | str | None  # a number, or a date
 class ReachedTarget(NamedTuple):
     """A value at which the target is reached; where the metric steps, it passes over the target."""
 
-    value: float | str
+    value: float | str | None
     metric: float
     metric_before: float
     step: bool
@@ -32,7 +32,7 @@ class ReachedTarget(NamedTuple):
 class SolutionPoint(NamedTuple):
     """A value of the input, and the metric there."""
 
-    value: float | str
+    value: float | str | None
     unit: str
     metric: float | None
     crossing: bool

@@ -485,7 +485,7 @@ def _metric_row(
 
 
 def _marked_row(label: str, cells: Sequence[str], estimated: Sequence[bool] | None = None) -> Row:
-    """Return a row with a tilde before each estimate; before the row where all numbers are estimates.
+    """Return a row with a tilde before each estimate, or before all where all are estimates.
 
     Args:
         label: Label of the row.

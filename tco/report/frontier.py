@@ -212,7 +212,7 @@ def frontier_answer(
 
 
 def _point_row(drawn: bool) -> Record:
-    """Return the record of a CSV row: a point with both pools, and its bands where some are drawn."""
+    """Return the record of a CSV row: a point with both pools, and its bands if drawn."""
     bands = [
         figures(*ENDS).read_via(f"ranges.{metric}", f"{metric}_").read_via("band")
         for metric in BANDED
