@@ -1,6 +1,4 @@
-"""Results as tables for other programs, each number with its unit: one JSON document, Parquet, and
-a data package.
-"""
+"""Results as tables for other programs: JSON, Parquet or a data package, numbers with units."""
 
 from __future__ import annotations
 
@@ -34,8 +32,11 @@ INPUT = Record(
     "path",
     Member("value", float, unit=ROW_UNIT),
     "unit",
-    *(Member(end, float | None, unit=ROW_UNIT) for end in ("low", "high")),
-    *("as_of", "kind", "source"),
+    Member("low", float | None, unit=ROW_UNIT),
+    Member("high", float | None, unit=ROW_UNIT),
+    "as_of",
+    "kind",
+    "source",
     Member("own", read=lambda given: "own" if given.overlay else ""),
 )
 
@@ -43,40 +44,38 @@ INPUT = Record(
 class ExportTable(NamedTuple):
     """One table: its columns, and its rows of texts, numbers and nothings."""
 
-    fields: Sequence[Member]
+    columns: Sequence[Member]
     rows: Sequence[Sequence[Any]]
 
     @property
     def header(self) -> list[str]:
-        """The names of the columns."""
-        return [field.key for field in self.fields]
+        """Names of the columns."""
+        return [column.key for column in self.columns]
 
     def objects(self) -> list[JsonObject]:
         """Return the rows by the names of their columns."""
         return [
             {
-                field.key: json_number_or_none(cell) if field.unit else cell
-                for field, cell in zip(self.fields, row, strict=True)
+                column.key: json_number_or_none(cell) if column.unit else cell
+                for column, cell in zip(self.columns, row, strict=True)
             }
             for row in self.rows
         ]
 
 
-def of_scenario(record: Record) -> Record:
-    """Return the record of something with the result it is of."""
-    scenario, *others = Record(*CONTEXT).read_via(lambda one: one[1].context).members
-    return Record(scenario, record, *others)
+def _with_context(record: Record) -> Record:
+    # of something paired with the result it is of
+    scenario, *context = Record(*CONTEXT).read_via("1.context").members
+    return Record(scenario, record, *context)
 
 
-def export_table(record: Record, many: Iterable[Any]) -> ExportTable:
-    """Return the table of many of one record."""
-    return ExportTable(
-        [field for field in record.members if field.csv], list(map(record.cells, many))
-    )
+def _export_table(record: Record, sources: Iterable[Any]) -> ExportTable:
+    columns = [member for member in record.members if member.csv]
+    return ExportTable(columns, list(map(record.cells, sources)))
 
 
 def tables_of(results: Sequence[Result], catalogue: Catalogue) -> dict[str, ExportTable]:
-    """Return the tables of some results by name.
+    """Return the tables of results by name.
 
     Args:
         results: Results of scenarios.
@@ -91,16 +90,14 @@ def tables_of(results: Sequence[Result], catalogue: Catalogue) -> dict[str, Expo
     bill = [(line, result) for result in results if result.bill for line in result.bill.lines]
     cost = [line for result in results for line in cost_line_records(result)]
     named = {given.source for given, _ in inputs}
-    named |= {source for line, _ in bill for source in line.sources} | {
-        source for line, _ in cost for source in line.sources
-    }
+    named.update(*(line.sources for line, _ in bill), *(line.sources for line, _ in cost))
     sources = [source for name, source in sorted(catalogue.sources.items()) if name in named]
     return {
-        "scenarios": export_table(COMPARISON_ROW, results),
-        "inputs": export_table(of_scenario(INPUT.read_via("0")), inputs),
-        "bill": export_table(of_scenario(BILL.read_via("0")), bill),
-        "cost": export_table(of_scenario(LINE), cost),
-        "sources": export_table(record_of(Source), sources),
+        "scenarios": _export_table(COMPARISON_ROW, results),
+        "inputs": _export_table(_with_context(INPUT.read_via("0")), inputs),
+        "bill": _export_table(_with_context(BILL.read_via("0")), bill),
+        "cost": _export_table(_with_context(LINE), cost),
+        "sources": _export_table(record_of(Source), sources),
     }
 
 
@@ -115,15 +112,13 @@ def package_files(tables: Mapping[str, ExportTable], data_hash: str) -> dict[str
         Texts by file name: a CSV per table, then the description as JSON.
 
     """
-    kept = {name: table for name, table in tables.items() if table.rows}
-    files = {f"{name}.csv": to_csv(table.header, table.rows) for name, table in kept.items()}
-    return files | {DESCRIPTION: to_json(description(kept, data_hash))}
+    filled = {name: table for name, table in tables.items() if table.rows}
+    files = {f"{name}.csv": to_csv(table.header, table.rows) for name, table in filled.items()}
+    return files | {DESCRIPTION: to_json(_description(filled, data_hash))}
 
 
-def description(tables: Mapping[str, ExportTable], data_hash: str) -> JsonObject:
-    """Return the description of a data package: a Table Schema for each table, with a unit for each
-    number.
-    """
+def _description(tables: Mapping[str, ExportTable], data_hash: str) -> JsonObject:
+    """Describe a data package: a Table Schema for each table, with a unit for each number."""
     return {
         "profile": "tabular-data-package",
         "name": "tco-export",
@@ -139,20 +134,17 @@ def description(tables: Mapping[str, ExportTable], data_hash: str) -> JsonObject
                 "format": "csv",
                 "mediatype": "text/csv",
                 "encoding": "utf-8",
-                "schema": {"fields": fields_of(table), "missingValues": [""]},
+                "schema": {"fields": list(map(_field, table.columns)), "missingValues": [""]},
             }
             for name, table in tables.items()
         ],
     }
 
 
-def fields_of(table: ExportTable) -> list[dict[str, str]]:
-    """Return columns as a Table Schema has them."""
-    kinds = (
-        {"type": "number", "unit": field.unit} if field.unit else {"type": "string"}
-        for field in table.fields
-    )
-    return [{"name": field.key, **kind} for field, kind in zip(table.fields, kinds, strict=True)]
+def _field(column: Member) -> dict[str, str]:
+    # as a Table Schema has it
+    kind = {"type": "number", "unit": column.unit} if column.unit else {"type": "string"}
+    return {"name": column.key, **kind}
 
 
 def export_document(tables: Mapping[str, ExportTable], baseline: str) -> JsonObject:
@@ -168,17 +160,20 @@ def export_document(tables: Mapping[str, ExportTable], baseline: str) -> JsonObj
 
     """
     rows = []
-    for record in tables["scenarios"].objects():
-        metrics = {name: record.pop(name) for name in METRICS}
-        row = record | {"metrics": metrics}
+    for row in tables["scenarios"].objects():
+        row["metrics"] = {name: row.pop(name) for name in METRICS}
         for name in ("inputs", "bill", "cost"):
-            mine = [one for one in tables[name].objects() if one["scenario"] == record["scenario"]]
             row[name] = [
-                {key: value for key, value in one.items() if key not in CONTEXT} for one in mine
+                {key: value for key, value in line.items() if key not in CONTEXT}
+                for line in tables[name].objects()
+                if line["scenario"] == row["scenario"]
             ]
         rows.append(row)
     units = {
-        field.key: field.unit for table in tables.values() for field in table.fields if field.unit
+        column.key: column.unit
+        for table in tables.values()
+        for column in table.columns
+        if column.unit
     }
     return {
         "baseline": baseline,
@@ -202,22 +197,17 @@ def parquet_of(table: ExportTable) -> bytes:
     """
     pa, parquet = (library(name, "Parquet", "sweep") for name in ("pyarrow", "pyarrow.parquet"))
 
-    fields, columns = [], []
-    for at, column in enumerate(table.fields):
+    fields, arrays = [], []
+    for position, column in enumerate(table.columns):
         kind, metadata = (
             (pa.float64(), {"unit": column.unit}) if column.unit else (pa.string(), None)
         )
-        cells = [row[at] for row in table.rows]
+        cells = (row[position] for row in table.rows)
+        values = [
+            cell if cell is None else float(cell) if column.unit else str(cell) for cell in cells
+        ]
         fields.append(pa.field(column.key, kind, metadata=metadata))
-        columns.append(
-            pa.array(
-                [
-                    cell if cell is None else float(cell) if column.unit else str(cell)
-                    for cell in cells
-                ],
-                kind,
-            )
-        )
+        arrays.append(pa.array(values, kind))
     stream = io.BytesIO()
-    parquet.write_table(pa.Table.from_arrays(columns, schema=pa.schema(fields)), stream)
+    parquet.write_table(pa.Table.from_arrays(arrays, schema=pa.schema(fields)), stream)
     return stream.getvalue()
