@@ -76,10 +76,10 @@ def is_estimated(result: Result, metric: str) -> bool:
 
 
 def marked(result: Result, metric: str, text: str) -> str:
-    """Return a number with a tilde before it where it rests on an estimate, an assumption or a
-    prior.
-    """
-    return (f"~{text}" if is_estimated(result, metric) else text) if text else "-"
+    """Mark a number with a tilde where it rests on an estimate, an assumption or a prior."""
+    if not text:
+        return "-"
+    return f"~{text}" if is_estimated(result, metric) else text
 
 
 def premise_lines(results: Sequence[Result]) -> list[str]:
@@ -88,30 +88,31 @@ def premise_lines(results: Sequence[Result]) -> list[str]:
         return []
     halls = {result.hall_cooling for result in results}
     if len(halls) == 1:
-        return by_words(results, premise)
-    return [*premises_without_halls(results), hall_words(results)]
+        return _by_words(results, premise)
+    return [*premises_without_halls(results), _hall_words(results)]
 
 
 def premises_without_halls(results: Sequence[Result]) -> list[str]:
     """Return the lines that state perspective, date, life, rate, utilisation and site."""
-    return by_words(results, partial(premise, names_hall=False))
+    return _by_words(results, partial(premise, names_hall=False))
 
 
-def hall_words(results: Sequence[Result]) -> str:
-    """Return which racks stand in which hall of their site, in one line."""
+def _hall_words(results: Sequence[Result]) -> str:
+    """Name the racks that stand in each hall of their site, in one line."""
     racks: dict[str, list[str]] = {}
     for result in results:
         if result.hall_cooling is not None:
             racks.setdefault(result.hall_cooling, []).append(result.scenario)
-    return f"Halls: {'; '.join(f'{cooling} for ' + ', '.join(names) for cooling, names in racks.items())}"
+    halls = (f"{cooling} for {', '.join(names)}" for cooling, names in racks.items())
+    return f"Halls: {'; '.join(halls)}"
 
 
 def workloads(results: Sequence[Result]) -> list[str]:
     """Return the lines that say who does what, where the title could not."""
-    return by_words(results, workload_words) if workload_line(results) == SEVERAL else []
+    return _by_words(results, workload_words) if workload_line(results) == SEVERAL else []
 
 
-def by_words(results: Sequence[Result], words: Callable[[Result], str]) -> list[str]:
+def _by_words(results: Sequence[Result], words: Callable[[Result], str]) -> list[str]:
     """Return lines about `results`, the most frequent line written once.
 
     A line common to all results stands alone. Otherwise every result that differs from the most
@@ -131,8 +132,9 @@ def by_words(results: Sequence[Result], words: Callable[[Result], str]) -> list[
 
 
 def premise(result: Result, names_hall: bool = True) -> str:
-    """Return the terms and the site a result rests on, in one line: a renter has no rate, no site,
-    and a contract in place of a life.
+    """Return the terms and the site a result rests on, in one line.
+
+    A renter has no rate, no site, and a contract in place of a life.
     """
     inputs, texts = result.inputs, result.texts
     terms = {
@@ -144,26 +146,18 @@ def premise(result: Result, names_hall: bool = True) -> str:
     parts = [
         result.perspective + (f" ({owner})" if owner else ""),
         f"prices of {texts['terms.date']}",
-        *(
-            [
-                f"life {terms['life']:g} years"
-                if "rate" in terms
-                else f"contract of {terms['life']:g} years"
-            ]
-            if "life" in terms
-            else []
-        ),
-        *([f"rate {terms['rate'] * 100:g} %"] if "rate" in terms else []),
-        *([f"utilisation {terms['utilisation'] * 100:g} %"] if "utilisation" in terms else []),
-        *site_words(result, names_hall),
     ]
-    return " | ".join(parts)
+    if "life" in terms:
+        span = "life" if "rate" in terms else "contract of"
+        parts.append(f"{span} {terms['life']:g} years")
+    parts += [
+        f"{name} {terms[name] * 100:g} %" for name in ("rate", "utilisation") if name in terms
+    ]
+    return " | ".join([*parts, *_site_words(result, names_hall)])
 
 
-def site_words(result: Result, names_hall: bool) -> list[str]:
-    """Return the site and its hall in words, with the price of its electricity; nothing where the
-    answer rests on none.
-    """
+def _site_words(result: Result, names_hall: bool) -> list[str]:
+    """Name the site, its hall and the price of its electricity; none where no site counts."""
     price = result.inputs.get("site.electricity_price")
     if price is None:
         return []
@@ -183,28 +177,28 @@ def kinds_in_words(result: Result, name: str) -> str:
 
 
 def workload_title(results: Sequence[Result], target: bool = True) -> str:
-    """Return the workload, with the speed it asks for or without, and before it whose cost stands
-    beside whose where that is not one owner's.
+    """Return the workload, before it the perspectives where they are not one.
+
+    Args:
+        results: Results of the scenarios.
+        target: Whether to name the speed that the workload asks for.
+
     """
     views = {result.scenario: result.perspective for result in results}
+    line = workload_line(results, target)
     if len(set(views.values())) == 1:
-        return workload_line(results, target)
-    return (
-        "different perspectives: "
-        f"{', '.join(f'{name} {view}' for name, view in views.items())} "
-        f"| {workload_line(results, target)}"
-    )
+        return line
+    words = ", ".join(f"{name} {view}" for name, view in views.items())
+    return f"different perspectives: {words} | {line}"
 
 
 def workload_line(results: Sequence[Result], target: bool = True) -> str:
-    """Return the workload in words, where all results share it; formats that differ have rows of
-    their own.
+    """Return the workload in words, where all results share it.
+
+    Formats that differ have rows of their own.
     """
-    for words in (
-        partial(workload_words, target=target),
-        partial(workload_words, formats=common_formats(results), target=target),
-    ):
-        lines = {words(result) for result in results}
+    for formats in (None, _common_formats(results)):
+        lines = {workload_words(result, formats, target) for result in results}
         if len(lines) == 1:
             return lines.pop()
     return SEVERAL
@@ -218,53 +212,48 @@ PARTS = {
 }
 
 
-def displayed_formats(result: Result) -> dict[str, str]:
-    """Return the format of the weights, and of the parts of a model that have another and not the
-    usual one.
-    """
+def _displayed_formats(result: Result) -> dict[str, str]:
+    """Return the format of the weights, and of parts that have another and not the usual one."""
     texts = result.texts
-    whole = texts.get("workload.precision")  # no model, no format
-    if whole is None:
+    weights = texts.get("workload.precision")  # no model, no format
+    if weights is None:
         return {}
-    found = {name: texts.get(f"workload.{name}", whole) for name in PARTS}
-    return {
-        PARTS[name]: form
-        for name, form in found.items()
-        if form not in (whole, USUAL.get(f"workload.{name}")) or name == "precision"
-    }
+    formats = {PARTS["precision"]: weights}
+    for name, part in PARTS.items():
+        path = f"workload.{name}"
+        if texts.get(path, weights) not in (weights, USUAL.get(path)):
+            formats[part] = texts[path]
+    return formats
 
 
-def formats_words(formats: Mapping[str, str]) -> str:
-    """Return formats in words: that of the weights, then those of parts that have another."""
-    others = ", ".join(
-        f"{words} {form.upper()}" for words, form in formats.items() if words != PARTS["precision"]
+def _formats_words(formats: Mapping[str, str]) -> str:
+    """Print formats: that of the weights, then those of parts that have another."""
+    parts = ", ".join(
+        f"{part} {form.upper()}" for part, form in formats.items() if part != PARTS["precision"]
     )
-    whole = formats.get(PARTS["precision"], "").upper()
-    return f"{whole} ({others})" if whole and others else whole or others
+    weights = formats.get(PARTS["precision"], "").upper()
+    return f"{weights} ({parts})" if weights and parts else weights or parts
 
 
-def common_formats(results: Sequence[Result]) -> dict[str, str]:
-    """Return the formats that all results share."""
-    first, *rest = map(displayed_formats, results)
+def _common_formats(results: Sequence[Result]) -> dict[str, str]:
+    first, *rest = map(_displayed_formats, results)
     return {
-        words: form for words, form in first.items() if all(one.get(words) == form for one in rest)
+        part: form
+        for part, form in first.items()
+        if all(formats.get(part) == form for formats in rest)
     }
 
 
 def formats_rows(results: Sequence[Result]) -> list[Sequence[str]]:
     """Return a row for each part whose format differs between results."""
-    shared, found = common_formats(results), [displayed_formats(result) for result in results]
-    names = [
-        words
-        for words in PARTS.values()
-        if words not in shared and any(words in one for one in found)
-    ]
+    shared, formats = _common_formats(results), list(map(_displayed_formats, results))
     return [
         (
-            f"format of {words}",
-            *(one.get(words, one.get(PARTS["precision"], "-")).upper() for one in found),
+            f"format of {part}",
+            *(column.get(part, column.get(PARTS["precision"], "-")).upper() for column in formats),
         )
-        for words in names
+        for part in PARTS.values()
+        if part not in shared and any(part in column for column in formats)
     ]
 
 
@@ -298,8 +287,13 @@ def software_maturity_text(results: Sequence[Result]) -> str:
 def workload_words(
     result: Result, formats: Mapping[str, str] | None = None, target: bool = True
 ) -> str:
-    """Return the workload of one result in words, with all its formats or those given, and the
-    speed it asks for.
+    """Return the workload of a result in words.
+
+    Args:
+        result: Result of a scenario.
+        formats: Formats to name; None names all.
+        target: Whether to name the speed that the workload asks for.
+
     """
     texts = result.texts
     if texts["workload.kind"] == "stated":
@@ -318,15 +312,15 @@ def workload_words(
             f"{texts['workload.model']} training, {step}, "
             f"{texts['workload.precision'].upper()}, {values['chips']:,.0f} chips"
         )
-    tokens = f"{values['input_tokens']:,.0f} tokens in, {values['output_tokens']:,.0f} out"
-    words = formats_words(displayed_formats(result) if formats is None else formats)
+    parts = [
+        texts["workload.model"],
+        f"{values['input_tokens']:,.0f} tokens in, {values['output_tokens']:,.0f} out",
+        _formats_words(_displayed_formats(result) if formats is None else formats),
+    ]
     # of a held plan there is none
-    asked = (
-        [f"at least {values['interactivity']:g} tokens/s a user"]
-        if target and "interactivity" in values
-        else []
-    )
-    return ", ".join([texts["workload.model"], tokens, *filter(None, [words]), *asked])
+    if target and "interactivity" in values:
+        parts.append(f"at least {values['interactivity']:g} tokens/s a user")
+    return ", ".join(filter(None, parts))
 
 
 def binding(result: Result, phase: str) -> str:
@@ -338,13 +332,15 @@ def binding(result: Result, phase: str) -> str:
     return f"{name} {bounds[name] * 100:.0f} %"
 
 
-VALIDATED = Record(  # how a result stands against measurements
+# how a result stands against measurements
+VALIDATED = Record(
     Record(
         Member("rows", int, "validated_rows"),
         Member("anchored_rows", int),
         Member("median_ape", float | None, "median"),
         Member("left_out_ape", float | None, "left_out"),
-        *("path", "text"),
+        "path",
+        "text",
     ).read_via("standing"),
     "order",
 )
@@ -378,20 +374,15 @@ DELIVERY = Record(
 
 
 def available_words(result: Result) -> list[str]:
-    """Return when a system is there, and what waiting for it costs where it is not yet; nothing
-    where nobody states it.
-    """
-    found, cost = result.available, result.metrics["waiting_usd_per_chip"]
-    if found is None:
+    """Print when a system is there, and the cost of waiting; empty where nobody states it."""
+    available, cost = result.available, result.metrics["waiting_usd_per_chip"]
+    if available is None:
         return []
-    waits = (
-        f"; the {found.months:.0f} months until then cost ~{significant(cost, 3)} USD a chip"
-        if cost
-        else ""
-    )
+    months = f"the {available.months:.0f} months until then"
+    wait = f"; {months} cost ~{significant(cost, 3)} USD a chip" if cost else ""
     return [
-        f"Available: generally {found.general or '-'}, in volume ~{found.words}{waits}; first "
-        f"token ~{found.first_token or '-'}."
+        f"Available: generally {available.general or '-'}, in volume ~{available.words}{wait}; "
+        f"first token ~{available.first_token or '-'}."
     ]
 
 
@@ -401,21 +392,19 @@ NAMED = ("terms.date", "workload.model", "workload.software", "workload.engine")
 def requested_settings(result: Result) -> JsonObject:
     """Return the requested settings of `result` by name."""
     documents = result.origin.documents if result.origin else {}
-    asked: JsonObject = {
+    settings: JsonObject = {
         name: documents.get(name) for name in ("site", "terms", "workload", "cluster")
     }
-    asked |= {path.partition(".")[2]: result.texts.get(path) for path in NAMED}
-    asked["practice"] = (
-        "own"
-        if (asked["software"] or DRAWN) in LEVELS or asked["software"][:1].isdigit()
-        else asked["software"]
-    )
-    formats = (
-        path for path in result.texts if path == "workload.precision" or path.endswith("_format")
-    )
-    return asked | {
-        "formats": {path.partition(".")[2]: result.texts[path] for path in sorted(formats)}
+    settings |= {path.partition(".")[2]: result.texts.get(path) for path in NAMED}
+    software = settings["software"] or DRAWN
+    own_practice = software in LEVELS or software[:1].isdigit()
+    settings["practice"] = "own" if own_practice else software
+    settings["formats"] = {
+        path.partition(".")[2]: text
+        for path, text in sorted(result.texts.items())
+        if path == "workload.precision" or path.endswith("_format")
     }
+    return settings
 
 
 CONTEXT = ("scenario", "system", "date", "site", "set")  # what a row of a CSV is of
@@ -423,20 +412,18 @@ CONTEXT = ("scenario", "system", "date", "site", "set")  # what a row of a CSV i
 
 def context_of_system(inputs: ResolvedScenario) -> JsonObject:
     """Return the context columns of a CSV row without a workload."""
-    scenario, given = (
-        inputs.scenario,
-        {path: text for path, text in inputs.settings.items() if isinstance(text, str)},
-    )
+    scenario = inputs.scenario
+    settings = {path: text for path, text in inputs.settings.items() if isinstance(text, str)}
     return {
         "scenario": scenario.name,
         "system": inputs.system.id,
         "date": inputs.date,
         "site": scenario.documents["site"],
-        "set": in_words(given),
+        "set": in_words(settings),
     }
 
 
-def result_draft_tokens(result: Result) -> float | None:
+def _result_draft_tokens(result: Result) -> float | None:
     """Return the draft tokens per step of a serving plan.
 
     The value is None where the result has no serving plan.
@@ -456,7 +443,7 @@ def deployed(result: Result) -> JsonObject:
         name: result.texts.get(f"workload.{name}") for name in ("practice", "software", "engine")
     }
     return {
-        "draft_tokens": result_draft_tokens(result),
+        "draft_tokens": _result_draft_tokens(result),
         "formats": requested_settings(result)["formats"],
         **more,
     }
@@ -482,52 +469,42 @@ def deployed_words(results: Sequence[Result]) -> str:
 
     Software is left out where every result draws it. A fleet as operator is left out.
     """
-    drafts = set(map(result_draft_tokens, results))
-    software = (
-        [software_maturity_text(results)]
-        if any(result.texts.get(SOFTWARE, DRAWN) != DRAWN for result in results)
-        else []
-    )
+    words = []
+    drafts = set(map(_result_draft_tokens, results))
+    count = drafts.pop()
+    if drafts:
+        words.append("drafts differ")
+    elif count is not None:
+        words.append(f"{count:g} draft{'' if count == 1 else 's'}" if count else "no drafts")
+    if any(result.texts.get(SOFTWARE, DRAWN) != DRAWN for result in results):
+        words.append(software_maturity_text(results))
     operators = {result.texts.get(OPERATED_BY, FLEET) for result in results} - {FLEET}
-    software += (
-        [OPERATOR_WORDS[operators.pop()] if len(operators) == 1 else "operators differ"]
-        if operators
-        else []
-    )
-    if len(drafts) > 1:
-        return ", ".join(["drafts differ", *software])
-    count = drafts.pop() if drafts else None
-    return ", ".join(
-        [
-            *(
-                []
-                if count is None
-                else [f"{count:g} draft{'' if count == 1 else 's'}" if count else "no drafts"]
-            ),
-            *software,
-        ]
-    )
+    if operators:
+        operator = operators.pop()
+        words.append("operators differ" if operators else OPERATOR_WORDS[operator])
+    return ", ".join(words)
 
 
 def values_by_scenario(
-    results: Sequence[Result], told: Callable[[Result], JsonMapping] = requested_settings
+    results: Sequence[Result],
+    values_of: Callable[[Result], JsonMapping] = requested_settings,
 ) -> JsonObject:
-    """Return the values of `told` by name, merged where all results agree.
+    """Return values by name, merged where all results agree.
 
     A value that differs is a mapping from scenario to value.
 
     Args:
         results: Results of the scenarios.
-        told: Function that returns the values of a result by name.
+        values_of: Function that returns the values of a result by name.
 
     """
-    found: dict[str, JsonObject] = {}
+    by_name: dict[str, JsonObject] = {}
     for result in results:
-        for name, value in told(result).items():
-            found.setdefault(name, {})[result.scenario] = value
+        for name, value in values_of(result).items():
+            by_name.setdefault(name, {})[result.scenario] = value
     return {
-        name: next(iter(each.values())) if len({str(one) for one in each.values()}) == 1 else each
-        for name, each in found.items()
+        name: next(iter(values.values())) if len(set(map(str, values.values()))) == 1 else values
+        for name, values in by_name.items()
     }
 
 
