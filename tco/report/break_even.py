@@ -131,7 +131,7 @@ def solution_answer(catalogue: Catalogue, solution: Solution) -> Answer:
     )
 
 
-def _value_text(solution: Solution, value: float | None, digits: int = 6) -> str:
+def _input_value_text(solution: Solution, value: float | None, digits: int = 6) -> str:
     # as tables show it
     if value is None:
         return ""
@@ -139,7 +139,7 @@ def _value_text(solution: Solution, value: float | None, digits: int = 6) -> str
     return today.text(value) if today.stepwise else significant(value, digits)
 
 
-def _change_text(solution: Solution, value: float) -> str:
+def _input_change_text(solution: Solution, value: float) -> str:
     """Print the change from today's value, in months or per cent; empty where that is zero."""
     today = solution.today
     if isinstance(today, Moment):
@@ -157,17 +157,19 @@ def _solution_table(solution: Solution) -> Table:
         f"{_target_words(solution)}"
     )
     low, high = (
-        f"{_value_text(solution, value, 3)} {input_unit}".rstrip()
+        f"{_input_value_text(solution, value, 3)} {input_unit}".rstrip()
         for value, _ in (solution.points[0], solution.points[-1])
     )
     above = [f"search range {low} to {high}, plan {solution.plan}"]
-    rows = [["today", _value_text(solution, today.value), "", significant(solution.centre, 6)]]
+    rows = [
+        ["today", _input_value_text(solution, today.value), "", significant(solution.centre, 6)]
+    ]
     step = "the month it is reached" if today.stepwise else "a step over the target"
     rows += [
         [
             step if crossing.metric != crossing.short else "target",
-            _value_text(solution, crossing.value),
-            _change_text(solution, crossing.value),
+            _input_value_text(solution, crossing.value),
+            _input_change_text(solution, crossing.value),
             significant(crossing.metric, 6),
         ]
         for crossing in solution.breaks

@@ -23,7 +23,7 @@ COLUMNS = {
 }
 
 
-def _figure_text(key: str, size: float) -> Callable[[JsonMapping], str]:
+def _fleet_sum_text(key: str, size: float) -> Callable[[JsonMapping], str]:
     # every figure but the power is an estimate
     mark = "" if key == "site_power_w" else "~"
     return lambda sums: "-" if sums[key] is None else mark + significant(sums[key] / size)
@@ -31,7 +31,7 @@ def _figure_text(key: str, size: float) -> Callable[[JsonMapping], str]:
 
 SUMS = Record(
     *(
-        Member(key, float | None, None, label, _figure_text(key, size))
+        Member(key, float | None, None, label, _fleet_sum_text(key, size))
         for key, (label, size) in COLUMNS.items()
     )
 )

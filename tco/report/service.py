@@ -94,7 +94,7 @@ def _service_table(services: Sequence[Service]) -> Table:
     ]
     errors = " +-: one standard error of the simulation." if single else ""
     below.append(f"Power: {first.power_basis}.{errors}")
-    below += [_range_text(service) for service in services if service.range]
+    below += [_service_range_text(service) for service in services if service.range]
     names = [service.result.scenario for service in services]
     columns = ("figure", *names, "unit", *(["error"] if single else []))
     return Table(columns, rows, "", above, below, "l" + "r" * len(services) + "ll")
@@ -111,7 +111,7 @@ def _purchase_text(service: Service) -> str:
     )
 
 
-def _range_text(service: Service) -> str:
+def _service_range_text(service: Service) -> str:
     """Print the range of the cost of tokens, prices and software drawn."""
     percentiles = {name: significant(cost, 3) for name, cost in (service.range or {}).items()}
     cost = "of the cost per million output tokens, of what is bought, prices and software drawn"
