@@ -11,8 +11,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from tco.comparison import records as study
 from tco.core.errors import UsageError
+from tco.evaluation import side_by_side as study
 from tco.evaluation.evaluation import HEADLINE, evaluate_each
 from tco.scenario.result import Result
 

@@ -9,10 +9,9 @@ from tco.comparison.confidence import confidence_of
 from tco.comparison.curve import DRAWS
 from tco.comparison.designs import AXES, designs_of
 from tco.comparison.frontier import evaluate_plan_grid, frontier_of, pool_of
-from tco.comparison.records import compare_results
 from tco.evaluation import evaluation
 from tco.evaluation.evaluation import evaluate_each
-from tco.sampling.response import drawable
+from tco.evaluation.side_by_side import compare_results
 from tco.sampling.uncertainty import draw_statistics, share
 from tco.scenario.beliefs import Dice, Range, belief_of, beliefs_of, settings_of
 from tco.sweeps import job
@@ -36,7 +35,6 @@ __all__ = [  # what tests of several files ask for
     "confidence_of",
     "designs_of",
     "draw_statistics",
-    "drawable",
     "evaluate_each",
     "evaluate_plan_grid",
     "evaluation",

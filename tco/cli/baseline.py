@@ -60,8 +60,8 @@ def _drawn_figures(request: CommandRequest, names: Sequence[str]) -> JsonObject:
     if len(names) < 2:
         return {}
     from tco.comparison.confidence import confidence_of
-    from tco.comparison.records import compare_results
     from tco.evaluation.evaluation import evaluate_each
+    from tco.evaluation.side_by_side import compare_results
     from tco.regression.drift import stakes_of
 
     evaluations = evaluate_each(names, request.data, request.settings, refuse=False)

@@ -16,8 +16,8 @@ from tco.core.errors import UsageError
 if TYPE_CHECKING:
     from tco.catalog import Catalogue
     from tco.comparison.records import Confidence, Notice
-    from tco.evaluation.evaluated_scenario import Evaluation
-    from tco.evaluation.renters import BreakEvenRent
+    from tco.evaluation.chip_prices import BreakEvenRent
+    from tco.evaluation.scenario_function import Evaluation
     from tco.report.record import Answer
     from tco.scenario.result import Result
 
@@ -194,8 +194,9 @@ def compare(
     def answer() -> Answer:
         from tco.comparison.base_case import base_cases
         from tco.comparison.confidence import cheaper_elsewhere, confidence_of
-        from tco.comparison.records import compare_results
+        from tco.comparison.records import ConfidenceRequest
         from tco.evaluation.evaluation import HEADLINE, catalogue_of, evaluate_each
+        from tco.evaluation.side_by_side import compare_results
         from tco.report.comparison import ComparisonOptions, comparison_answer
         from tco.scenario.pricing import SITE_POWER
 
@@ -204,16 +205,11 @@ def compare(
         )
         base, results = compare_results([one.result for one in asked], baseline)
         refuse_unserved(results, bool(chosen), racks is not None)
+        hold = given.hold or bool(replaced)
         found = confidence_of(
             asked,
             base,
-            chosen,
-            given.hold or bool(replaced),
-            ranges,
-            why or evidence,
-            seed,
-            choose,
-            racks,
+            ConfidenceRequest(chosen, hold, ranges, why or evidence, seed, choose, racks),
         )
         catalogue, names = catalogue_of(asked, given.data), [one.name for one in asked]
         rows = noticed(catalogue, results, found) if evidence else None
@@ -223,7 +219,7 @@ def compare(
 
             halls = [hall_of(result) for result in results]
         elsewhere = cheaper_elsewhere(asked, found) if racks is None else []
-        cases = base_cases(asked, found, given.hold or bool(replaced)) if full and ranges else []
+        cases = base_cases(asked, found, hold) if full and ranges else []
         rents = rents_to_beat(asked)
         wish = ComparisonOptions(
             names, replaced, full, why, rows, curve, elsewhere, racks, cases, rents
@@ -238,7 +234,7 @@ def refuse_unserved(results: Sequence[Result], has_speeds: bool, has_racks: bool
     """Raise `UsageError` where speeds or racks are asked of what promises no speed, or runs no
     pools.
     """
-    from tco.comparison.records import speed_of
+    from tco.evaluation.side_by_side import speed_of
 
     without_speed = [result.scenario for result in results if speed_of(result) is None]
     if has_speeds and without_speed:
@@ -265,7 +261,7 @@ def rents_to_beat(asked: Sequence[Evaluation]) -> list[BreakEvenRent]:
     """Return the break-even rents of racks that have no price; none where all have one."""
     if not any(one.result.costless for one in asked):
         return []
-    from tco.evaluation.renters import break_even_rents
+    from tco.evaluation.chip_prices import break_even_rents
 
     return break_even_rents(asked)
 

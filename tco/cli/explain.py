@@ -162,12 +162,12 @@ def inputs(
     source.
     """
     from tco.catalog.system_tree import load_system
-    from tco.evaluation.chip_price import built_up
+    from tco.evaluation.chip_prices import chip_parts_price
     from tco.report.inputs import inputs_answer, result_and_money_inputs, search_inputs
 
     (asked,) = given.evaluate_scenarios([scenario], priced=False)
     catalogue, result = asked.catalogue, asked.result
-    price = built_up(asked)
+    price = chip_parts_price(asked)
     rows = search_inputs(
         [*result_and_money_inputs(catalogue, result), *([price] if price else [])],
         words or (),

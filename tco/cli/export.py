@@ -55,8 +55,8 @@ def export(
     """Write scenarios side by side to a workbook whose formulas recalculate, or as tables for other
     programs.
     """
-    from tco.comparison.records import compare_results
     from tco.evaluation.evaluation import HEADLINE
+    from tco.evaluation.side_by_side import compare_results
     from tco.report.redaction import NOTE
 
     ending = ending_of(output)

@@ -25,7 +25,7 @@ from tco.core.types import JsonMapping, JsonObject
 
 if TYPE_CHECKING:
     from tco.catalog import Catalogue
-    from tco.evaluation.evaluated_scenario import Evaluation
+    from tco.evaluation.scenario_function import Evaluation
     from tco.report.record import Answer
     from tco.scenario.result import Result
 

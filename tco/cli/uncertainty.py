@@ -253,7 +253,9 @@ def sweep(
         raise SystemExit(STOPPED) from None
     answer = checks(found)
     given.emit(
-        sweep_answer(found.job.scenarios[0].catalogue, found, summarise_sweep(found), answer)
+        sweep_answer(
+            found.job.scenarios[0].function.catalogue, found, summarise_sweep(found), answer
+        )
     )
     if not all(one.holds for one in answer):
         raise typer.Exit(1)

@@ -17,9 +17,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tco.comparison.records import Confidence, speed_of
-from tco.evaluation.evaluated_scenario import Evaluation
-from tco.sampling.response import response_of, why_undrawable
+from tco.comparison.records import Confidence
+from tco.evaluation.scenario_function import Evaluation
+from tco.evaluation.side_by_side import speed_of
 from tco.sampling.uncertainty import COST
 
 NAMED = 3  # inputs that an answer names
@@ -75,7 +75,7 @@ def base_cases(asked: Sequence[Evaluation], found: Confidence, hold: bool) -> li
         (one.scenario, one.tokens_per_s_per_user): one.median_usd_per_million_output_tokens
         for one in found.curve
     }
-    drawn = ((one, speed_of(one.result)) for one in asked if why_undrawable(one, hold) is None)
+    drawn = ((one, speed_of(one.result)) for one in asked if one.why_undrawable(hold) is None)
     made = (
         (one, middles.get((one.result.scenario, speed)))
         for one, speed in drawn
@@ -92,29 +92,27 @@ def base_case(asked: Evaluation, middle: float, hold: bool) -> BaseCase | None:
     """Return a scenario's base case beside the middle of its draws; none where it costs nothing
     known, or nothing at its medians.
     """
-    response = response_of(asked, hold)
-    medians = {path: float(one.quantile(np.zeros(1))[0]) for path, one in response.ranges.items()}
+    function = asked.drawn_function(hold)
+    medians = {path: float(one.quantile(np.zeros(1))[0]) for path, one in function.ranges.items()}
     moved = [
         path
-        for path, one in response.ranges.items()
+        for path, one in function.ranges.items()
         if not math.isclose(medians[path], one.value, rel_tol=ALIKE)
     ]
     many = {}
     # first the base case, then all at their medians, then one by one
     for place, path in enumerate(moved, 2):
-        values = np.full(2 + len(moved), response.ranges[path].value)
+        values = np.full(2 + len(moved), function.ranges[path].value)
         values[[1, place]] = medians[path]
-        many[path] = values, response.ranges[path].unit
+        many[path] = values, function.ranges[path].unit
     costs = (
-        np.array([asked.result.metrics[COST]])
-        if not many
-        else response.evaluate_at(many).metrics[COST]
+        np.array([asked.result.metrics[COST]]) if not many else function.draws(many).metrics[COST]
     )
     if costs is None or costs[0] is None or not np.all(np.isfinite(costs[:2].astype(float))):
         return None
     factors = costs / costs[0]
     causes = [
-        OffMedianInput(path, response.ranges[path].value, medians[path], float(factors[place]))
+        OffMedianInput(path, function.ranges[path].value, medians[path], float(factors[place]))
         for place, path in enumerate(moved, 2)
     ]
     causes = sorted(

@@ -12,6 +12,7 @@ import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache, partial
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -21,8 +22,8 @@ from tco.core.notebook_display import Shown
 from tco.core.provenance import period
 from tco.core.units import parse_quantity
 from tco.cost.price_dates import newest_price
-from tco.evaluation.evaluated_scenario import Evaluation
 from tco.evaluation.evaluation import evaluate_each, own_and_baseline
+from tco.evaluation.scenario_function import Evaluation, ScenarioFunction
 from tco.evaluation.varied_input import (
     DATE,
     Ends,
@@ -30,13 +31,11 @@ from tco.evaluation.varied_input import (
     VariedInput,
     amount_of,
     input_grid,
-    inputs_of,
     moment_of,
     month_end_days,
     told_in,
 )
 from tco.scenario.metrics import METRICS, perf_per_tco
-from tco.scenario.workload import workload_kind
 
 if TYPE_CHECKING:
     from tco.scenario.result import Result
@@ -56,26 +55,18 @@ class Break(NamedTuple):
     short: float
 
 
-@dataclass(slots=True)
-class Mover:
-    """A side as an input is moved; it is evaluated once for every value."""
+class Mover(NamedTuple):
+    """A side as an input is moved."""
 
     side: Evaluation
-    path: str
-    amount: VariedInput
-    moves: bool  # whether the side rests on the input
-    plan: Any  # that is held; none: it is searched at every value
-    metric: str
-    found: dict[float, float] = field(default_factory=dict)
+    function: ScenarioFunction | None  # None where the side does not rest on the input
+    # metric at a value of the input, evaluated once; one without a value raises `DataError`
+    metric_at: Callable[[float], float]
 
-    def metric_at(self, value: float) -> float:
-        """Return the metric at a value of the input; where it has none `DataError` is raised."""
-        if not self.moves:
-            return self.side.metric(self.metric)
-        if value not in self.found:
-            result = self.side.again({self.path: self.amount.text(value)}, self.plan)
-            self.found[value] = self.side.metric(self.metric, result)
-        return self.found[value]
+    @property
+    def searches_plan(self) -> bool:
+        """Whether a plan is searched at every value of the input."""
+        return self.function is not None and self.function.plan is None
 
 
 @dataclass(repr=False)
@@ -108,8 +99,7 @@ class Solution(Shown):
     def plan(self) -> str:
         """Treatment of the plan at every value: `held` or `re-optimised`."""
         searched = any(
-            mover.moves and mover.plan is None and mover.side.result.plan is not None
-            for mover in self.movers
+            mover.searches_plan and mover.side.result.plan is not None for mover in self.movers
         )
         return "re-optimised" if searched else "held"
 
@@ -206,12 +196,12 @@ def solve(
     today, resting = (moment_of(sides[0]), sides) if vary == DATE else amount_of(sides, vary)
     today = told_in(today, ends)
     movers = [
-        mover(side, vary, today, read, hold)
+        moved_side(side, vary, today, read, hold)
         if side in resting
-        else Mover(side, vary, today, False, None, read)
+        else Mover(side, None, partial(_metric_at_rest, side, read))
         for side in sides
     ]
-    searched = any(one.moves and one.plan is None for one in movers)
+    searched = any(mover.searches_plan for mover in movers)
     grid = (
         month_end_days(today, ends)
         if isinstance(today, Moment)
@@ -301,18 +291,25 @@ def ratio_or_own(values: Sequence[float]) -> float:
     return float(perf_per_tco(other[0], own)) if other else own
 
 
-def mover(side: Evaluation, path: str, amount: VariedInput, metric: str, hold: bool) -> Mover:
-    """Return a side whose input moves: its plan is held where it cannot rest on the input, as
-    another search would only find it again.
-    """
-    plan = side.result.plan
+def moved_side(side: Evaluation, path: str, amount: VariedInput, metric: str, hold: bool) -> Mover:
+    """Return a side whose input moves, its plan fixed where it cannot rest on the input."""
+    function, plan = side.function(), side.result.plan
     if plan is not None and not hold:
-        inputs = inputs_of(side)
-        values = inputs.values()
-        workload_kind(inputs).walk(inputs, values, None)
-        if path in values.inputs or path not in side.result.inputs:
+        _, searched = function.searched({})
+        # another search would only find the plan again where it does not read the input
+        if path in searched or path not in side.result.inputs:
             plan = None
-    return Mover(side, path, amount, True, plan, metric)
+    function = function._replace(plan=plan)
+
+    @cache
+    def metric_at(value: float) -> float:
+        return side.metric(metric, function.result({path: amount.text(value)}))
+
+    return Mover(side, function, metric_at)
+
+
+def _metric_at_rest(side: Evaluation, metric: str, _: float) -> float:
+    return side.metric(metric)
 
 
 # ---------------------------------------------------------------- what is found
@@ -356,9 +353,9 @@ def solution_notes(asked: Solution, grid: Sequence[float], known: Sequence[float
     """Return notes on other scenarios moved, missing answers and steps."""
     (own, *others), breaks = asked.movers, asked.breaks
     notes = [
-        f"{asked.path} is moved in {one.side.scenario.name} {'too' if own.moves else 'alone'}"
+        f"{asked.path} is moved in {one.side.scenario.name} {'too' if own.function else 'alone'}"
         for one in others
-        if one.moves
+        if one.function
     ]
     lost = [value for value in grid if value not in known]
     if lost:

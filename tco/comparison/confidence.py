@@ -3,101 +3,79 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from functools import cache
+from types import NoneType
+from typing import TYPE_CHECKING, Any, NamedTuple, get_args, get_origin, get_type_hints
 
-from tco.comparison.records import (
-    AtSpeed,
-    Confidence,
-    Driver,
-    Later,
-    Measurement,
-    PriceTurn,
-    Regime,
-    Sureness,
-    speed_of,
-    speeds_of,
-)
+from tco.comparison.records import Confidence, ConfidenceRequest
 from tco.core.disk_cache import disk_cached
 from tco.core.files import data_directory, read_csv
+from tco.evaluation.side_by_side import speed_of, speeds_of
 from tco.scenario.document import HEADLINE_DOCUMENTS
 
 if TYPE_CHECKING:
-    from tco.evaluation.evaluated_scenario import Evaluation
+    from tco.evaluation.scenario_function import Evaluation
 
 # in the data: what every shipped system costs at the headline's terms, the least first
 RANKS = "ranking.csv"
 RANKED = ("system", "usd_per_million_output_tokens", "rests_on")
+USUAL = ConfidenceRequest()
 
 
 def confidence_of(
-    asked: Sequence[Evaluation],
-    baseline: str,
-    speeds: Sequence[float] = (),
-    hold: bool = False,
-    ranges: bool = True,
-    why: bool = False,
-    seed: int = 0,
-    choose: str | None = None,
-    racks: int | None = None,
+    evaluations: Sequence[Evaluation], baseline: str, request: ConfidenceRequest = USUAL
 ) -> Confidence:
     """Return the confidence of each scenario against the scenario `baseline`.
 
     The result for shipped scenarios on shipped data is kept until the program or its data change.
 
     Args:
-        asked: Evaluations of the scenarios, the baseline among them.
+        evaluations: Evaluations of the scenarios, the baseline among them.
         baseline: Name of the scenario that the other scenarios are held against.
-        speeds: Speeds of the curve, tokens/s per user; empty takes the usual speeds.
-        hold: Whether each scenario keeps the plan of its point.
-        ranges: Whether inputs are drawn; False finds only the points.
-        why: Whether to find the inputs that move each regime.
-        seed: Seed of the draws.
-        choose: Choices to rate at each speed, as text; None rates no choice.
-        racks: Number of racks that hold whole engines; None prices a fleet of any size.
+        request: Speeds and draws of the comparison.
 
     Raises:
         UsageError: The text of choices cannot be read.
         DataError: A choice is not among the scenarios.
 
     """
-    reference = next(one.result for one in asked if one.result.scenario == baseline)
-    how = speeds_of(reference, speeds), hold, ranges, why, seed, choose, racks
-    if not all(is_shipped(one) for one in asked):
-        return drawn_anew(asked, baseline, *how)
-    key = ("confidence", how, tuple(one.name for one in asked), baseline)
-    plain = disk_cached(key, lambda: drawn_anew(asked, baseline, *how))
-    sure, curve, regimes, left, choices, later, turns = plain
-    return Confidence(
-        [Sureness(*one)._replace(drivers=[Driver(*each) for each in one[3]]) for one in sure],
-        [AtSpeed(*one) for one in curve],
-        [regime_of(Regime(*one)) for one in regimes],
-        left,
-        choices,
-        None if later is None else later_of(Later(*later)),
-        [PriceTurn(*turn) for turn in turns],
-    )
+    results = [evaluation.result for evaluation in evaluations]
+    reference = next(result for result in results if result.scenario == baseline)
+    request = request._replace(speeds=speeds_of(reference, request.speeds))
+
+    def draw() -> Confidence:
+        from tco.comparison import curve  # what is kept is read without it
+
+        return curve.draw_confidence(evaluations, baseline, request)
+
+    if not all(is_shipped(evaluation) for evaluation in evaluations):
+        return draw()
+    names = tuple(evaluation.name for evaluation in evaluations)
+    content = disk_cached(("confidence", tuple(request), names, baseline), draw)
+    confidence: Confidence = _record_from_json(Confidence, content)
+    return confidence
 
 
-def later_of(plain: Later) -> Later:
-    """Return a later comparison from its plain fields."""
-    return plain._replace(regimes=[regime_of(Regime(*regime)) for regime in plain.regimes])
+def _record_from_json(shape: Any, content: Any) -> Any:
+    """Rebuild records and tuples from lists, as the annotations of a record say."""
+    kinds = [kind for kind in get_args(shape) if kind is not NoneType]
+    if content is None or not isinstance(content, list | dict):
+        return content
+    if len(kinds) < len(get_args(shape)):
+        return _record_from_json(kinds[0], content)
+    if isinstance(content, dict):
+        return {name: _record_from_json(kinds[-1], value) for name, value in content.items()}
+    if hasattr(shape, "_fields"):
+        hints = _field_types(shape)
+        return shape(*map(_record_from_json, hints, content))
+    items = [_record_from_json(kinds[0], item) for item in content]
+    return tuple(items) if get_origin(shape) is tuple else items
 
 
-def regime_of(plain: Regime) -> Regime:
-    """Return a regime from its plain fields."""
-    drivers, measurements = (
-        [Driver(*each) for each in plain.drivers],
-        [Measurement(*each) for each in plain.measurements],
-    )
-    by_software = {end: tuple(names) for end, names in plain.by_software.items()}
-    return plain._replace(
-        picks=tuple(plain.picks),
-        by_software=by_software,
-        speeds=tuple(plain.speeds),
-        drivers=drivers,
-        measurements=measurements,
-        available=tuple(plain.available),
-    )
+@cache
+def _field_types(record: type) -> list[Any]:
+    hints = get_type_hints(record)
+    return [hints[name] for name in record._fields]  # type: ignore[attr-defined]
 
 
 def is_shipped(one: Evaluation) -> bool:
@@ -150,24 +128,3 @@ def cheaper_elsewhere(asked: Sequence[Evaluation], found: Confidence) -> list[El
         for one in every
         if one.cost < least and one.system not in {other.result.system for other in asked}
     ]
-
-
-def drawn_anew(
-    asked: Sequence[Evaluation],
-    baseline: str,
-    speeds: tuple[float, ...],
-    hold: bool,
-    ranges: bool,
-    why: bool,
-    seed: int,
-    choose: str | None,
-    racks: int | None,
-) -> Confidence:
-    """Draw the inputs of some scenarios, at the order's date and at that when all can be had."""
-    from tco.comparison.curve import confidence_in  # what is kept is read without it
-    from tco.comparison.delivery import later_comparison
-
-    now = confidence_in(asked, baseline, speeds, hold, ranges, why, seed, choose, racks)
-    if hold or not ranges:
-        return now
-    return now._replace(later=later_comparison(asked, baseline, now, speeds, seed, racks))

@@ -11,40 +11,37 @@ Neighbouring speeds with the same recommendation are a regime.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
 from tco.comparison.records import (
-    SPEED,
     AtSpeed,
     Confidence,
-    Driver,
+    ConfidenceRequest,
+    Later,
     PriceTurn,
     Regime,
     Sureness,
-    late_racks,
-    rated_by,
-    speed_of,
-    unrated,
 )
-from tco.comparison.regimes import Costs, regimes_of
+from tco.comparison.regimes import NONE_LATE, Costs, regimes_of
 from tco.comparison.regret import Stake, choices_in, least_regret, rated, stakes
 from tco.comparison.turning_points import Priced, price_turns
-from tco.core.types import AnyArray, JsonObject
-from tco.evaluation.evaluated_scenario import Evaluation
+from tco.core.types import FloatArray, JsonObject
+from tco.evaluation.scenario_function import Evaluation, ScenarioFunction
+from tco.evaluation.side_by_side import SPEED, Driver, late_racks, rated_by, speed_of, unrated
 from tco.performance.serving.record import ServingResult
 from tco.performance.software_maturity import REACH
 from tco.sampling.drivers import leading_drivers, rank_share
-from tco.sampling.response import (
-    Response,
-    Sampled,
+from tco.sampling.scenario_quantity import (
+    SampledScenario,
     ScenarioQuantity,
-    ended,
+    finite_or_none,
+    metric_or_nan,
     ratios,
-    response_of,
-    valued,
-    why_undrawable,
+    sample_with_moves,
 )
 from tco.sampling.uncertainty import (
     COST,
@@ -60,486 +57,557 @@ from tco.scenario.metrics import TOKENS, perf_per_tco
 from tco.scenario.result import Result, why_incomparable
 
 DRAWS, SEED = 512, 0
-FEW = 128  # of them in which software lies at an end
+SOFTWARE_DRAWS = 128  # of them in which software lies at an end
 SHOWN = ("p10", "p50", "p90")
 ALONG = ("p5", "p10", "p50", "p90", "p95")
 NO_END = {"perf_per_tco_vs_baseline": None, "probability": None}
-# of how far an owner's software reaches, and what they are called
-ENDS = {
-    "public": 0.0,
-    "best": 1.0,
-}
+# ends of the reach of an owner's software, and their names
+ENDS = {"public": 0.0, "best": 1.0}
 UNREACHED = "no plan that fits memory gives a user {:g} tokens/s"
+DATE = "terms.date"
 
 
-class CurveSamples(NamedTuple):
-    """A scenario of a comparison, and what became of it in the draws; or why it has none."""
+class SampledSide(NamedTuple):
+    """A scenario of a comparison with its samples, or the reason why it has none."""
 
-    result: Result
+    evaluation: Evaluation
     speeds: tuple[float, ...]
-    response: Response | None = None
-    made: Sampled | None = None
+    function: ScenarioFunction | None = None
+    samples: SampledScenario | None = None
     reason: str = ""
     # by speed, how many times what a fleet's tokens cost those of whole engines on some racks do
-    dearer: Mapping[float, float] = {}
+    rack_factors: Mapping[float, float] = {}
+
+    @property
+    def result(self) -> Result:
+        """Result of the base case."""
+        return self.evaluation.result
+
+    @property
+    def name(self) -> str:
+        """Name of the scenario."""
+        return self.result.scenario
 
     @property
     def own_speed(self) -> float | None:
-        """The speed its workload asks for."""
+        """Speed that the workload asks for, tokens/s per user."""
         return speed_of(self.result)
 
-    def metric_at_speed(self, draws: Draws, speed: float | None, metric: str) -> AnyArray:
-        """Return a metric of some draws at a speed; none is that of the workload."""
-        found: AnyArray = self.on_racks(
-            valued(self.draws_at_speed(draws, speed), metric), speed, metric
-        )
-        return found
-
-    def on_racks(self, value: Any, speed: float | None, metric: str) -> Any:
-        """Return a metric as it is on the racks that are bought: tokens cost more where engines
-        leave chips of them idle.
-        """
-        at = speed_of(self.result) if speed is None else speed
-        factor = self.dearer.get(at, 1.0) if at is not None and metric == COST else 1.0
-        return value if value is None or factor == 1 else value * factor
-
     def draws_at_speed(self, draws: Draws, speed: float | None) -> Draws:
-        """Return some draws at a speed."""
-        return draws if speed is None or speed == speed_of(self.result) else draws.at[speed]
+        """Return draws at a speed; None is the speed of the workload."""
+        return draws if speed in (None, self.own_speed) else draws.at[speed]
+
+    def rack_factor(self, speed: float | None, metric: str) -> float:
+        """Return the factor on a metric where engines leave chips of the racks idle."""
+        own_speed = self.own_speed if speed is None else speed
+        if metric != COST or own_speed is None:
+            return 1.0
+        return self.rack_factors.get(own_speed, 1.0)
+
+    def metric_at_speed(self, draws: Draws, speed: float | None, metric: str) -> FloatArray:
+        """Return a metric of draws at a speed; None is the speed of the workload."""
+        values = metric_or_nan(self.draws_at_speed(draws, speed), metric)
+        return values * self.rack_factor(speed, metric)
+
+    def drawn_metric(self, speed: float | None, metric: str) -> FloatArray:
+        """Return a metric in all draws at a speed, nan without samples."""
+        if self.samples is None:
+            return np.full(DRAWS, np.nan)
+        return self.metric_at_speed(self.samples.draws, speed, metric)
 
     def point(self, speed: float | None, metric: str = COST) -> float | None:
-        """Return `metric` of the base case at `speed`.
+        """Return a metric of the base case at a speed.
 
         An unknown or infinite value is None. Without samples only the workload's own speed has a
         value.
         """
-        if speed in (None, speed_of(self.result)):
-            return ended(self.on_racks(self.result.metrics[metric], speed, metric))
-        if self.made is None:
+        if speed in (None, self.own_speed):
+            value = self.result.metrics[metric]
+            return (
+                None if value is None else finite_or_none(value * self.rack_factor(speed, metric))
+            )
+        if self.samples is None:
             return None
-        return ended(self.metric_at_speed(self.made.alone, speed, metric)[0])
+        return finite_or_none(self.metric_at_speed(self.samples.single_moves, speed, metric)[0])
 
 
-def confidence_in(
-    asked: Sequence[Evaluation],
-    baseline: str,
-    speeds: tuple[float, ...],
-    hold: bool,
-    ranges: bool,
-    why: bool,
-    seed: int,
-    choose: str | None,
-    racks: int | None = None,
+@dataclass(frozen=True)
+class Contest:
+    """The rated scenarios of a comparison, and their costs of the work by speed."""
+
+    names: list[str]
+    costs: Mapping[float | None, Costs]  # rows in the order of names
+    has_draws: bool  # whether the costs are draws, not base cases
+
+    @cached_property
+    def stakes(self) -> Mapping[float | None, Mapping[str, Stake]]:
+        """Stakes by speed and scenario; none without draws or without a choice."""
+        return {
+            speed: dict(zip(self.names, stakes(costs.drawn), strict=True))
+            for speed, costs in self.costs.items()
+            if self.has_draws and len(self.names) > 1
+        }
+
+    @cached_property
+    def stakes_at_ends(self) -> Mapping[float | None, Mapping[str, list[Stake]]]:
+        """Stakes with the software at either end of its reach, by speed and end."""
+        return {
+            speed: {end: stakes(costs) for end, costs in self.costs[speed].ends.items()}
+            for speed in self.stakes
+        }
+
+    def regimes(self, late: Mapping[str, str] = NONE_LATE) -> list[Regime]:
+        """Return the regimes of all speeds; `late` are racks that come too late for the order."""
+        speeds = [speed for speed in self.costs if speed is not None]
+        return regimes_of(self.names, speeds, list(self.costs.values()), self.has_draws, late)
+
+
+def draw_confidence(
+    evaluations: Sequence[Evaluation], baseline: str, request: ConfidenceRequest
 ) -> Confidence:
-    """Draw the inputs of some scenarios, and find what became of each against the baseline, at its
-    own speed and at others.
+    """Draw the inputs of scenarios, and compare each with the baseline at every speed.
 
-    Without `ranges` only the points are found, with `why` also what moves each regime. With a
-    number of `racks` tokens cost what whole engines on these make of them, and the draws as many
-    times as much as the base case does.
+    The draws are made at the order's date, and again at the date when all racks can be had.
+
+    Args:
+        evaluations: Evaluations of the scenarios, the baseline among them.
+        baseline: Name of the scenario that the others are compared with.
+        request: Speeds and draws of the comparison.
+
+    Raises:
+        UsageError: The text of choices cannot be read.
+        DataError: A choice is not among the scenarios.
+
     """
-    dice = Dice(asked[0].catalogue, seed, 0, DRAWS)
-    sides = [sample_scenario(one, speeds, dice, hold, ranges) for one in asked]
-    if racks is not None:
-        sides = [
-            side._replace(dearer=on_racks(one, side.speeds, racks))
-            for side, one in zip(sides, asked, strict=True)
-        ]
-    base = next(side for side in sides if side.result.scenario == baseline)
-    names, rated_at, costs, drawn = contest(sides, base, ranges)
-    each = list(zip(rated_at or (None,), costs, strict=True)) if len(names) > 1 and ranges else []
-    table = {speed: dict(zip(names, stakes(one.drawn), strict=True)) for speed, one in each}
-    ends = {speed: {end: stakes(many) for end, many in one.ends.items()} for speed, one in each}
+    dice = Dice(evaluations[0].catalogue, request.seed, 0, DRAWS)
+    sides = [sample_side(evaluation, request, dice) for evaluation in evaluations]
+    results = [side.result for side in sides]
+    base = next(side for side in sides if side.name == baseline)
+    contest = contest_of(sides, base, request.ranges)
     curve = [
-        staked(point, names, table, ends)
+        with_stakes(point, contest)
         for side in sides
-        for point in costs_by_speed(side, base, ranges, dice)
+        for point in curve_points(side, base, request.ranges, dice)
     ]
-    regimes = regimes_of(names, rated_at, costs, drawn, late_racks([side.result for side in sides]))
-    samples = {
-        id(side.response): side.made
-        for side in sides
-        if side.response is not None and side.made is not None
-    }
-    if why:
-        from tco.comparison.evidence_value import regime_with_evidence
-
-        drawn_at = dict(zip(rated_at or (None,), costs, strict=True)) if names else {}
-        catalogue = asked[0].catalogue
+    regimes = contest.regimes(late_racks(results))
+    samples = {id(side.function): side.samples for side in sides if side.samples is not None}
+    if request.why:
         regimes = [
-            regime_with_evidence(one, rivals, drawn_at[middle_speed(one)].drawn, catalogue)
-            if (rivals := quantity_of(one, sides, dice, samples))
-            else one
-            for one in regimes
+            with_evidence(regime, quantity_of(regime, sides, dice, samples), contest)
+            for regime in regimes
         ]
-    own_speed = speed_of(base.result) if rated_at else None
-    own_stakes = table.get(own_speed, {})
-    turns = turns_at(own_speed, sides, regimes, dict(each), names, dice)
-    sure = [sureness(side, base, dice, samples, hold) for side in sides] if ranges else []
-    return Confidence(
-        [
-            one._replace(**stake_of(own_stakes.get(side.result.scenario)))
-            for one, side in zip(sure, sides, strict=bool(sure))
-        ],
+    sure = []
+    own_stakes = contest.stakes.get(base.own_speed, {})
+    for side in sides if request.ranges else ():
+        verdict = sureness(side, base, dice, samples, request.hold)
+        sure.append(verdict._replace(**stake_fields(own_stakes.get(side.name))))
+    confidence = Confidence(
+        sure,
         curve,
         regimes,
-        unrated([side.result for side in sides], base.result.scenario),
-        choices_of(choose, names, rated_at, costs) if choose is not None else [],
-        turns=turns,
+        unrated(results, baseline),
+        rated_choices(request.choose, contest) if request.choose is not None else [],
+        turns=turns_at(base.own_speed, sides, regimes, contest, dice),
     )
+    if request.hold or not request.ranges:
+        return confidence
+    later = later_comparison(evaluations, baseline, confidence, request, dice)
+    return confidence._replace(later=later)
 
 
-def turns_at(
-    speed: float | None,
-    sides: Sequence[CurveSamples],
-    regimes: Sequence[Regime],
-    costs: Mapping[Any, Costs],
-    names: Sequence[str],
-    dice: Dice,
-) -> list[PriceTurn]:
-    """Return the prices most likely to change the pick at a speed."""
-    regime = next((regime for regime in regimes if speed in (regime.speeds or (None,))), None)
-    if regime is None or regime.foremost is None or speed not in costs:
-        return []
-    named = {side.result.scenario: side for side in sides}
-    metric = rated_by([side.result for side in sides])
-    racks = [priced_alone(named[name], speed, str(metric)) for name in names]
-    return price_turns(racks, costs[speed].drawn, foremost_at(costs[speed], names), dice)
+def sample_side(
+    evaluation: Evaluation, request: ConfidenceRequest, dice: Dice, moves: bool = True
+) -> SampledSide:
+    """Evaluate a scenario in all draws, or with every input at its value.
 
+    Args:
+        evaluation: Evaluation of the scenario.
+        request: Speeds and draws of the comparison.
+        dice: Gives the draws.
+        moves: Whether each input is moved alone, too, and software to the ends of its reach.
 
-def foremost_at(costs: Costs, names: Sequence[str]) -> str:
-    """Return the rack of least mean regret."""
-    return names[least_regret(costs.drawn)[0]]
-
-
-def priced_alone(side: CurveSamples, speed: float | None, metric: str) -> Priced:
-    """Return `metric` of the base case and with each input moved alone."""
-    ranges = side.response.ranges if side.response is not None else {}
-    alone = (
-        side.metric_at_speed(side.made.alone, speed, metric)
-        if side.made is not None
-        else np.array([np.nan])
-    )
-    ends = {
-        path: (float(low), float(high))
-        for path, low, high in zip(ranges, alone[1::2], alone[2::2], strict=True)
-    }
-    return Priced(side.result.scenario, ranges, float(alone[0]), ends)
-
-
-def stake_of(one: Stake | None) -> JsonObject:
-    """Return the chance of being cheapest and share of best as fields.
-
-    The record is empty where there is no stake.
     """
-    return (
-        {}
-        if one is None
-        else {"share_cheapest": one.share_cheapest, "share_of_best": one.share_of_best._asdict()}
-    )
+    result = evaluation.result
+    own_speed = speed_of(result)
+    speeds = tuple(request.speeds) if own_speed is not None else ()
+    side = SampledSide(evaluation, speeds, reason=evaluation.why_undrawable(request.hold) or "")
+    if request.racks is not None:
+        side = side._replace(rack_factors=rack_factors(evaluation, speeds, request.racks))
+    if side.reason:
+        return side
+    function = evaluation.drawn_function(request.hold)
+    others = [speed for speed in speeds if speed != own_speed]
+    if request.ranges and moves:
+        ends = [{REACH: end} for end in ENDS.values()] if REACH in function.ranges else []
+        samples = sample_with_moves(function, dice, others, ends, SOFTWARE_DRAWS)
+        return side._replace(function=function, samples=samples)
+    if request.ranges:
+        draws = function.sample(dice, others)
+    elif own_speed is not None:
+        target = {SPEED: (np.array([own_speed]), result.inputs[SPEED].unit)}
+        draws = function.draws(target, speeds=others)
+    else:
+        return side._replace(function=function)
+    return side._replace(function=function, samples=SampledScenario(draws, draws))
 
 
-def staked(
-    point: AtSpeed,
-    names: Sequence[str],
-    table: Mapping[Any, Mapping[str, Stake]],
-    ends: Mapping[Any, Mapping[str, list[Stake]]],
-) -> AtSpeed:
-    """Return a point with what its choice stands to lose there, with the software of all at either
-    end of its reach too.
+def rack_factors(evaluation: Evaluation, speeds: Sequence[float], racks: int) -> dict[float, float]:
+    """Return the cost of tokens of whole engines on some racks over that of a fleet.
+
+    Returns:
+        Factors by speed, at least 1; infinite where no engine finds room.
+
     """
-    own = table.get(point.tokens_per_s_per_user, {}).get(point.scenario)
-    if own is None:
-        return point
-    at = names.index(point.scenario)
-    kept = {
-        end: {"share_of_best": many[at].share_of_best.mean}
-        for end, many in ends[point.tokens_per_s_per_user].items()
-    }
-    both = {end: {**(point.by_software or {}).get(end, NO_END), **one} for end, one in kept.items()}
-    return point._replace(share_nobody=own.share_nobody, by_software=both or None, **stake_of(own))
-
-
-def choices_of(
-    text: str, names: Sequence[str], speeds: Sequence[float], costs: Sequence[Costs]
-) -> list[JsonObject]:
-    """Return the share of best of each choice at every speed."""
-    asked = choices_in(text, names)
-    return [
-        {
-            "choice": one.text,
-            "tokens_per_s_per_user": speed,
-            "share_of_best": rated(one, names, many.drawn)._asdict(),
-        }
-        for one in asked
-        for speed, many in zip(speeds or (None,), costs, strict=True)
-    ]
-
-
-def sample_scenario(
-    asked: Evaluation, speeds: tuple[float, ...], dice: Dice, hold: bool, ranges: bool
-) -> CurveSamples:
-    """Evaluate a scenario in all draws, or with every input at its value."""
-    result = asked.result
-    own = speeds if speed_of(result) is not None else ()
-    others = [speed for speed in own if speed != speed_of(result)]
-    if (why := why_undrawable(asked, hold)) is not None:
-        return CurveSamples(result, own, reason=why)
-    response = response_of(asked, hold)
-    if not ranges:
-        speed = speed_of(result)
-        found = (
-            None
-            if speed is None
-            else response.evaluate_at(
-                {SPEED: (np.array([speed]), result.inputs[SPEED].unit)}, speeds=others
-            )
-        )
-        return CurveSamples(result, own, response, None if found is None else Sampled(found, found))
-    ends = [{REACH: end} for end in ENDS.values()] if REACH in response.ranges else []
-    return CurveSamples(result, own, response, response.sampled(dice, others, ends, FEW))
-
-
-def on_racks(asked: Evaluation, speeds: Sequence[float], racks: int) -> dict[float, float]:
-    """Return by speed how many times what a fleet's tokens cost those of whole engines on some
-    racks do; without end where none find room.
-    """
-    found = {}
+    factors = {}
     for speed in speeds:
-        result = (
-            asked.result
-            if speed == speed_of(asked.result)
-            else asked.again({SPEED: f"{speed} token/s"}, refuse=False)
-        )
+        result = evaluation.result
+        if speed != speed_of(result):
+            result = evaluation.function(refuse=False).result({SPEED: f"{speed} token/s"})
         chips = int(racks * float(result.metrics["chips"]) / float(result.metrics["racks"]))
-        made = result.serving.on(chips) if isinstance(result.serving, ServingResult) else None
+        serving = result.serving.on(chips) if isinstance(result.serving, ServingResult) else None
         rate = result.metrics[TOKENS]
-        found[speed] = (
+        factors[speed] = (
             np.inf
-            if made is None or not rate
-            else max(rate / made.output_tokens_per_s_per_chip, 1.0)
+            if serving is None or not rate
+            else max(rate / serving.output_tokens_per_s_per_chip, 1.0)
         )
-    return found
+    return factors
 
 
-# ---------------------------------------------------------------- at each speed
-def costs_by_speed(
-    own: CurveSamples, base: CurveSamples, ranges: bool, dice: Dice
-) -> Iterator[AtSpeed]:
-    """Yield cost per million tokens at each speed, compared with the baseline."""
-    alike = own is base or not why_incomparable(own.result, base.result)
-    costs, references = monotone_costs_by_speed(own), monotone_costs_by_speed(base) if alike else {}
-    for speed in own.speeds:
-        cost, reference = costs[speed], references.get(speed)
-        ratio = None if cost is None or reference is None else float(perf_per_tco(reference, cost))
-        why = (
-            None
-            if cost is not None
-            else own.reason or own.result.costless or UNREACHED.format(speed)
-        )
-        found = AtSpeed(own.result.scenario, speed, cost, perf_per_tco_vs_baseline=ratio, note=why)
-        if not ranges or own.made is None:
-            yield found
-            continue
-        reached = own.draws_at_speed(own.made.drawn, speed).meets
-        middle = draw_statistics(COST, own.metric_at_speed(own.made.drawn, speed, COST))
-        found = found._replace(
-            meets=share(reached),
-            median_usd_per_million_output_tokens=None if middle is None else middle["p50"],
-        )
-        if own is base or not alike or base.made is None or speed not in base.speeds:
-            yield found
-            continue
-        many = ratios(
-            base.metric_at_speed(base.made.drawn, speed, COST),
-            own.metric_at_speed(own.made.drawn, speed, COST),
-        )
-        better = many > 1
-        yield found._replace(
-            range=metric_percentiles("perf_per_tco_vs_baseline", many, ALONG),
-            probability_better_than_baseline=share(better),
-            probability_error=error_of_share(better),
-            ties=share(np.isnan(many)),
-            by_software=at_ends(own, base, speed),
-            software_share_of_range=software_share(own, base, many, dice),
-            note=why
-            or (
-                "neither it nor the baseline reaches this speed in any draw"
-                if np.isnan(many).all()
-                else None
-            ),
-        )
+def contest_of(sides: Sequence[SampledSide], base: SampledSide, has_draws: bool) -> Contest:
+    """Return the scenarios that are rated against each other, with their costs of the work.
 
+    Args:
+        sides: All scenarios of the comparison.
+        base: The baseline, which gives the speeds.
+        has_draws: Whether the draws count; False takes the base cases.
 
-def monotone_costs_by_speed(side: CurveSamples) -> dict[float, float | None]:
-    """Return cost per million output tokens at each speed, made monotone.
-
-    A slower promise never costs more than the plan of a quicker promise.
-    """
-    found: dict[float, float | None] = {}
-    least: float | None = None
-    for speed in reversed(side.speeds):
-        own = side.point(speed)
-        least = least if own is None else own if least is None else min(own, least)
-        found[speed] = least
-    return found
-
-
-def at_ends(
-    own: CurveSamples, base: CurveSamples, speed: float
-) -> dict[str, dict[str, float | None]] | None:
-    """Return performance per cost and the chance to beat the baseline with the software of all at
-    either end of its reach.
-    """
-    if own.made is None or base.made is None or not own.made.fixed or not base.made.fixed:
-        return None
-    found = {}
-    for end, mine, theirs in zip(ENDS, own.made.fixed, base.made.fixed, strict=True):
-        many = ratios(
-            base.metric_at_speed(theirs, speed, COST), own.metric_at_speed(mine, speed, COST)
-        )
-        found[end] = {
-            "perf_per_tco_vs_baseline": ended(many[0]),
-            "probability": share(many[1:] > 1),
-        }
-    return found
-
-
-def software_share(
-    own: CurveSamples, base: CurveSamples, many: AnyArray, dice: Dice
-) -> float | None:
-    """Return the share of the ratio's variance that goes away once it is known how far software
-    reaches.
-    """
-    ranges = {
-        **(base.response.ranges if base.response else {}),
-        **(own.response.ranges if own.response else {}),
-    }
-    return rank_share(many, [dice.correlated_deviates(ranges[REACH])]) if REACH in ranges else None
-
-
-def contest(
-    sides: Sequence[CurveSamples], base: CurveSamples, ranges: bool
-) -> tuple[list[str], tuple[float, ...], list[Costs], bool]:
-    """Return compared scenarios, their speeds, costs in every draw, and `ranges`.
-
-    The costs have an entry for each speed. Without `ranges` the base case stands for the draws.
     """
     metric = rated_by([side.result for side in sides])
-    left = unrated([side.result for side in sides], base.result.scenario)
-    rated = [
+    left = unrated([side.result for side in sides], base.name)
+    rated_sides = [
         side
         for side in sides
         if metric is not None
         and not side.reason
-        and side.result.scenario not in left
+        and side.name not in left
         and side.speeds == base.speeds
     ]
     # so that nothing rests on the order in which they were named
-    rated.sort(key=lambda side: side.result.scenario)
-    costs = []
-    for speed in base.speeds or (None,):
-        if not ranges:
-            costs.append(
-                Costs(np.array([[side.point(speed, str(metric))] for side in rated], dtype=float))
-            )
-            continue
-        drawn = np.array(
+    rated_sides.sort(key=lambda side: side.name)
+    costs = {
+        speed: _costs_at_speed(rated_sides, speed, str(metric), has_draws)
+        for speed in base.speeds or (None,)
+    }
+    return Contest([side.name for side in rated_sides], costs, has_draws)
+
+
+def _costs_at_speed(
+    sides: Sequence[SampledSide], speed: float | None, metric: str, has_draws: bool
+) -> Costs:
+    if not has_draws:
+        return Costs(np.array([[side.point(speed, metric)] for side in sides], dtype=float))
+    fixed = [side.samples.fixed if side.samples is not None else () for side in sides]
+    ends = {
+        end: np.array(
             [
-                side.metric_at_speed(side.made.drawn, speed, str(metric))  # type: ignore[union-attr]
-                for side in rated
+                side.metric_at_speed(draws, speed, metric)[1:]
+                for side, draws in zip(sides, end_draws, strict=True)
             ]
         )
-        fixed = zip(ENDS, zip(*(side.made.fixed for side in rated), strict=True), strict=False)  # type: ignore[union-attr]
-        ends = {
-            end: np.array(
-                [
-                    side.metric_at_speed(one, speed, str(metric))[1:]
-                    for side, one in zip(rated, many, strict=True)
-                ]
-            )
-            for end, many in fixed
+        for end, end_draws in zip(ENDS, zip(*fixed, strict=True), strict=False)
+    }
+    return Costs(np.array([side.drawn_metric(speed, metric) for side in sides]), ends)
+
+
+def turns_at(
+    speed: float | None,
+    sides: Sequence[SampledSide],
+    regimes: Sequence[Regime],
+    contest: Contest,
+    dice: Dice,
+) -> list[PriceTurn]:
+    """Return the prices most likely to change the pick at a speed."""
+    regime = next((regime for regime in regimes if speed in (regime.speeds or (None,))), None)
+    if regime is None or regime.foremost is None or speed not in contest.stakes:
+        return []
+    named = {side.name: side for side in sides}
+    metric = str(rated_by([side.result for side in sides]))
+    costs = contest.costs[speed].drawn
+    racks = [_priced_alone(named[name], speed, metric) for name in contest.names]
+    return price_turns(racks, costs, contest.names[least_regret(costs)[0]], dice)
+
+
+def _priced_alone(side: SampledSide, speed: float | None, metric: str) -> Priced:
+    """Return a metric of the base case and with each input moved alone."""
+    if side.function is None or side.samples is None:
+        return Priced(side.name, {}, np.nan, {})
+    values = side.metric_at_speed(side.samples.single_moves, speed, metric).tolist()
+    ends = dict(
+        zip(side.function.ranges, zip(values[1::2], values[2::2], strict=True), strict=True)
+    )
+    return Priced(side.name, side.function.ranges, values[0], ends)
+
+
+def stake_fields(stake: Stake | None) -> JsonObject:
+    """Return the chance of being cheapest and the share of the best, none without a stake."""
+    if stake is None:
+        return {}
+    return {
+        "share_cheapest": stake.share_cheapest,
+        "share_of_best": stake.share_of_best._asdict(),
+    }
+
+
+def with_stakes(point: AtSpeed, contest: Contest) -> AtSpeed:
+    """Return a point with its stakes, also with the software at either end of its reach."""
+    speed = point.tokens_per_s_per_user
+    stake = contest.stakes.get(speed, {}).get(point.scenario)
+    if stake is None:
+        return point
+    row = contest.names.index(point.scenario)
+    by_software = {
+        end: {
+            **(point.by_software or {}).get(end, NO_END),
+            "share_of_best": end_stakes[row].share_of_best.mean,
         }
-        costs.append(Costs(drawn, ends))
-    return [side.result.scenario for side in rated], base.speeds, costs, ranges
+        for end, end_stakes in contest.stakes_at_ends[speed].items()
+    }
+    return point._replace(
+        share_nobody=stake.share_nobody, by_software=by_software or None, **stake_fields(stake)
+    )
+
+
+def with_evidence(regime: Regime, ratio: ScenarioQuantity | None, contest: Contest) -> Regime:
+    """Return a regime with what moves its ratio of leader to rival, if there is one."""
+    from tco.comparison.evidence_value import regime_with_evidence  # few ask why
+
+    if ratio is None:
+        return regime
+    costs = contest.costs[middle_speed(regime)].drawn
+    return regime_with_evidence(regime, ratio, costs, ratio.dice.catalogue)
+
+
+def rated_choices(text: str, contest: Contest) -> list[JsonObject]:
+    """Return the share of the best of each choice at every speed."""
+    return [
+        {
+            "choice": choice.text,
+            "tokens_per_s_per_user": speed,
+            "share_of_best": rated(choice, contest.names, costs.drawn)._asdict(),
+        }
+        for choice in choices_in(text, contest.names)
+        for speed, costs in contest.costs.items()
+    ]
+
+
+# ---------------------------------------------------------------- when all racks can be had
+def later_comparison(
+    evaluations: Sequence[Evaluation],
+    baseline: str,
+    now: Confidence,
+    request: ConfidenceRequest,
+    dice: Dice,
+) -> Later | None:
+    """Return the comparison at the date when all racks can be had.
+
+    Returns:
+        None where all can be had within three months of the order, or fewer than two are rated.
+
+    """
+    rated_now = [
+        evaluation for evaluation in evaluations if evaluation.result.scenario not in now.unrated
+    ]
+    results = [evaluation.result for evaluation in rated_now]
+    if not now.regimes or not late_racks(results):
+        return None
+    if any(evaluation.saved for evaluation in rated_now):
+        return None
+    date = max(result.available.volume for result in results if result.available is not None)
+    sides = [
+        sample_side(evaluation.with_settings({DATE: date}, refuse=False), request, dice, False)
+        for evaluation in rated_now
+    ]
+    base = next((side for side in sides if side.name == baseline), sides[0])
+    regimes = contest_of(sides, base, True).regimes()
+    if not regimes:
+        return None
+    return Later(date, DRAWS, regimes, _picks_by_speed(regimes) != _picks_by_speed(now.regimes))
+
+
+def _picks_by_speed(regimes: Sequence[Regime]) -> Mapping[float | None, tuple[str, ...]]:
+    return {speed: regime.picks for regime in regimes for speed in regime.speeds or (None,)}
+
+
+# ---------------------------------------------------------------- at each speed
+def curve_points(
+    side: SampledSide, base: SampledSide, has_draws: bool, dice: Dice
+) -> Iterator[AtSpeed]:
+    """Yield the cost per million tokens at each speed, compared with the baseline."""
+    comparable = side is base or not why_incomparable(side.result, base.result)
+    costs = monotone_costs_by_speed(side)
+    references = monotone_costs_by_speed(base) if comparable else {}
+    for speed in side.speeds:
+        cost, reference = costs[speed], references.get(speed)
+        point = AtSpeed(side.name, speed, cost)
+        if cost is None:
+            why = side.reason or side.result.costless or UNREACHED.format(speed)
+            point = point._replace(note=why)
+        elif reference is not None:
+            point = point._replace(perf_per_tco_vs_baseline=float(perf_per_tco(reference, cost)))
+        if has_draws and side.samples is not None:
+            statistics = draw_statistics(COST, side.drawn_metric(speed, COST)) or {"p50": None}
+            point = point._replace(
+                meets=share(side.draws_at_speed(side.samples.draws, speed).meets),
+                median_usd_per_million_output_tokens=statistics["p50"],
+            )
+            if side is not base and comparable and base.samples and speed in base.speeds:
+                point = _with_ratio(point, side, base, dice)
+        yield point
+
+
+def _with_ratio(point: AtSpeed, side: SampledSide, base: SampledSide, dice: Dice) -> AtSpeed:
+    """Return a point with its ratio to the baseline in the draws."""
+    speed = point.tokens_per_s_per_user
+    draws = ratios(base.drawn_metric(speed, COST), side.drawn_metric(speed, COST))
+    is_better = draws > 1
+    note = point.note
+    if note is None and np.isnan(draws).all():
+        note = "neither it nor the baseline reaches this speed in any draw"
+    return point._replace(
+        range=metric_percentiles("perf_per_tco_vs_baseline", draws, ALONG),
+        probability_better_than_baseline=share(is_better),
+        probability_error=error_of_share(is_better),
+        ties=share(np.isnan(draws)),
+        by_software=ratios_at_ends(side, base, speed),
+        software_share_of_range=software_share(side, base, draws, dice),
+        note=note,
+    )
+
+
+def monotone_costs_by_speed(side: SampledSide) -> dict[float, float | None]:
+    """Return cost per million output tokens at each speed, made monotone.
+
+    A slower promise never costs more than the plan of a quicker promise.
+    """
+    costs: dict[float, float | None] = {}
+    least: float | None = None
+    for speed in reversed(side.speeds):
+        least = min((cost for cost in (side.point(speed), least) if cost is not None), default=None)
+        costs[speed] = least
+    return costs
+
+
+def ratios_at_ends(
+    side: SampledSide, base: SampledSide, speed: float
+) -> dict[str, dict[str, float | None]] | None:
+    """Return performance per cost and chance with the software at either end of its reach."""
+    if side.samples is None or base.samples is None:
+        return None
+    if not side.samples.fixed or not base.samples.fixed:
+        return None
+    by_end = {}
+    for end, draws, references in zip(ENDS, side.samples.fixed, base.samples.fixed, strict=True):
+        end_ratios = ratios(
+            base.metric_at_speed(references, speed, COST), side.metric_at_speed(draws, speed, COST)
+        )
+        by_end[end] = {
+            "perf_per_tco_vs_baseline": finite_or_none(end_ratios[0]),
+            "probability": share(end_ratios[1:] > 1),
+        }
+    return by_end
+
+
+def software_share(
+    side: SampledSide, base: SampledSide, draws: FloatArray, dice: Dice
+) -> float | None:
+    """Return the share of the ratio's variance that the reach of software explains."""
+    for function in (side.function, base.function):
+        if function is not None and REACH in function.ranges:
+            return rank_share(draws, [dice.correlated_deviates(function.ranges[REACH])])
+    return None
 
 
 def middle_speed(regime: Regime) -> float | None:
-    """Return the speed in the middle of a regime's; none where no speed is asked for."""
+    """Return the speed in the middle of a regime's; None where no speed is asked for."""
     return regime.speeds[len(regime.speeds) // 2] if regime.speeds else None
 
 
 def quantity_of(
-    regime: Regime, sides: Sequence[CurveSamples], dice: Dice, samples: dict[int, Sampled]
+    regime: Regime,
+    sides: Sequence[SampledSide],
+    dice: Dice,
+    samples: dict[int, SampledScenario],
 ) -> ScenarioQuantity | None:
-    """Return the performance per cost of a regime's leader over its rival's, at the middle of its
-    speeds; none where nobody is held against another.
+    """Return the performance per cost of a regime's leader over its rival's, at a middle speed.
 
-    Where the ends of software have other leaders these are held against each other.
+    Where the ends of software have other leaders these are compared with each other. None where
+    there is no rival.
     """
     ends = list(dict.fromkeys(names[0] for names in regime.by_software.values() if names))
     pair = ends[::-1] if regime.kind == "software" else [regime.foremost, regime.rival]
-    named = {side.result.scenario: side for side in sides}
-    own, base = (named.get(str(name)) for name in (pair if len(pair) == 2 else (None, None)))
+    named = {side.name: side for side in sides}
+    leader, rival = (named.get(str(name)) for name in (pair if len(pair) == 2 else (None, None)))
     metric = rated_by([side.result for side in sides])
-    if (
-        own is None
-        or base is None
-        or own.response is None
-        or base.response is None
-        or metric is None
-    ):
+    if leader is None or rival is None or metric is None:
         return None
-    middle = middle_speed(regime)
+    if leader.function is None or rival.function is None:
+        return None
+    speed = middle_speed(regime)
     return ScenarioQuantity(
         metric,
-        own.response,
-        base.response,
+        leader.function,
+        rival.function,
         dice,
         samples,
-        None if middle == speed_of(own.result) else middle,
+        None if speed == leader.own_speed else speed,
     )
 
 
 # ---------------------------------------------------------------- at the workload's own speed
 def sureness(
-    own: CurveSamples, base: CurveSamples, dice: Dice, samples: dict[int, Any], hold: bool
+    side: SampledSide,
+    base: SampledSide,
+    dice: Dice,
+    samples: dict[int, SampledScenario],
+    hold: bool,
 ) -> Sureness:
-    """Hold what became of a scenario against what became of its baseline."""
-    if own.response is None or own.made is None:
-        return Sureness({}, None, None, [], own.reason)
-    alike = (
-        base.response is not None
-        and base.made is not None
-        and not why_incomparable(own.result, base.result)
-    )
-    sample = sample_of(own.made.drawn, base.made.drawn if alike else None)  # type: ignore[union-attr]
-    ranges = {metric: metric_percentiles(metric, many) for metric, many in sample.metrics.items()}
+    """Return ranges, chance and drivers of a scenario against its baseline."""
+    if side.function is None or side.samples is None:
+        return Sureness({}, None, None, [], side.reason)
+    reference = None if why_incomparable(side.result, base.result) else base.samples
+    sample = sample_of(side.samples.draws, reference and reference.draws)
+    ranges = {metric: metric_percentiles(metric, draws) for metric, draws in sample.metrics.items()}
     drivers: list[Driver] = []
-    if alike and own is not base and (metric := rated_by([own.result, base.result])) is not None:
-        ratio = ScenarioQuantity(metric, own.response, base.response, dice, samples)
+    metric = rated_by([side.result, base.result])
+    if reference is not None and side is not base and metric is not None:
+        ratio = ScenarioQuantity(metric, side.function, base.function, dice, samples)
         drivers = leading_drivers(ratio.ranges, ratio.one_at_a_time_values(), ratio.together)
-    error = None if own is base else error_of_share(sample.better)
     return Sureness(
         ranges,
         share(sample.better),
         share(sample.meets),
         drivers,
         draws=DRAWS,
-        probability_error=error,
+        probability_error=None if side is base else error_of_share(sample.better),
         ties=share(sample.ties),
         hold=hold,
     )
 
 
 def metric_percentiles(
-    metric: str, many: AnyArray, shown: Sequence[str] = SHOWN
-) -> dict[str, float | str | None] | None:
-    """Return percentiles of the draws of a metric, with the reason where one has no value; none
-    where there are none.
+    metric: str, draws: FloatArray, names: Sequence[str] = SHOWN
+) -> JsonObject | None:
+    """Return percentiles of the draws of a metric, with the reason where one has no value.
+
+    Returns:
+        Percentiles by name, and the reason; None where the draws have no percentiles.
+
     """
-    found = draw_statistics(metric, many)
-    if found is None:
+    statistics = draw_statistics(metric, draws)
+    if statistics is None:
         return None
-    some: dict[str, float | str | None] = {at: found[at] for at in shown}
-    return some | {"reason": why_endless(metric, many)} if None in some.values() else some
+    percentiles: JsonObject = {name: statistics[name] for name in names}
+    if None in percentiles.values():
+        percentiles["reason"] = why_endless(metric, draws)
+    return percentiles

@@ -15,7 +15,6 @@ designs that serve one workload are held against each other.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -24,13 +23,14 @@ from tco.comparison.curve import DRAWS, SEED, metric_percentiles
 from tco.comparison.frontier_records import BANDED, Band
 from tco.core.types import AnyArray
 from tco.performance.serving.plans import DecodePlan, PrefillPlan, ServingPlan
-from tco.sampling.response import Response, response_of, valued
+from tco.sampling.scenario_quantity import metric_or_nan
 from tco.scenario.beliefs import Dice
 from tco.scenario.evaluate_samples import Draws, Many
 from tco.scenario.metrics import MORE_IS_BETTER
 
 if TYPE_CHECKING:
     from tco.comparison.frontier_records import Frontier, Point
+    from tco.evaluation.scenario_function import ScenarioFunction
 
 ASKED = "workload.interactivity"
 # points, so few that pilot draws lie near each: what is best at the quickest is best at no other
@@ -42,12 +42,12 @@ def add_bands(frontier: Frontier, hold: bool) -> None:
     if not frontier.points or frontier.held is None:
         return
     pool, frontier.hold = frontier.decode, hold
-    response = response_of(pool.asked, hold)
-    if not response.ranges:
+    function = pool.asked.drawn_function(hold)
+    if not function.ranges:
         frontier.unsure = "no input of it has a range"
         return
-    dice = Dice(response.catalogue, SEED, 0, DRAWS)
-    draws = dice.settings(response.ranges)
+    dice = Dice(function.catalogue, SEED, 0, DRAWS)
+    draws = dice.settings(function.ranges)
     speeds = np.array(
         [
             pool.values[ASKED] if point.chosen else point.tokens_per_s_per_user
@@ -58,17 +58,14 @@ def add_bands(frontier: Frontier, hold: bool) -> None:
     bands: dict[int, Band] = {}
     for start in range(0, len(speeds) if not hold else 0, AT_ONCE):
         bands |= enumerate(
-            bands_in(at_speeds(response, draws, speeds[start : start + AT_ONCE])), start
+            bands_in(at_speeds(function, draws, speeds[start : start + AT_ONCE])), start
         )
     # so few draws are weighed with every plan, as those of a comparison are, or each has a plan of
     # its own
     for place in alone:
-        own = replace(
-            response,
-            structure=response.structure
-            and response.structure._replace(plan=plan_of_point(frontier.held, place)),
-        )
-        (bands[place],) = bands_in(at_speeds(own, draws, speeds[place : place + 1]))
+        fixed, plan = function.structure, plan_of_point(frontier.held, place)
+        on_plan = function._replace(structure=fixed and fixed._replace(plan=plan))
+        (bands[place],) = bands_in(at_speeds(on_plan, draws, speeds[place : place + 1]))
     frontier.bands = [bands[place] for place in range(len(speeds))]
 
 
@@ -80,17 +77,17 @@ def plan_of_point(plans: ServingPlan, place: int) -> ServingPlan:
     return ServingPlan(DecodePlan(*decode), PrefillPlan(*prefill))
 
 
-def at_speeds(response: Response, draws: Many, speeds: AnyArray) -> Draws:
+def at_speeds(function: ScenarioFunction, draws: Many, speeds: AnyArray) -> Draws:
     """Evaluate the draws at some interactivities, one after the other."""
     every = {path: (np.tile(many, len(speeds)), unit) for path, (many, unit) in draws.items()}
-    return response.evaluate_at(every | {ASKED: (np.repeat(speeds, DRAWS), "token/s")})
+    return function.draws(every | {ASKED: (np.repeat(speeds, DRAWS), "token/s")})
 
 
 def bands_in(made: Draws) -> list[Band]:
     """Return the bands of some points, whose draws stand one after the other."""
     points = len(made.meets) // DRAWS
     draws = {
-        metric: valued(made, metric).reshape(points, DRAWS)
+        metric: metric_or_nan(made, metric).reshape(points, DRAWS)
         for metric in BANDED
         if made.metrics[metric] is not None
     }

@@ -28,7 +28,7 @@ from tco.core.provenance import Input
 from tco.core.types import FloatArray
 from tco.performance.deployment import EFFICIENCY
 from tco.sampling.drivers import leading_drivers, narrowing, rank_share
-from tco.sampling.response import ScenarioQuantity
+from tco.sampling.scenario_quantity import ScenarioQuantity
 from tco.scenario.beliefs import Range
 from tco.scenario.resolve import plain_inputs
 from tco.validation.fit import COLUMNS
@@ -72,7 +72,7 @@ def regime_with_evidence(
         drivers=leading_drivers(
             ratio.ranges, ratio.one_at_a_time_values(), ratio.together, DRIVERS
         ),
-        measurements=measurements_of(ratio.drawn(), ratio.ranges, places, costs, catalogue),
+        measurements=measurements_of(ratio.draws(), ratio.ranges, places, costs, catalogue),
     )
 
 

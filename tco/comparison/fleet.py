@@ -20,8 +20,8 @@ from tco.cost.cash_flows import chips_cost
 from tco.cost.price_dates import MONTHS, year_of
 from tco.cost.revenue import rent_income, token_income
 from tco.cost.site import sellable_power, sellable_share, worlds_in_power, yearly_margin
-from tco.evaluation.evaluated_scenario import Evaluation
 from tco.evaluation.evaluation import evaluate_each
+from tco.evaluation.scenario_function import Evaluation
 from tco.scenario.pricing import FENCE, SITE_POWER, worlds_in_a_rack
 from tco.scenario.rack_holding import SIDECAR
 

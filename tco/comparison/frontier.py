@@ -22,8 +22,8 @@ from tco.core.elementwise import as_array
 from tco.core.errors import DataError, UsageError, unknown
 from tco.core.formula import finite
 from tco.core.types import AnyArray
-from tco.evaluation.evaluated_scenario import Evaluation
 from tco.evaluation.evaluation import catalogue_for
+from tco.evaluation.scenario_function import Evaluation
 from tco.performance.chip.roofline import cache_bytes
 from tco.performance.deployment import deployed_rate
 from tco.performance.serving import disaggregation as apart

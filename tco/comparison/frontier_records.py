@@ -11,7 +11,7 @@ from tco.core.inputs import Values
 from tco.core.notebook_display import Shown
 from tco.core.provenance import period
 from tco.core.types import BoolArray, FloatArray, JsonObject
-from tco.evaluation.evaluated_scenario import Evaluation
+from tco.evaluation.scenario_function import Evaluation
 from tco.models.architecture import Architecture
 from tco.performance.layer.chip_model import Machine
 from tco.performance.serving.plans import (

@@ -20,9 +20,8 @@ from tco.core.columns import Column
 from tco.core.errors import DataError
 from tco.cost.cash_flows import Flow
 from tco.cost.ledger import WAITING
-from tco.evaluation.evaluated_scenario import Evaluation
 from tco.evaluation.evaluation import evaluate_each
-from tco.sampling.response import response_of
+from tco.evaluation.scenario_function import Evaluation
 from tco.scenario.beliefs import Dice
 from tco.scenario.pricing import SITE_POWER
 from tco.system.bill import LABOUR_RATE
@@ -187,10 +186,8 @@ def cost_per_watt_percentiles(evaluation: Evaluation) -> dict[str, float]:
     Racks and plan stay as they are.
     """
     # no model is run: nothing bought rests on one
-    stated = evaluation._replace(settings={**evaluation.settings, "workload": "stated"})
-    draws = response_of(stated._replace(result=stated.again({})), hold=True).drawn(
-        Dice(evaluation.catalogue, SEED, 0, DRAWS)
-    )
+    stated = evaluation.with_settings({"workload": "stated"})
+    draws = stated.drawn_function(hold=True).sample(Dice(evaluation.catalogue, SEED, 0, DRAWS))
     samples = np.asarray(draws.metrics[METRIC], dtype=float)
     percentiles = np.percentile(samples, list(PERCENTILES.values()))
     return dict(zip(PERCENTILES, map(float, percentiles), strict=True))

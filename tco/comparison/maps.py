@@ -19,8 +19,8 @@ from tco.catalog.labels import axis_label
 from tco.core.errors import DataError, UsageError, refuse_unknown
 from tco.core.notebook_display import Shown
 from tco.core.types import FloatArray
-from tco.evaluation.evaluated_scenario import Evaluation
 from tco.evaluation.evaluation import evaluate_each
+from tco.evaluation.scenario_function import Evaluation
 from tco.evaluation.varied_input import (
     Ends,
     amount_of,
@@ -28,7 +28,7 @@ from tco.evaluation.varied_input import (
     search_interval,
     told_in,
 )
-from tco.sampling.response import response_of, valued
+from tco.sampling.scenario_quantity import metric_or_nan
 from tco.scenario.metrics import METRICS, MORE_IS_BETTER, NEITHER, RATIOS
 
 if TYPE_CHECKING:
@@ -180,7 +180,7 @@ def on_grid(side: Evaluation, metric: str, x: MapAxis, y: MapAxis) -> FloatArray
         if axis.path in side.result.inputs
     }
     if moved:
-        found = valued(response_of(side).evaluate_at(moved), metric)
+        found = metric_or_nan(side.function().draws(moved), metric)
     else:
         value = side.result.metrics[metric]
         found = np.full(len(grid), np.nan if value is None else float(value))

@@ -9,15 +9,15 @@ from typing import NamedTuple
 from tco.catalog import Catalogue
 from tco.comparison.confidence import RANKED, RANKS
 from tco.comparison.curve import DRAWS, SEED
-from tco.comparison.records import compare_results, rated_by
 from tco.compile.execute import fork_map
 from tco.core.columns import Hidden
 from tco.core.errors import DataError, unknown
 from tco.core.files import data_directory
 from tco.cost.price_dates import month_text
-from tco.evaluation.evaluated_scenario import Evaluation
 from tco.evaluation.evaluation import catalogue_for, evaluate_each
-from tco.sampling.response import response_of, valued, why_undrawable
+from tco.evaluation.scenario_function import Evaluation
+from tco.evaluation.side_by_side import compare_results, rated_by
+from tco.sampling.scenario_quantity import metric_or_nan
 from tco.sampling.uncertainty import draw_statistics
 from tco.scenario.beliefs import Dice
 from tco.scenario.document import HEADLINE_SYSTEM
@@ -159,13 +159,11 @@ def median_cost_of_draws(one: Evaluation, metric: str) -> float | None:
     """Return the middle of what a scenario's work costs in the draws of a comparison; what has no
     draws costs what it does.
     """
-    if why_undrawable(one) is not None:
+    if one.why_undrawable() is not None:
         cost: float | None = one.result.metrics[metric]
         return cost
-    response = response_of(one)
-    found = draw_statistics(
-        metric, valued(response.drawn(Dice(one.catalogue, SEED, 0, DRAWS)), metric)
-    )
+    draws = one.drawn_function().sample(Dice(one.catalogue, SEED, 0, DRAWS))
+    found = draw_statistics(metric, metric_or_nan(draws, metric))
     return None if found is None else found["p50"]
 
 

@@ -17,12 +17,12 @@ from tco.comparison.confidence import confidence_of
 from tco.comparison.frontier import frontier_of, mark_cheapest, pool_of
 from tco.comparison.frontier_records import Frontier
 from tco.comparison.maps import Map, field_of
-from tco.comparison.records import Confidence, Sureness, compare_results
+from tco.comparison.records import Confidence, Sureness
 from tco.core.errors import DataError
-from tco.evaluation.evaluated_scenario import Evaluation
 from tco.evaluation.evaluation import catalogue_of, evaluate_each
+from tco.evaluation.scenario_function import Evaluation
+from tco.evaluation.side_by_side import compare_results
 from tco.fabric.topology import FabricScope, fabric_scopes
-from tco.sampling.response import decides
 from tco.sampling.sensitivity import Sensitivity, sensitivity
 from tco.scenario.metrics import PRICED
 from tco.scenario.resolve import system_inputs
@@ -176,7 +176,8 @@ def field_between(
     ranges = [
         one.given
         for one in closest.swings
-        if one.swing != 0 and not any(decides(side, one.given.path) for side in closest.sides)
+        if one.swing != 0
+        and not any(side.decides_structure(one.given.path) for side in closest.sides)
     ][:2]
     if len(ranges) < 2:
         return None

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tco.comparison.confidence import confidence_of
-from tco.comparison.records import compare_results
 from tco.core.columns import Hidden
 from tco.evaluation.evaluation import evaluate_each
+from tco.evaluation.side_by_side import compare_results
 
 WORKLOADS = (
     "deepseek-v3-8k-1k",

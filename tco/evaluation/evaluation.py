@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from os.path import isfile  # unlike a path's method it says no to a name that no file can have
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tco.catalog import Catalogue, load_catalogue
 from tco.core.errors import DataError, UsageError, refuse_unknown
 from tco.core.files import data_directory, read_toml
 from tco.core.provenance import ANCHOR, anchoring, making
-from tco.evaluation.evaluated_scenario import Evaluation
+from tco.core.types import Settings
+from tco.evaluation.scenario_function import Evaluation, ScenarioFunction
 
 if TYPE_CHECKING:
     from tco.scenario.result import Result
@@ -109,78 +110,74 @@ def evaluate_each(
 
     """
     from tco.catalog.system_tree import is_bare_chip
-    from tco.evaluation.what_if import unmoved
     from tco.scenario.document import load_scenario
-    from tco.scenario.evaluate import evaluate, without_bill
-    from tco.scenario.resolve import resolve_scenario
+    from tco.scenario.evaluate import without_bill
     from tco.scenario.result import Result
 
+    changes = bool(settings or variant or plan or what_if)
     shared = catalogue_for(None, data)
-    asked: list[Evaluation] = []
+    evaluations: list[Evaluation] = []
     for name in names:
-        catalogue, saved, asks, called = shared, False, settings, str(name)
         if isinstance(name, Result) or str(name).endswith(SAVED):
-            if settings or variant or plan or what_if:
-                raise UsageError(
-                    f"{name if not isinstance(name, Result) else name.scenario}: a saved result "
-                    "cannot be changed; name its scenario"
-                )
-            result = name if isinstance(name, Result) else kept_result(Path(name), shared)
-            origin, called = result.origin, result.scenario
-            asks = {} if origin is None else {**origin.documents, **origin.settings}
-            # one that rests on another scenario, or on other data, cannot be asked anew
-            saved = (
-                origin is None
-                or called not in shared.scenarios
-                or origin.data_hash() != shared.once("hash", shared.hash)
-            )
+            evaluation = _saved_evaluation(name, shared, changes)
         else:
             catalogue = catalogue_for(str(name), data) if isfile(name) else shared
-            how: Any = {
-                "catalogue": catalogue,
-                "variant": variant,
-                "refuse": refuse,
-                "workload": workload,
-            }
+            function = ScenarioFunction(
+                load_scenario(catalogue, name),
+                catalogue,
+                settings,
+                dict(variant or {}),
+                plan=plan,
+                refuse=refuse,
+                workload=workload,
+            )
+            evaluation = _evaluate_function(str(name), function, what_if or {}, trace)
+        result = evaluation.result
+        if priced and result.bill is None and is_bare_chip(evaluation.catalogue, result.system):
+            raise without_bill(evaluation.catalogue, result.system)
+        evaluations.append(evaluation)
+    if len({evaluation.result.rent for evaluation in evaluations} - {None}) > 1:
+        from tco.evaluation.chip_prices import with_one_rent_statistic  # few rent
 
-            def ask(
-                asked: Mapping[str, str],
-                structure: Any = None,
-                trace: bool = trace,
-                name: Any = name,
-                how: Any = how,
-            ) -> Result:
-                return evaluate(
-                    name,
-                    asked,
-                    plan if structure is None else None,
-                    structure=structure,
-                    trace=trace,
-                    **how,
-                )
+        return with_one_rent_statistic(evaluations, refuse, workload)
+    return evaluations
 
-            result = ask(settings)
-            result.notes += unmoved(result, settings, settings, ask)
-            if what_if:
-                from tco.evaluation.what_if import holding  # few ask what if
 
-                asks = {**settings, **what_if}
-                inputs = resolve_scenario(
-                    catalogue,
-                    load_scenario(catalogue, name),
-                    dict(asks),
-                    dict(variant or {}),
-                    result.structure,
-                )
-                result = holding(result, settings, what_if, inputs, ask)
-        if priced and result.bill is None and is_bare_chip(catalogue, result.system):
-            raise without_bill(catalogue, result.system)
-        asked.append(Evaluation(called, asks, catalogue, result, saved, dict(variant or {})))
-    if len({one.result.rent for one in asked} - {None}) > 1:
-        from tco.evaluation.renters import of_one_statistic  # few rent
+def _evaluate_function(
+    name: str, function: ScenarioFunction, what_if: Settings, trace: bool
+) -> Evaluation:
+    """Evaluate a scenario with its settings, then with inputs replaced while decisions stay."""
+    from tco.evaluation.what_if import notes_on_idle_settings, result_on_fixed_structure
 
-        return of_one_statistic(asked, {"refuse": refuse, "workload": workload})
-    return asked
+    result = function.result({}, trace)
+    result.notes += notes_on_idle_settings(result, function.settings, function)
+    if what_if:
+        result = result_on_fixed_structure(result, function, what_if, trace)
+    settings = {**function.settings, **what_if}
+    return Evaluation(name, settings, function.catalogue, result, variant=function.variant)
+
+
+def _saved_evaluation(
+    source: str | Path | Result, catalogue: Catalogue, changes: bool
+) -> Evaluation:
+    """Read a saved result; one that is to be changed raises `UsageError`."""
+    from tco.scenario.result import Result
+
+    if changes:
+        raise UsageError(
+            f"{source.scenario if isinstance(source, Result) else source}: a saved result "
+            "cannot be changed; name its scenario"
+        )
+    result = source if isinstance(source, Result) else kept_result(Path(source), catalogue)
+    origin = result.origin
+    settings = {} if origin is None else {**origin.documents, **origin.settings}
+    # one that rests on another scenario, or on other data, cannot be evaluated again
+    saved = (
+        origin is None
+        or result.scenario not in catalogue.scenarios
+        or origin.data_hash() != catalogue.once("hash", catalogue.hash)
+    )
+    return Evaluation(result.scenario, settings, catalogue, result, saved)
 
 
 def catalogue_of(asked: Sequence[Evaluation], data: Path | None) -> Catalogue:

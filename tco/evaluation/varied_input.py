@@ -14,11 +14,10 @@ from tco.core.errors import DataError, UsageError, located
 from tco.core.provenance import period
 from tco.core.trace import walk
 from tco.core.units import convert, parse_quantity
-from tco.evaluation.chip_price import built_up
-from tco.evaluation.evaluated_scenario import Evaluation
+from tco.evaluation.chip_prices import chip_parts_price
+from tco.evaluation.scenario_function import Evaluation
 from tco.scenario.choices import DOCUMENTS, TEXTS
-from tco.scenario.resolve import resolve_scenario
-from tco.scenario.resolved import ResolvedScenario, bounds
+from tco.scenario.resolved import bounds
 
 DATE = "terms.date"  # the date of the prices: a text, and varied month by month
 # how many times smaller and larger than today's an input is sought, unless the user says where
@@ -86,16 +85,6 @@ def end_of_month(number: int) -> date:
     return period(f"{year:04}-{month + 1:02}").last
 
 
-def inputs_of(side: Evaluation) -> ResolvedScenario:
-    """Return the inputs of a side, read again.
-
-    Args:
-        side: An evaluated scenario.
-
-    """
-    return resolve_scenario(side.catalogue, side.scenario, dict(side.settings), dict(side.variant))
-
-
 def amount_of(sides: Sequence[Evaluation], path: str) -> tuple[VariedInput, Sequence[Evaluation]]:
     """Return an input as of today, with the sides affected.
 
@@ -123,15 +112,18 @@ def amount_of(sides: Sequence[Evaluation], path: str) -> tuple[VariedInput, Sequ
     built = [
         (side, found)
         for side in sides
-        if path.endswith(".price") and (found := built_up(side)) is not None and found.path == path
+        if path.endswith(".price")
+        and (found := chip_parts_price(side)) is not None
+        and found.path == path
     ]
     if built:
         return VariedInput(built[0][1].value, "USD", "USD"), [side for side, _ in built]
-    for root in own.again({}, own.result.plan, trace=True).nodes.values():
+    function = own.function()._replace(plan=own.result.plan)
+    for root in function.result({}, trace=True).nodes.values():
         for node in walk(root):
             if node.path == path:
                 return VariedInput(float(node.value), node.unit, node.unit), [own]
-    unit = inputs_of(own).unit_of(path)
+    unit = function.inputs({}).unit_of(path)
     return VariedInput(None, unit, unit), [own]
 
 

@@ -7,16 +7,15 @@ fixed plan may no longer fit memory, meet its target, or follow the input that d
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from functools import partial
 from math import isclose
 from typing import TYPE_CHECKING
 
 from tco.core.errors import DataError
 from tco.core.inputs import Values
 from tco.core.trace import walk
-from tco.core.types import JsonMapping, Settings
+from tco.core.types import Settings
 from tco.performance.serving.record import ServingResult
 from tco.scenario.choices import DOCUMENTS, TEXTS
 from tco.scenario.metrics import PERFORMANCE
@@ -24,26 +23,31 @@ from tco.scenario.result import Result
 from tco.scenario.workload import job_on, server_of, workload_kind
 
 if TYPE_CHECKING:
+    from tco.evaluation.scenario_function import ScenarioFunction
     from tco.scenario.resolved import ResolvedScenario
 
 GB = 1e9
-Ask = Callable[..., Result]  # takes settings, and the structure to hold if any
 BY_MONTH = "money."  # inputs of the money by month, and of what a hall earns
 
 
-def unmoved(result: Result, paths: Iterable[str], settings: Settings, ask: Ask) -> list[str]:
-    """Return a note on each of some settings that the answer reads, and without which all metrics
-    are what they are with it.
+def notes_on_idle_settings(
+    result: Result, paths: Iterable[str], function: ScenarioFunction
+) -> list[str]:
+    """Return a note on each setting that is read and moves no metric.
+
+    Args:
+        result: Result of the function at its settings.
+        paths: Paths of the settings that are tried.
+        function: The scenario with all of its settings.
+
     """
-    reasons = {
-        path: why_unmoved(path, result, settings, ask) for path in paths if path not in DOCUMENTS
-    }
+    reasons = {path: _why_idle(path, result, function) for path in paths if path not in DOCUMENTS}
     return [
         f"{path} is set, but moves no metric here: {why}" for path, why in reasons.items() if why
     ]
 
 
-def why_unmoved(path: str, result: Result, settings: Settings, ask: Ask) -> str:
+def _why_idle(path: str, result: Result, function: ScenarioFunction) -> str:
     """Return the reason that a setting changes no metric, or empty text.
 
     The text is empty where the setting changes a metric, equals the value without it, or already
@@ -53,163 +57,154 @@ def why_unmoved(path: str, result: Result, settings: Settings, ask: Ask) -> str:
         return "nothing in this answer reads it"
     if any(note.startswith(f"{path} is set") for note in result.notes):
         return ""
-    others = {other: setting for other, setting in settings.items() if other != path}
+    without = function.without(path)
+    fixed = without._replace(structure=result.structure)
     try:
-        if path not in TEXTS and metrics_differ(result, ask(others, structure=result.structure)):
+        if path not in TEXTS and _metrics_differ(result, fixed.result({})):
             return ""
-        without = ask(others)
+        unset = without.result({})
     except DataError:  # there is no answer without it
         return ""
-    if metrics_differ(result, without):
-        return ""
-    if path in TEXTS and result.texts[path] == without.texts.get(path):
-        return ""  # it is what it is without being set
-    if (
-        path not in TEXTS
-        and path in without.inputs
-        and same(result.inputs[path].value, without.inputs[path].value)
-    ):
+    if _metrics_differ(result, unset) or _has_same_value(path, result, unset):
         return ""
     if path.startswith(BY_MONTH):
         return "the money by month and the margin of a site rest on it, no metric does"
-    return (
-        "it is read to choose, and the choice stays"
-        if path in TEXTS
-        else where_it_ends(path, result, settings, others, ask)
+    if path in TEXTS:
+        return "it is read to choose, and the choice stays"
+    return _where_effect_ends(path, function._replace(structure=result.structure), fixed)
+
+
+def _has_same_value(path: str, result: Result, unset: Result) -> bool:
+    """Say whether an input has its value without being set, too."""
+    if path in TEXTS:
+        return result.texts[path] == unset.texts.get(path)
+    return path in unset.inputs and _is_equal(result.inputs[path].value, unset.inputs[path].value)
+
+
+def _metrics_differ(result: Result, reference: Result) -> bool:
+    return any(
+        not _is_equal(value, reference.metrics[name]) for name, value in result.metrics.items()
     )
 
 
-def metrics_differ(one: Result, other: Result) -> bool:
-    """Say whether two answers differ in a metric."""
-    return any(not same(value, other.metrics[name]) for name, value in one.metrics.items())
+def _is_equal(value: float | None, reference: float | None) -> bool:
+    """Say whether two values of a metric are equal but for rounding."""
+    if value is None or reference is None:
+        return value == reference
+    return isclose(value, reference, rel_tol=1e-12)
 
 
-def same(one: float | None, other: float | None) -> bool:
-    """Say whether two values of a metric are one but for rounding."""
-    return one == other if one is None or other is None else isclose(one, other, rel_tol=1e-12)
-
-
-def where_it_ends(
-    path: str, result: Result, settings: Settings, others: JsonMapping, ask: Ask
-) -> str:
-    """Return at which cell of the trace the way of an input to the metrics ends, or that it is in
-    none.
-    """
-    now, before = (
+def _where_effect_ends(path: str, function: ScenarioFunction, without: ScenarioFunction) -> str:
+    """Return the cell of the trace that the effect of a setting does not pass."""
+    nodes, nodes_without = (
         {
             node.id: node
-            for root in ask(some, structure=result.structure, trace=True).nodes.values()
+            for root in side.result({}, trace=True).nodes.values()
             for node in walk(root)
         }
-        for some in (settings, others)
+        for side in (function, without)
     )
-    moved = {
+    changed = {
         name
-        for name, node in now.items()
-        if node.path == path or (name in before and not same(node.value, before[name].value))
+        for name, node in nodes.items()
+        if node.path == path
+        or (name in nodes_without and not _is_equal(node.value, nodes_without[name].value))
     }
     ends = [
         node
-        for name, node in now.items()
-        if name not in moved and any(inner.id in moved for _, inner in node.inputs)
+        for name, node in nodes.items()
+        if name not in changed and any(inner.id in changed for _, inner in node.inputs)
     ]
     if not ends:
         return "it is read to check or to choose, and all that is chosen stays"
     more = f", as do {len(ends) - 1} more" if len(ends) > 1 else ""
-    return (
-        f"it is read but does not bind: {ends[0].id} stays {ends[0].value:.4g} {ends[0].unit}".rstrip()
-        + more
-    )
+    cell = f"{ends[0].id} stays {ends[0].value:.4g} {ends[0].unit}".rstrip()
+    return f"it is read but does not bind: {cell}{more}"
 
 
-# ---------------------------------------------------------------- with all that was decided held
-def holding(
-    result: Result,
-    settings: Mapping[str, str],
-    what_if: Mapping[str, str],
-    inputs: ResolvedScenario,
-    ask: Ask,
+# ---------------------------------------------------------------- with all decisions fixed
+def result_on_fixed_structure(
+    result: Result, function: ScenarioFunction, what_if: Settings, trace: bool
 ) -> Result:
-    """Return an answer with some inputs replaced, `inputs` being read with them, and its structure
-    held.
+    """Evaluate a scenario with some inputs replaced and its structure fixed.
 
-    A plan that memory no longer holds gives nothing. Where an input only decides what is held, or a
-    target is missed, a note says so.
+    A plan that no longer fits memory has no performance. A note says where an input only decides
+    what is fixed, or where a target is missed.
+
+    Args:
+        result: Result of the function, which gives the structure.
+        function: The scenario with its settings.
+        what_if: Values of the replaced inputs by path.
+        trace: Whether the result keeps its formulas.
+
     """
-    asked, same = {**settings, **what_if}, partial(ask, structure=result.structure)
-    held, values = same(asked), inputs.values()
-    if held.plan is not None and held.structure is not None:
-        need, have = needed_and_usable_memory(inputs, values, held)
-        if need > have:
+    fixed = function._replace(structure=result.structure)
+    inputs = fixed.inputs(what_if)
+    values = inputs.values()
+    changed = fixed.result(what_if, trace)
+    if changed.plan is not None and changed.structure is not None:
+        needed, usable = _needed_and_usable_memory(inputs, values, changed)
+        if needed > usable:
             reason = (
-                f"the plan that is held needs {need / GB:.1f} GB a chip, {have / GB:.1f} GB "
+                f"the plan that is held needs {needed / GB:.1f} GB a chip, {usable / GB:.1f} GB "
                 "are usable: --set chooses another"
             )
-            metrics = {
-                name: None if name in PERFORMANCE else value for name, value in held.metrics.items()
-            }
-            none, nothing = (
-                held.structure._replace(plan=None),
-                workload_kind(inputs).without_plan(reason),
-            )
             return replace(
-                held,
-                metrics=metrics,
-                notes=[*held.notes, reason],
-                serving=nothing,
+                changed,
+                metrics=changed.metrics | dict.fromkeys(PERFORMANCE & changed.metrics.keys()),
+                notes=[*changed.notes, reason],
+                serving=workload_kind(inputs).without_plan(reason),
                 bounds={},
                 plan=None,
-                structure=none,
+                structure=changed.structure._replace(plan=None),
             )
-    decided = [
-        path
-        for path in what_if
-        if not metrics_differ(
-            held, same({**settings, **{one: text for one, text in what_if.items() if one != path}})
-        )
-        and metrics_differ(result, ask({**settings, path: what_if[path]}))
-    ]
-    held.notes = [
-        note
-        for note in held.notes
-        if not note.startswith(tuple(f"{path} is set" for path in decided))
-    ]
-    held.notes += [
+    deciding = []
+    for path, setting in what_if.items():
+        unchanged = {name: value for name, value in what_if.items() if name != path}
+        if not _metrics_differ(changed, fixed.result(unchanged)) and _metrics_differ(
+            result, function.result({path: setting})
+        ):
+            deciding.append(path)
+    set_notes = tuple(f"{path} is set" for path in deciding)
+    changed.notes = [note for note in changed.notes if not note.startswith(set_notes)]
+    changed.notes += [
         f"{path} moves nothing here: it decides the plan and the choices that are held; --set "
         f"{path} chooses anew"
-        for path in decided
+        for path in deciding
     ]
-    held.notes += [
-        *unmoved(held, [path for path in what_if if path not in decided], asked, same),
-        *missed(values, held),
-    ]
-    return held
+    remaining = [path for path in what_if if path not in deciding]
+    replaced = fixed._replace(settings={**function.settings, **what_if})
+    changed.notes += notes_on_idle_settings(changed, remaining, replaced)
+    changed.notes += _missed_targets(values, changed)
+    return changed
 
 
-def needed_and_usable_memory(
-    inputs: ResolvedScenario, values: Values, held: Result
+def _needed_and_usable_memory(
+    inputs: ResolvedScenario, values: Values, result: Result
 ) -> tuple[float, float]:
     """Return needed and usable memory of the plan, in bytes per chip."""
-    if isinstance(held.serving, ServingResult):
+    if isinstance(result.serving, ServingResult):
         machine, _ = server_of(inputs, values)
-        passes = held.serving.phases().values()
-        return max((float(one.memory) for one in passes), default=0.0), float(machine.memory)
+        passes = result.serving.phases().values()
+        needed = max((float(phase.memory) for phase in passes), default=0.0)
+        return needed, float(machine.memory)
     from tco.performance.training.result import train  # most scenarios serve
 
-    job, reached, formats = job_on(inputs, values)
-    return float(train(job, reached, formats, held.plan).hbm_bytes_used), float(reached.memory)
+    job, machine, formats = job_on(inputs, values)
+    step = train(job, machine, formats, result.plan)
+    return float(step.hbm_bytes_used), float(machine.memory)
 
 
-def missed(values: Values, held: Result) -> Iterator[str]:
-    """Yield the targets that a plan which is held no longer meets."""
-    for metric, path, more, unit in (
+def _missed_targets(values: Values, result: Result) -> Iterator[str]:
+    """Yield the targets that a fixed plan no longer meets."""
+    for metric, path, sign, unit in (
         ("tokens_per_s_per_user", "workload.interactivity", 1, "tokens/s a user"),
         ("ttft_s", "workload.ttft", -1, "s"),
     ):
-        got = held.metrics[metric]
-        asked = 0.0 if got is None else float(values[path])
-        if got is not None and asked and more * got < more * asked * (1 - more * 1e-6):
+        value = result.metrics[metric]
+        target = 0.0 if value is None else float(values[path])
+        if value is not None and target and sign * value < sign * target * (1 - sign * 1e-6):
             yield (
-                f"the plan that is held gives {got:.4g} {unit} where {path} asks for "
-                f"{asked:.4g}: --set chooses another"
+                f"the plan that is held gives {value:.4g} {unit} where {path} asks for "
+                f"{target:.4g}: --set chooses another"
             )

@@ -75,7 +75,7 @@ def program() -> str:
 
 
 @cache
-def catalogue_on(folders: Folders, anchors: tuple[Any, ...] = ()) -> Catalogue:
+def catalogue_on(folders: Folders, anchors: tuple[Any, ...]) -> Catalogue:
     """Return the catalogue with folders laid over the shipped data, read once.
 
     Args:
@@ -90,7 +90,7 @@ def catalogue_on(folders: Folders, anchors: tuple[Any, ...] = ()) -> Catalogue:
 
 def data_hash(folders: Folders) -> str:
     """Return the hash of the data that a scenario sees here."""
-    catalogue = catalogue_on(folders)
+    catalogue = catalogue_on(folders, ())
     found: str = catalogue.once("hash", catalogue.hash)
     return found
 

@@ -8,12 +8,12 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from tco.catalog import Catalogue
-from tco.comparison.records import SPEEDS
 from tco.compile.execute import fork_map
 from tco.core.errors import DataError
 from tco.core.expression import amount_in_unit, evaluate_formula
 from tco.core.files import place_in
 from tco.core.inputs import as_number
+from tco.evaluation.side_by_side import SPEEDS
 from tco.evidence.draws import ConclusionProbability, conclusion_probability
 from tco.evidence.ledger import Claim, read_ledger
 from tco.evidence.questions import Context, Underived

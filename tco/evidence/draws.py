@@ -13,12 +13,12 @@ from typing import NamedTuple
 import numpy as np
 
 from tco.comparison.curve import DRAWS, SEED
-from tco.comparison.records import speed_of
 from tco.core.expression import DimensionedQuantity
 from tco.core.types import FloatArray
-from tco.evaluation.evaluated_scenario import Evaluation
+from tco.evaluation.scenario_function import Evaluation
+from tco.evaluation.side_by_side import speed_of
 from tco.evidence.questions import Context, Underived, metric_amount
-from tco.sampling.response import ended, response_of, valued, why_undrawable
+from tco.sampling.scenario_quantity import finite_or_none, metric_or_nan
 from tco.sampling.uncertainty import quantiles
 from tco.scenario.beliefs import Dice
 from tco.scenario.document import load_scenario
@@ -72,7 +72,7 @@ class ClaimUnderDraws(Context):
             self.depends_on_speed = True
         if draws.metrics.get(metric) is None:
             raise Underived(f"{scenario} has no {metric} in the draws")
-        values = valued(draws, metric)
+        values = metric_or_nan(draws, metric)
         missed = 0.0 if metric in MORE_IS_BETTER else np.inf
         return metric_amount(metric, np.where(np.isnan(values), missed, values))
 
@@ -97,14 +97,13 @@ class ClaimUnderDraws(Context):
             document = load_scenario(self.catalogue, scenario)
             result = evaluate(document, stated, catalogue=self.catalogue)
             evaluation = Evaluation(scenario, stated, self.catalogue, result)
-            if works and (reason := why_undrawable(evaluation)) is not None:
+            if works and (reason := evaluation.why_undrawable()) is not None:
                 raise Underived(f"{scenario}: {reason}")
             own_speed = speed_of(result)
-            response = response_of(evaluation)
-            sampled = Dice(self.catalogue, SEED, 0, DRAWS).settings(response.ranges)
+            dice = Dice(self.catalogue, SEED, 0, DRAWS)
             has_speed = works and own_speed is not None
             speeds = [speed for speed in self.speeds if has_speed and speed != own_speed]
-            return response.evaluate_at(sampled, speeds=speeds), own_speed
+            return evaluation.drawn_function().sample(dice, speeds), own_speed
 
         key = ("claims in draws", scenario, works, *self.speeds, *sorted(settings.items()))
         draws: tuple[Draws, float | None] = self.catalogue.once(key, draw)
@@ -142,7 +141,7 @@ def conclusion_probability(context: Context, speeds: Sequence[float] = ()) -> Co
     """
     scope = ClaimUnderDraws(context, speeds)
     samples = scope.figure_samples()
-    low, high = map(ended, quantiles(samples, np.array([TAIL, 1 - TAIL])))
+    low, high = map(finite_or_none, quantiles(samples, np.array([TAIL, 1 - TAIL])))
     by_speed = []
     try:
         for speed in speeds:

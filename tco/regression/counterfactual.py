@@ -11,11 +11,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from tco.catalog.rows import attribute
-from tco.evaluation.chip_price import chip_of
+from tco.evaluation.chip_prices import chip_of
 from tco.performance.chip.formats import family_of
 from tco.performance.software_maturity import parameters_of_family, served_by
 from tco.regression.attribution import Waypoint, attribute_change, evaluate_in_turn
@@ -26,7 +25,7 @@ from tco.scenario.metrics import PRICED
 
 if TYPE_CHECKING:
     from tco.cost.cash_flows import Flow
-    from tco.evaluation.evaluated_scenario import Evaluation
+    from tco.evaluation.scenario_function import Evaluation
     from tco.scenario.result import Result
 
 HOUR, USED = "tco_usd_per_chip_hour", "tco_usd_per_used_chip_hour"
@@ -150,7 +149,7 @@ def between_systems(
 def _system_waypoints(source: Evaluation, target: Evaluation, metric: str) -> Iterator[Waypoint]:
     """Yield the changes from one system to another, with the cost after each."""
     settings: dict[str, str] = {}
-    evaluate = partial(source.again, refuse=False)
+    evaluate = source.function(refuse=False).result
     base = source.result
     requests = _request_changes(source.result, target.result)
     for waypoint, result in evaluate_in_turn(requests, settings, evaluate):

@@ -19,7 +19,7 @@ from tco.regression.state import check_state, state_of
 from tco.scenario.result import SCHEMA, Result
 
 if TYPE_CHECKING:
-    from tco.evaluation.evaluated_scenario import Evaluation
+    from tco.evaluation.scenario_function import Evaluation
 
 
 class MetricMoves(NamedTuple):

@@ -14,7 +14,7 @@ from tco.comparison.records import Confidence, Notice, PriceTurn, Sureness
 from tco.core.types import JsonObject
 from tco.cost.ledger import RENTS
 from tco.cost.price_dates import BY_ROWS
-from tco.evaluation.renters import BreakEvenRent
+from tco.evaluation.chip_prices import BreakEvenRent
 from tco.report.assumptions import (
     DELIVERY,
     GROUPS,

@@ -11,16 +11,15 @@ from tco.comparison.confidence import Elsewhere
 from tco.comparison.records import (
     AtSpeed,
     Confidence,
-    Driver,
     Later,
     Measurement,
     Notice,
     Regime,
     Sureness,
-    speed_of,
 )
 from tco.core.types import JsonMapping
-from tco.evaluation.renters import BOUND, BreakEvenRent
+from tco.evaluation.chip_prices import BOUND, BreakEvenRent
+from tco.evaluation.side_by_side import Driver, speed_of
 from tco.performance.deployment import EFFICIENCY, SYSTEM_OWNER
 from tco.performance.software_maturity import REACH, SERVING, TRAINING
 from tco.report.assumptions import premise_lines, workload_title, workloads
@@ -350,7 +349,7 @@ def _flip_words(driver: Driver) -> str:
         return turn_words(100 * flips_at, 100 * value, "%", None)
     if driver.path == REACH:
         return turn_words(100 * flips_at, 100 * value, "% of the way to the best", None)
-    return turn_words(flips_at, value, driver.unit, driver.shown).removesuffix(" ratio")
+    return turn_words(flips_at, value, driver.unit, driver.catalogue_value).removesuffix(" ratio")
 
 
 # ---------------------------------------------------------------- why, and which measurements

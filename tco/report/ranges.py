@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tco.catalog.labels import short_name
-from tco.comparison.records import Driver, Sureness
+from tco.comparison.records import Sureness
+from tco.evaluation.side_by_side import Driver
 from tco.report.record import Maybe, Member, Record, record_of
 from tco.report.table import significant
 from tco.scenario.metrics import METRICS, MORE_IS_BETTER, RATIOS
@@ -112,7 +113,7 @@ def _driver_words(driver: Driver) -> str:
     if driver.flips_at is None:
         flip = "no flip in range"
     else:
-        flip = f"flips {turn_words(driver.flips_at, driver.value, driver.unit, driver.shown)}"
+        flip = f"flips {turn_words(driver.flips_at, driver.value, driver.unit, driver.catalogue_value)}"
     return f"{short_name(driver.path)} ({swing}, {flip})"
 
 

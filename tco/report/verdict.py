@@ -7,10 +7,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from tco.catalog.labels import short_name
-from tco.comparison.records import Confidence, Later, PriceTurn, Regime, speed_of, why_unrated
+from tco.comparison.records import Confidence, Later, PriceTurn, Regime
 from tco.comparison.regimes import otherwise
 from tco.cost.ledger import RENTS
-from tco.evaluation.renters import BreakEvenRent
+from tco.evaluation.chip_prices import BreakEvenRent
+from tco.evaluation.side_by_side import speed_of, why_unrated
 from tco.report.ranges import TRAINING_COST, rounded_percent
 from tco.report.table import significant
 from tco.scenario.result import OWN_COST, Result

@@ -25,9 +25,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tco.comparison.records import Driver
 from tco.core.types import FloatArray
-from tco.sampling.response import CENTRE, three_point_deviates
+from tco.evaluation.side_by_side import Driver
+from tco.sampling.scenario_quantity import CENTRE, three_point_deviates
 from tco.scenario.beliefs import STEPS, Range
 
 DEGREE = 3  # of the polynomial

@@ -24,8 +24,8 @@ from tco.core.formula import finite
 from tco.core.notebook_display import Shown
 from tco.core.provenance import SOURCED, Input
 from tco.core.types import FloatArray
-from tco.evaluation.evaluated_scenario import Evaluation
 from tco.evaluation.evaluation import own_and_baseline
+from tco.evaluation.scenario_function import Evaluation
 from tco.sampling.drivers import (
     Indices,
     Pair,
@@ -36,7 +36,7 @@ from tco.sampling.drivers import (
     narrowing,
     pairs_that_flip,
 )
-from tco.sampling.response import ScenarioQuantity, decides, ended, response_of
+from tco.sampling.scenario_quantity import ScenarioQuantity, finite_or_none
 from tco.scenario.beliefs import Dice, belief_of, beliefs_of
 from tco.scenario.evaluate_samples import CELLS
 from tco.scenario.metrics import AGAINST_BASELINE
@@ -221,7 +221,7 @@ def sensitivity(
     }
     if not ranged:
         raise DataError(f"{scenario}: none of its inputs has a range")
-    own, *other = (response_of(side, hold) for side in sides)
+    own, *other = (side.drawn_function(hold) for side in sides)
     quantity = ScenarioQuantity(
         read, own, other[0] if other else None, Dice(sides[0].catalogue, seed, 0, DRAWS)
     )
@@ -239,7 +239,7 @@ def sensitivity(
         key=rank,
     )
     drivers = sobol_indices_by_input(quantity, sides, swings, sobol, seed) if sobol else {}
-    centre = quantity.over(
+    centre = quantity.metric_or_ratio(
         [
             np.array([np.nan if (value := side.result.metrics[read]) is None else value])
             for side in sides
@@ -249,7 +249,7 @@ def sensitivity(
         metric,
         sides,
         hold,
-        ended(float(centre[0])),
+        finite_or_none(float(centre[0])),
         swings,
         drivers,
         variance_shares(quantity),
@@ -261,7 +261,7 @@ def variance_shares(quantity: ScenarioQuantity) -> dict[str, float]:
     """Return the share of the metric's variance over the draws that have it which knowing each
     input takes away.
     """
-    found = quantity.drawn()
+    found = quantity.draws()
     known = found if quantity.baseline is None else np.where(found > 0, found, np.nan)
     return first_order(
         known,
@@ -285,9 +285,11 @@ def input_swing(given: Input, way: FloatArray, ratio: bool, flips_at: float | No
     if low == high or abs(high - low) <= ROUNDING * abs(centre):
         high = low
     still = low == high or bool(np.isnan(way).all())
-    swing = 0.0 if still else ended(high - low)
+    swing = 0.0 if still else finite_or_none(high - low)
     meets = [not np.isnan(end) and not (ratio and end == 0) for end in (low, high)]
-    return Swing(given, ended(low), ended(high), swing, meets[0], meets[1], flips_at)
+    return Swing(
+        given, finite_or_none(low), finite_or_none(high), swing, meets[0], meets[1], flips_at
+    )
 
 
 # ---------------------------------------------------------------- all together
@@ -306,7 +308,7 @@ def sobol_indices_by_input(
     moving = [
         one.given
         for one in swings
-        if one.swing != 0 and not any(decides(side, one.given.path) for side in sides)
+        if one.swing != 0 and not any(side.decides_structure(one.given.path) for side in sides)
     ]
     if not moving:
         return {}
@@ -315,22 +317,22 @@ def sobol_indices_by_input(
         for part in design(count, len(moving), seed)
     )
 
-    def function(rows: FloatArray) -> FloatArray:
+    def metric_of_rows(rows: FloatArray) -> FloatArray:
         found = []
-        for side, response in zip(sides, quantity.sides, strict=True):
+        for side, function in zip(sides, quantity.sides, strict=True):
             known = {
                 one.path: (rows[:, at], one.unit)
                 for at, one in enumerate(moving)
                 if one.path in side.result.inputs
             }
             found.append(
-                np.asarray(response.evaluate_at(known, solve=False).metrics[quantity.metric])
+                np.asarray(function.draws(known, solve=False).metrics[quantity.metric])
                 if known
                 else np.full(count, side.metric(quantity.metric))
             )
-        return quantity.over(found)
+        return quantity.metric_or_ratio(found)
 
-    found = indices(function, a, b)
+    found = indices(metric_of_rows, a, b)
     return {
         one.path: Indices(*(float(part[at]) for part in found)) for at, one in enumerate(moving)
     }

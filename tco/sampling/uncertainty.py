@@ -18,16 +18,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from tco.comparison.records import compare_results
 from tco.compile.execute import fork_map
 from tco.core.errors import DataError
 from tco.core.formula import finite
 from tco.core.notebook_display import Shown
 from tco.core.numeric_environment import arithmetic
 from tco.core.types import AnyArray
-from tco.evaluation.evaluated_scenario import Evaluation
 from tco.evaluation.evaluation import evaluate_each
-from tco.sampling.response import Response, drawable, ratios
+from tco.evaluation.scenario_function import Evaluation, ScenarioFunction
+from tco.evaluation.side_by_side import compare_results
+from tco.sampling.scenario_quantity import finite_or_none, ratios
 from tco.scenario.beliefs import Dice, Range, beliefs_of
 from tco.scenario.evaluate import costs_of_work
 from tco.scenario.evaluate_samples import CELLS, Draws
@@ -162,22 +162,37 @@ def uncertainty(
     if not 0 <= seed < 2**64:
         raise DataError(f"seed {seed} is none, expected a whole number from 0 to 2^64 - 1")
     names = [scenario] if baseline in (None, scenario) else [scenario, str(baseline)]
-    asked = evaluate_each(names, data, dict(set or {}))
+    evaluations = evaluate_each(names, data, dict(set or {}))
     if baseline is not None:
-        results = compare_results([one.result for one in asked], asked[-1].result.scenario).results
-        asked = [one._replace(result=result) for one, result in zip(asked, results, strict=True)]
-    own, other = asked[0], None if baseline is None else asked[-1]
-    sides = {one.name: drawable(one, hold) for one in asked}
-    alike = (
-        None if other is None or why_incomparable(own.result, other.result) else sides[other.name]
+        results = [evaluation.result for evaluation in evaluations]
+        compared = compare_results(results, results[-1].scenario).results
+        evaluations = [
+            evaluation._replace(result=result)
+            for evaluation, result in zip(evaluations, compared, strict=True)
+        ]
+    functions = []
+    for evaluation in evaluations:
+        if (why := evaluation.why_undrawable(hold)) is not None:
+            raise DataError(f"{evaluation.name}: {why}")
+        functions.append(evaluation.drawn_function(hold))
+    scenario_evaluation = evaluations[0]
+    reference = None if baseline is None else evaluations[-1]
+    comparable = reference is not None and not why_incomparable(
+        scenario_evaluation.result, reference.result
     )
-    parts, kinds = sample_in_blocks(
-        Experiment(sides[own.name], alike, seed, samples), workers, cluster, tell
-    )
-    ranges = {path: found for one in sides.values() for path, found in one.ranges.items()}
-    held = sorted({path for one in asked for path in beliefs_of(one.result)} - ranges.keys())
+    experiment = Experiment(functions[0], functions[-1] if comparable else None, seed, samples)
+    parts, kinds = sample_in_blocks(experiment, workers, cluster, tell)
+    ranges = {path: belief for side in functions for path, belief in side.ranges.items()}
+    ranged = {path for evaluation in evaluations for path in beliefs_of(evaluation.result)}
     return Uncertainty(
-        own, other, seed, dict(sorted(ranges.items())), joint(parts), kinds, hold, held
+        scenario_evaluation,
+        reference,
+        seed,
+        dict(sorted(ranges.items())),
+        joint(parts),
+        kinds,
+        hold,
+        sorted(ranged - ranges.keys()),
     )
 
 
@@ -187,8 +202,8 @@ class Experiment(NamedTuple):
     them is evaluated together.
     """
 
-    own: Response
-    baseline: Response | None
+    own: ScenarioFunction
+    baseline: ScenarioFunction | None
     seed: int
     samples: int
 
@@ -203,13 +218,11 @@ class Experiment(NamedTuple):
         """Draw the scenario and its baseline with the same dice."""
         start = number * BLOCK
         dice = Dice(self.own.catalogue, self.seed, start, min(start + BLOCK, self.samples))
-        sides = (
-            [self.own]
-            if self.baseline is None or self.baseline is self.own
-            else [self.own, self.baseline]
-        )
-        found = dict(fork_map(lambda one: one.drawn(dice), sides))
-        return sample_of(found[0], None if self.baseline is None else found[len(sides) - 1])
+        sides = [self.own]
+        if self.baseline is not None and self.baseline is not self.own:
+            sides.append(self.baseline)
+        draws = dict(fork_map(lambda side: side.sample(dice), sides))
+        return sample_of(draws[0], None if self.baseline is None else draws[len(sides) - 1])
 
 
 def sample_in_blocks(
@@ -224,30 +237,28 @@ def sample_in_blocks(
     from tco.evaluation.workers import Piece, Progress, done_by, folders_of, ground_on
 
     count = -(-asked.samples // BLOCK)
-    catalogues = [one.catalogue for one in (asked.own, asked.baseline) if one is not None]
-    found: dict[int, Sample] = {}
+    catalogues = [side.catalogue for side in (asked.own, asked.baseline) if side is not None]
+    folders = tuple(map(folders_of, catalogues))
+    samples: dict[int, Sample] = {}
     kinds = set()
     progress = Progress(asked.samples, 0, 0, count, 0)
-    folders = tuple(map(folders_of, catalogues))
     pieces: Iterator[Piece]
     if workers is None and cluster is None:
-        pieces = (
-            Piece(number, sample, arithmetic())
-            for number, sample in fork_map(asked.block, range(count))
-        )
+        blocks = fork_map(asked.block, range(count))
+        pieces = (Piece(number, sample, arithmetic()) for number, sample in blocks)
     else:
         pieces = done_by(
             workers, cluster, lambda: ground_on(folders), asked.figures, asked.block, range(count)
         )
-    for number, sample, by in pieces:
-        found[number] = sample
-        kinds.add(by)
+    for number, sample, made_with in pieces:
+        samples[number] = sample
+        kinds.add(made_with)
         progress = progress._replace(
             made=progress.made + len(sample.meets), finished=progress.finished + 1
         )
         if tell is not None:
             tell(progress)
-    return [found[number] for number in range(count)], frozenset(kinds)
+    return [samples[number] for number in range(count)], frozenset(kinds)
 
 
 def sample_of(own: Draws, baseline: Draws | None) -> Sample:
@@ -342,8 +353,8 @@ def draw_statistics(metric: str, many: AnyArray) -> dict[str, float | None] | No
         *([float(known.mean()), float(known.std(ddof=1))] if whole else [np.nan, np.nan]),
     ]
     return {
-        name: one if np.isfinite(one) else None
-        for name, one in zip((*PERCENTILES, "mean", "sd"), every, strict=True)
+        name: finite_or_none(value)
+        for name, value in zip((*PERCENTILES, "mean", "sd"), every, strict=True)
     }
 
 
@@ -450,6 +461,6 @@ def error_of_spread(metric: str, many: AnyArray) -> dict[str, float | None] | No
     half = np.where(ended, np.where(ended, high, 0.0) - np.where(ended, low, 0.0), np.nan) / 2
     mean = float(known.std(ddof=1) / np.sqrt(len(known))) if np.isfinite(known).all() else np.nan
     return {
-        name: one if np.isfinite(one) else None
-        for name, one in zip((*PERCENTILES, "mean"), [*half.tolist(), mean], strict=True)
+        name: finite_or_none(value)
+        for name, value in zip((*PERCENTILES, "mean"), [*half.tolist(), mean], strict=True)
     }

@@ -9,7 +9,7 @@ grouped by these decisions.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Set
 from functools import lru_cache
 from typing import Any, NamedTuple
 from zlib import crc32
@@ -18,26 +18,15 @@ import numpy as np
 
 from tco.catalog import Catalogue
 from tco.core.types import AnyArray, JsonMapping, JsonObject
-from tco.evaluation.workers import Folders, catalogue_on
+from tco.evaluation.scenario_function import ScenarioFunction
 from tco.scenario.beliefs import GOLDEN, Dice, beliefs_of, settings_of, splitmix64, uniform
 from tco.scenario.compiled import scatter_into
-from tco.scenario.document import Scenario
-from tco.scenario.evaluate import OF_THE_SITE, assemble_result, run
-from tco.scenario.evaluate_samples import (
-    Draws,
-    Many,
-    decisions,
-    equal_groups,
-    evaluate_draws,
-    held_part,
-)
+from tco.scenario.evaluate import OF_THE_SITE
+from tco.scenario.evaluate_samples import Draws, Many, decisions, equal_groups, held_part
 from tco.scenario.metrics import METRICS
-from tco.scenario.plan_records import plan_for
 from tco.scenario.pricing import beyond_a_position
-from tco.scenario.resolve import resolve_scenario
 from tco.scenario.result import Result
 from tco.scenario.structure import Structure
-from tco.scenario.workload import workload_kind
 from tco.sweeps.study import PLAN, Draw
 from tco.system.bill import bill_of_materials
 
@@ -144,40 +133,31 @@ def sobol_points(seed: int, dimensions: int, start: int, stop: int) -> AnyArray:
 
 
 FITS = "fits"  # whether the racks fit the site, among what is decided
-Fixed = tuple[tuple[str, Any], ...]  # settings of one value
+FixedSettings = tuple[tuple[str, Any], ...]  # path and value of each setting of one value
 
 
 class StudyScenario(NamedTuple):
-    """A scenario of a study, and how its plans are chosen, as it travels. Equal ones share what was
-    searched.
-    """
+    """A scenario of a study, and how its plans are chosen; equal ones share their searches."""
 
     name: str
-    scenario: Scenario  # what its file says
-    folders: Folders  # laid over the shipped data
-    plan: str
-
-    @property
-    def catalogue(self) -> Catalogue:
-        """The data it sees."""
-        return catalogue_on(self.folders)
+    function: ScenarioFunction  # of what the scenario's file states
+    plan: str  # best, or held
 
     def __hash__(self) -> int:
-        return hash((self.name, self.folders))
+        return hash(self.name)
 
 
-class Settled(NamedTuple):
-    """A scenario with one value of each of its settings: its plan, and the inputs that the search
-    for it read.
-    """
+class SettledCase(NamedTuple):
+    """A scenario at one value of each of its settings, with its plan."""
 
-    answer: Result
-    reads: frozenset[str]
+    result: Result
+    reads: frozenset[str]  # inputs that the search of the plan read
 
     @property
     def fits(self) -> bool:
         """Whether its racks fit the site."""
-        return self.answer.bill is None or self.answer.metrics["tco_usd_per_chip_hour"] is not None
+        result = self.result
+        return result.bill is None or result.metrics["tco_usd_per_chip_hour"] is not None
 
 
 class CaseDraws(NamedTuple):
@@ -189,189 +169,176 @@ class CaseDraws(NamedTuple):
 
 
 @lru_cache(maxsize=512)
-def settled(asked: StudyScenario, fixed: Fixed) -> Settled:
+def settle_case(scenario: StudyScenario, fixed: FixedSettings) -> SettledCase:
     """Evaluate a scenario at one value of each input, its plan searched."""
-    settings, axes = parted(fixed)
-    inputs = resolve_scenario(asked.catalogue, asked.scenario, settings, {}, None)
-    values = inputs.values()
-    found = workload_kind(inputs).walk(inputs, values, plan_for(inputs.kind, axes or None))
-    reads = frozenset() if inputs.kind == "stated" else frozenset(values.inputs)
-    return Settled(
-        assemble_result(
-            inputs, values, run(inputs, values, None, found), 0.0, trace=False, refuse=False
-        ),
-        reads,
-    )
+    settings, axes = split_plan_axes(fixed)
+    return SettledCase(*scenario.function._replace(plan=axes or None).searched(settings))
 
 
-def parted(fixed: Fixed) -> tuple[JsonObject, dict[str, str]]:
-    """Return settings, and the axes of the plan among them."""
+def split_plan_axes(fixed: FixedSettings) -> tuple[JsonObject, dict[str, str]]:
+    """Split settings into those of inputs and the axes of the plan."""
     axes = {path.removeprefix(PLAN): text for path, text in fixed if path.startswith(PLAN)}
     return {path: value for path, value in fixed if not path.startswith(PLAN)}, axes
 
 
-def cases_of(
-    asked: StudyScenario,
-    fixed: Fixed,
+def evaluate_setting(
+    scenario: StudyScenario,
+    fixed: FixedSettings,
     centre: JsonMapping,
     axes: Many,
     drawn: CaseDraws | None,
     count: int,
 ) -> CaseResults:
-    """Evaluate cases of one setting; `centre` has a value of every axis at which the plan is
-    found.
+    """Evaluate the cases of one setting.
+
+    Args:
+        scenario: The scenario of the cases.
+        fixed: Settings of one value in all cases.
+        centre: Value of every axis at which the plan is found, where plans are searched.
+        axes: Array and unit of every other setting.
+        drawn: Drawn inputs of the cases; None without draws.
+        count: Number of cases.
+
     """
-    answer = settled(asked, (*fixed, *centre.items()))
-    found = CaseResults(count)
-    searched = [path for path in axes if path in answer.reads] if asked.plan == "best" else []
+    settled = settle_case(scenario, (*fixed, *centre.items()))
+    searched = [path for path in axes if path in settled.reads and scenario.plan == "best"]
+    results = CaseResults(count)
     if not searched:
-        for group, some in structured(asked, fixed, axes, answer, count):
-            found.take(group, *on_structure(asked, fixed, axes, drawn, group, some))
-        return found
-    for places in equal_groups({path: axes[path][0] for path in searched}, count):
-        own = tuple((path, (float(axes[path][0][places[0]]), axes[path][1])) for path in searched)
-        others = {path: value for path, value in centre.items() if path not in searched}
+        for cases, case in _cases_by_structure(scenario, fixed, axes, settled, count):
+            results.add(cases, *_evaluate_structure(scenario, fixed, axes, drawn, cases, case))
+        return results
+    for cases in equal_groups({path: axes[path][0] for path in searched}, count):
+        first = int(cases[0])
+        searched_settings = _settings_at(axes, first, searched)
+        centre_of_rest = {path: value for path, value in centre.items() if path not in searched}
         rest = {
-            path: (many[places], unit)
-            for path, (many, unit) in axes.items()
+            path: (values[cases], unit)
+            for path, (values, unit) in axes.items()
             if path not in searched
         }
-        dice = None if drawn is None else drawn._replace(places=drawn.places[places])
-        part = cases_of(asked, (*fixed, *own), others, rest, dice, len(places))
-        found.take(places, part.metrics, part.meets, part.inputs)
-    return found
+        part = evaluate_setting(
+            scenario,
+            (*fixed, *searched_settings),
+            centre_of_rest,
+            rest,
+            None if drawn is None else drawn._replace(places=drawn.places[cases]),
+            len(cases),
+        )
+        results.add(cases, part.metrics, part.meets, part.inputs)
+    return results
 
 
-def structured(
-    asked: StudyScenario, fixed: Fixed, axes: Many, answer: Settled, count: int
-) -> Iterator[tuple[AnyArray, Settled]]:
-    """Yield cases by the structure they get; for which of their values it is found is the same,
-    since no plan rests on them otherwise.
+def _settings_at(axes: Many, case: int, paths: Iterable[str]) -> FixedSettings:
+    return tuple((path, (float(axes[path][0][case]), axes[path][1])) for path in paths)
+
+
+def _cases_by_structure(
+    scenario: StudyScenario, fixed: FixedSettings, axes: Many, settled: SettledCase, count: int
+) -> Iterator[tuple[AnyArray, SettledCase]]:
+    """Yield cases by the structure that they get.
+
+    For which of their values the structure is found is the same, since no plan rests on them
+    otherwise.
     """
-    structure = answer.answer.structure
-    decided = (
-        decided_by(asked, fixed, axes, structure, answer) if axes and structure is not None else {}
-    )
-    for places in equal_groups({name: many for name, (many, _) in decided.items()}, count):
-        if all(many[places[0]] == own for many, own in decided.values()):
-            yield places, answer
+    structure = settled.result.structure
+    decided = {}
+    if axes and structure is not None:
+        decided = _decisions_of_axes(scenario, fixed, axes, structure, settled.fits)
+    for cases in equal_groups({name: values for name, (values, _) in decided.items()}, count):
+        first = int(cases[0])
+        if all(values[first] == reading for values, reading in decided.values()):
+            yield cases, settled
         else:
-            yield (
-                places,
-                settled(
-                    asked,
-                    (
-                        *fixed,
-                        *(
-                            (path, (float(many[places[0]]), unit))
-                            for path, (many, unit) in axes.items()
-                        ),
-                    ),
-                ),
-            )
+            yield cases, settle_case(scenario, (*fixed, *_settings_at(axes, first, axes)))
 
 
-def decided_by(
-    asked: StudyScenario, fixed: Fixed, axes: Many, structure: Structure, answer: Settled
+def _decisions_of_axes(
+    scenario: StudyScenario, fixed: FixedSettings, axes: Many, structure: Structure, fits: bool
 ) -> dict[str, tuple[AnyArray, float]]:
     """Return structure decisions that follow the axes, per case and as settled."""
-    inputs = resolve_scenario(
-        asked.catalogue,
-        asked.scenario,
-        parted(fixed)[0] | dict(axes),
-        dict(structure.variant),
-        structure,
-    )
+    settings = split_plan_axes(fixed)[0] | dict(axes)
+    inputs = scenario.function._replace(structure=structure).inputs(settings)
     values, count = inputs.values(), len(next(iter(axes.values()))[0])
-    found: dict[str, tuple[AnyArray, float]] = {}
-    for name, many in decisions(inputs, values, structure).items():
+    decided: dict[str, tuple[AnyArray, float]] = {}
+    for name, column in decisions(inputs, values, structure).items():
         if name in structure.alternatives:
-            parts = [held_part(inputs, name, place) for place in range(int(many.max()) + 1)]
-            own = (
-                float(parts.index(structure.alternatives[name]))
-                if structure.alternatives[name] in parts
-                else -1.0
-            )
+            parts = [held_part(inputs, name, index) for index in range(int(column.max()) + 1)]
+            part = structure.alternatives[name]
+            reading = float(parts.index(part)) if part in parts else -1.0
         else:
-            own = float(structure.readings[name])
-        found[name] = np.broadcast_to(many, count), own
+            reading = float(structure.readings[name])
+        decided[name] = np.broadcast_to(column, count), reading
     if not inputs.system.bare:
-        beyond = beyond_a_position(
-            values, bill_of_materials(inputs.system, values, asked.catalogue), inputs.system.racks
-        )
+        bill = bill_of_materials(inputs.system, values, inputs.catalogue)
+        beyond = beyond_a_position(values, bill, inputs.system.racks)
         if np.ndim(beyond):
-            found[FITS] = ~beyond, float(answer.fits)
-    return found
+            decided[FITS] = ~beyond, float(fits)
+    return decided
 
 
-def on_structure(
-    asked: StudyScenario,
-    fixed: Fixed,
+def _evaluate_structure(
+    scenario: StudyScenario,
+    fixed: FixedSettings,
     axes: Many,
     drawn: CaseDraws | None,
-    group: AnyArray,
-    answer: Settled,
+    cases: AnyArray,
+    settled: SettledCase,
 ) -> tuple[Mapping[str, AnyArray | None], AnyArray, Mapping[str, AnyArray]]:
-    """Evaluate cases of one structure: their metrics, whether targets are met, and what was
-    drawn.
-    """
-    result = answer.answer
-    settings: JsonObject = parted(fixed)[0] | {
-        path: (many[group], unit) for path, (many, unit) in axes.items()
-    }
-    # then no plan is searched
-    inputs, stated = (
-        dict[str, AnyArray](),
-        result.texts["workload.kind"] == "stated",
-    )
+    """Evaluate cases of one structure: their metrics, met targets and drawn inputs."""
+    result = settled.result
+    is_stated = result.texts["workload.kind"] == "stated"  # then no plan is searched
+    settings, _ = split_plan_axes(fixed)
+    points = {path: (values[cases], unit) for path, (values, unit) in axes.items()}
+    sampled: Many = {}
     if drawn is not None:
-        ranges = {
-            path: one
-            for path, one in beliefs_of(result).items()
-            if path in drawn.paths and path not in settings
-        }
-        thrown = settings_of(
-            ranges,
-            {
-                path: drawn.dice.correlated_deviates(one)[drawn.places[group]]
-                for path, one in ranges.items()
-            },
-        )
-        # what decides structure stays as it is where that is held: a plan is one of so many chips
-        if asked.plan == "held":
-            thrown = {
-                path: (
-                    np.full(len(group), ranges[path].value) if ranges[path].steps else many,
-                    unit,
-                )
-                for path, (many, unit) in thrown.items()
-            }
-        settings |= thrown
-        inputs = {path: many for path, (many, _) in thrown.items()}
-    if not axes and not inputs:
+        taken = settings.keys() | points.keys()
+        sampled = _sampled_inputs(scenario, result, drawn, cases, taken)
+    inputs = {path: values for path, (values, _) in sampled.items()}
+    points |= sampled
+    if not points:
         metrics = {
-            name: None
-            if (value := result.metrics[name]) is None
-            else np.full(len(group), value, dtype=float)
-            for name in METRICS
+            name: None if value is None else np.full(len(cases), value, dtype=float)
+            for name, value in result.metrics.items()
         }
-        return metrics, np.full(len(group), result.plan is not None or stated), inputs
-    with_batch = asked.plan == "best" and drawn is None  # nothing that the plan rests on differs
-    structure = result.structure if with_batch or asked.plan == "held" or stated else None
-    many = evaluate_draws(
-        asked.scenario,
-        settings,
-        structure=structure,
-        catalogue=asked.catalogue,
-        solve=not with_batch,
+        return metrics, np.full(len(cases), result.plan is not None or is_stated), inputs
+    with_batch = scenario.plan == "best" and drawn is None  # nothing that the plan rests on differs
+    holds = with_batch or scenario.plan == "held" or is_stated
+    function = scenario.function._replace(
+        settings=settings, structure=result.structure if holds else None
     )
-    made, meets = many.metrics, many.meets
-    if not answer.fits:
-        made = {
-            name: None if any(word in name for word in OF_THE_SITE) else many
-            for name, many in made.items()
-        }
-    return made, meets, inputs
+    draws = function.draws(points, solve=not with_batch)
+    if settled.fits:
+        return draws.metrics, draws.meets, inputs
+    metrics = {
+        name: None if any(word in name for word in OF_THE_SITE) else values
+        for name, values in draws.metrics.items()
+    }
+    return metrics, draws.meets, inputs
+
+
+def _sampled_inputs(
+    scenario: StudyScenario, result: Result, drawn: CaseDraws, cases: AnyArray, taken: Set[str]
+) -> Many:
+    """Return the drawn inputs of cases, without those that have a setting."""
+    ranges = {
+        path: belief
+        for path, belief in beliefs_of(result).items()
+        if path in drawn.paths and path not in taken
+    }
+    deviates = {
+        path: drawn.dice.correlated_deviates(belief)[drawn.places[cases]]
+        for path, belief in ranges.items()
+    }
+    # what decides structure stays as it is where that is held: a plan is one of so many chips
+    fixed = {
+        path: np.full(len(cases), belief.value)
+        for path, belief in ranges.items()
+        if scenario.plan == "held" and belief.steps
+    }
+    return {
+        path: (fixed.get(path, values), unit)
+        for path, (values, unit) in settings_of(ranges, deviates).items()
+    }
 
 
 class CaseResults:
@@ -385,22 +352,18 @@ class CaseResults:
         self.metrics, self.inputs = dict[str, AnyArray](), dict[str, AnyArray]()
         self.meets = np.zeros(count, dtype=bool)
 
-    def take(
+    def add(
         self,
-        places: AnyArray,
+        cases: AnyArray,
         metrics: Mapping[str, AnyArray | None],
         meets: AnyArray,
         inputs: Mapping[str, AnyArray],
     ) -> None:
-        """Take in what some of the cases come to."""
-        self.meets[places] = meets
-        for own, others in ((self.metrics, metrics), (self.inputs, inputs)):
-            scatter_into(
-                own,
-                {name: many for name, many in others.items() if many is not None},
-                places,
-                len(self.meets),
-            )
+        """Add the metrics, targets and inputs of some of the cases."""
+        self.meets[cases] = meets
+        for arrays, part in ((self.metrics, metrics), (self.inputs, inputs)):
+            present = {name: values for name, values in part.items() if values is not None}
+            scatter_into(arrays, present, cases, len(self.meets))
 
     @property
     def draws(self) -> Draws:

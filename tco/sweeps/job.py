@@ -27,21 +27,21 @@ from tco.core.provenance import Given
 from tco.core.types import AnyArray, JsonObject
 from tco.core.units import convert
 from tco.evaluation.evaluation import SAVED, catalogue_for
+from tco.evaluation.scenario_function import ScenarioFunction
 from tco.evaluation.workers import Figures, Ground, catalogue_on, folders_of, ground_on
 from tco.sampling.uncertainty import sample_of
 from tco.scenario.beliefs import Range, beliefs_of, loadings
 from tco.scenario.document import load_scenario
-from tco.scenario.evaluate import evaluate
 from tco.scenario.metrics import METRICS
-from tco.scenario.resolve import resolve_scenario
 from tco.sweeps.cases import (
     CaseDraws,
     CaseResults,
+    FixedSettings,
     StudyScenario,
-    cases_of,
     dice_of,
-    parted,
-    settled,
+    evaluate_setting,
+    settle_case,
+    split_plan_axes,
 )
 from tco.sweeps.study import Study, SweepAxis, parse_study_axis
 
@@ -163,7 +163,7 @@ class SweepJob(NamedTuple):
     def inputs_hash(self) -> str:
         """A short hash of all that its cases rest on: study, scenarios, data and program."""
         scenarios = [
-            [one.name, *one.scenario._replace(where="")]
+            [one.name, *one.function.scenario._replace(where="")]
             for one in (*self.scenarios, *([self.baseline] if self.baseline else []))
         ]
         rests = [
@@ -182,8 +182,9 @@ def fingerprint_metrics(job: SweepJob) -> Figures:
     held against another by.
     """
     first = tuple((axis.path, axis.setting(0)) for axis in job.axes)
-    answers = [settled(one, (*job.study.settings.items(), *first)).answer for one in job.scenarios]
-    found = [answer.metrics[name] for answer in answers for name in job.study.report]
+    fixed = (*job.study.settings.items(), *first)
+    results = [settle_case(scenario, fixed).result for scenario in job.scenarios]
+    found = [result.metrics[name] for result in results for name in job.study.report]
     return tuple(None if value is None else float(value) for value in found)
 
 
@@ -204,25 +205,21 @@ def prepare_sweep(study: Study, data: Path | None) -> SweepJob:
     axes = study_axes(study, every)
     outer = [axis for axis in axes if axis.unit is None]
     many = [axis for axis in axes if axis.unit is not None]
+    stated = tuple(study.settings.items())
     first = tuple((axis.path, axis.setting(0)) for axis in axes)
     ranges: dict[str, Range] = {}
     searched: set[str] = set()
     for one in every:
-        answer = settled(one, (*study.settings.items(), *first))
+        settled = settle_case(one, (*stated, *first))
         if study.plan == "best":
-            searched |= answer.reads & {axis.path for axis in many}
-        ranges |= beliefs_of(answer.answer)
+            searched |= settled.reads & {axis.path for axis in many}
+        ranges |= beliefs_of(settled.result)
+        priced = one.function._replace(workload=False, refuse=False)
         for fixed in other_names(axes, first):
             if study.draw is not None:
-                ranges |= beliefs_of(settled(one, (*study.settings.items(), *fixed)).answer)
+                ranges |= beliefs_of(settle_case(one, (*stated, *fixed)).result)
             else:
-                evaluate(
-                    one.scenario,
-                    parted((*study.settings.items(), *fixed))[0],
-                    catalogue=one.catalogue,
-                    workload=False,
-                    refuse=False,
-                )
+                priced.result(split_plan_axes((*stated, *fixed))[0])
     drawn = sampled_paths(study, ranges)
     leaders = {ranges[path].leader for path in drawn}
     thrown = tuple(
@@ -231,7 +228,7 @@ def prepare_sweep(study: Study, data: Path | None) -> SweepJob:
             | {
                 f"cause {cause}"
                 for one in leaders
-                for cause in loadings(scenarios[0].catalogue, one)
+                for cause in loadings(scenarios[0].function.catalogue, one)
             }
         )
     )
@@ -244,7 +241,7 @@ def prepare_sweep(study: Study, data: Path | None) -> SweepJob:
         tuple(axis for axis in axes if axis not in outer),
         tuple((path, ranges[path].unit) for path in drawn),
         thrown,
-        ground_on(tuple(one.folders for one in every)),
+        ground_on(tuple(folders_of(one.function.catalogue) for one in every)),
     )
 
 
@@ -258,16 +255,14 @@ def scenario_of(name: str, study: Study, data: Path | None) -> StudyScenario:
     place = (
         str(beside) if name.endswith(".toml") and not isfile(name) and beside.is_file() else name
     )
-    catalogue = catalogue_for(place, data)
-    folders = folders_of(catalogue)
-    return StudyScenario(name, load_scenario(catalogue_on(folders), place), folders, study.plan)
+    catalogue = catalogue_on(folders_of(catalogue_for(place, data)), ())
+    function = ScenarioFunction(load_scenario(catalogue, place), catalogue, {})
+    return StudyScenario(name, function, study.plan)
 
 
 def study_axes(study: Study, scenarios: list[StudyScenario]) -> list[SweepAxis]:
     """Return the axes of a study, each value within the bounds of its input."""
-    inputs = resolve_scenario(
-        scenarios[0].catalogue, scenarios[0].scenario, dict(study.settings), {}
-    )
+    inputs = scenarios[0].function.inputs(study.settings)
     values = inputs.values()
     found = []
     for path, one in study.grid.items():
@@ -285,9 +280,7 @@ def study_axes(study: Study, scenarios: list[StudyScenario]) -> list[SweepAxis]:
     return found
 
 
-def other_names(
-    axes: list[SweepAxis], first: tuple[tuple[str, Any], ...]
-) -> Iterator[tuple[tuple[str, Any], ...]]:
+def other_names(axes: list[SweepAxis], first: FixedSettings) -> Iterator[FixedSettings]:
     """Yield the settings in which one text is another than the first."""
     for axis in axes:
         if axis.unit is None:
@@ -394,7 +387,7 @@ dice_kept = lru_cache(maxsize=2)(dice_of)
 def evaluate_cases(
     job: SweepJob,
     asked: StudyScenario,
-    fixed: tuple[tuple[str, Any], ...],
+    fixed: FixedSettings,
     axes: dict[str, AnyArray],
     draws: AnyArray,
 ) -> CaseResults:
@@ -404,12 +397,13 @@ def evaluate_cases(
         start, stop = int(draws.min()), int(draws.max()) + 1
         if draw.samples <= PIECE:
             start, stop = 0, draw.samples
-        dice = dice_kept(asked.catalogue, draw, job.thrown, start, stop)
+        dice = dice_kept(asked.function.catalogue, draw, job.thrown, start, stop)
         drawing = CaseDraws(frozenset(path for path, _ in job.drawn), dice, draws - start)
     units = {axis.path: str(axis.unit) for axis in job.inner}
     centre = {axis.path: axis.setting(0) for axis in job.inner} if job.study.plan == "best" else {}
     many = {path: (numbers, units[path]) for path, numbers in axes.items()}
-    return cases_of(asked, (*job.study.settings.items(), *fixed), centre, many, drawing, len(draws))
+    settings = (*job.study.settings.items(), *fixed)
+    return evaluate_setting(asked, settings, centre, many, drawing, len(draws))
 
 
 def allowed(job: SweepJob, metrics: dict[str, AnyArray], count: int) -> AnyArray:

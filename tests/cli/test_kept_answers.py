@@ -12,7 +12,9 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from tco.comparison import confidence
+from tco.comparison import curve
+from tco.comparison.confidence import confidence_of
+from tco.comparison.records import Confidence, ConfidenceRequest
 from tco.core.disk_cache import cache_folder
 from tco.evaluation.evaluation import evaluate_each
 from tests.cli import app, tco
@@ -98,13 +100,13 @@ def test_choice_called_none_is_drawn_and_not_taken_for_no_choice(tmp_path, monke
     evaluations = evaluate_each(["gb200-nvl72"], None, {})
     choices_drawn = []
 
-    def draw(evaluations, baseline, speeds, hold, ranges, why, seed, choose, racks):
-        choices_drawn.append(choose)
-        return [[], [], [], None, None, None, []]
+    def draw(evaluations, baseline, request):
+        choices_drawn.append(request.choose)
+        return Confidence([], [], [])
 
-    monkeypatch.setattr(confidence, "drawn_anew", draw)
+    monkeypatch.setattr(curve, "draw_confidence", draw)
     for choose in (None, "None", None, "None"):
-        confidence.confidence_of(evaluations, "gb200-nvl72", choose=choose)
+        confidence_of(evaluations, "gb200-nvl72", ConfidenceRequest(choose=choose))
     assert choices_drawn == [None, "None"]
 
 

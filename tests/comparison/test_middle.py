@@ -8,8 +8,9 @@ import pytest
 
 from tco import evaluate
 from tco.comparison.confidence import confidence_of
-from tco.comparison.records import compare_results
+from tco.comparison.records import ConfidenceRequest
 from tco.evaluation.evaluation import evaluate_each
+from tco.evaluation.side_by_side import compare_results
 from tests.catalogue import CATALOGUE
 from tests.cli import document, tco
 
@@ -62,7 +63,7 @@ def test_with_nothing_left_to_draw_that_matters_the_middle_is_the_base_case():
     }
     asked = evaluate_each(["gb200-nvl72"], None, settings, refuse=False, what_if={})
     base, _ = compare_results([one.result for one in asked], None)
-    found = confidence_of(asked, base, (20.0, 75.0), False, True, False, 0, None, None)
+    found = confidence_of(asked, base, ConfidenceRequest((20.0, 75.0)))
     assert len(found.curve) == 2
     for point in found.curve:
         assert point.median_usd_per_million_output_tokens == pytest.approx(

@@ -31,7 +31,6 @@ from tests.study_helpers import (
     Dice,
     Range,
     confidence_of,
-    drawable,
     evaluate_each,
     settings_of,
 )
@@ -239,10 +238,10 @@ def nested(name, metric, path, places=200, draws=60):
     draws of all in which it is nearly the same.
     """
     (case,) = evaluate_each([name], None, {})
-    one = drawable(case)
+    one = case.drawn_function()
     dice = Dice(CATALOGUE, 31, 0, places * draws)
     at = {other: dice.correlated_deviates(its) for other, its in one.ranges.items()}
-    made = one.evaluate_at(settings_of(one.ranges, at))
+    made = one.draws(settings_of(one.ranges, at))
     known = (
         np.where(made.meets, made.metrics[metric], np.nan)
         if metric in PERFORMANCE

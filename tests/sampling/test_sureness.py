@@ -11,7 +11,7 @@ import pytest
 
 import tco
 from tco.sampling.drivers import flips_of
-from tco.sampling.response import three_point_deviates
+from tco.sampling.scenario_quantity import three_point_deviates
 from tests.cli import document
 from tests.cli import tco as command
 from tests.scenario_helpers import HEADLINE
@@ -235,7 +235,7 @@ def test_what_is_kept_is_what_was_drawn(tmp_path, monkeypatch):
     asked = evaluate_each(["gb200-nvl72", "trn3-nl72x2"], None, {})
     made = confidence_of(asked, "gb200-nvl72")
     with monkeypatch.context() as patched:
-        patched.setattr("tco.comparison.confidence.drawn_anew", None)
+        patched.setattr("tco.comparison.curve.draw_confidence", None)
         assert confidence_of(asked, "gb200-nvl72") == made
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))

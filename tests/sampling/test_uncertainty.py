@@ -38,7 +38,6 @@ from tests.study_helpers import (
     Range,
     beliefs_of,
     draw_statistics,
-    drawable,
     evaluate_each,
     share,
 )
@@ -321,12 +320,12 @@ def test_what_both_share_cancels():
     """
     hour = "tco_usd_per_used_chip_hour"
     own, base, apart = (
-        drawable(CASES[name]).drawn(Dice(CATALOGUE, seed, 0, 2000)).metrics[hour]
+        CASES[name].drawn_function().sample(Dice(CATALOGUE, seed, 0, 2000)).metrics[hour]
         for name, seed in ((TRN3, 2), (GB200, 2), (GB200, 99))
     )
     assert np.log(own / base).std() < 0.6 * np.log(own / apart).std()
     there = {"terms.availability": (np.array([0.9, 0.95, 0.99]), "")}
-    costs = [drawable(CASES[name]).evaluate_at(there).metrics[COST] for name in (TRN3, GB200)]
+    costs = [CASES[name].drawn_function().draws(there).metrics[COST] for name in (TRN3, GB200)]
     assert costs[0] / costs[1] == pytest.approx(costs[0][0] / costs[1][0], rel=1e-12)
     itself = tco.uncertainty(GB200, GB200, samples=500)
     assert share(itself.sample.better) == 0
@@ -454,7 +453,7 @@ def test_draws_that_miss_the_target_are_counted_and_have_no_price():
     assert np.array_equal(np.isfinite(found.sample.metrics[COST]), meets)
     assert np.isfinite(found.sample.metrics["tco_usd_per_chip_hour"]).all()
     assert found.sample.better is None
-    every = drawable(CASES[TRN3]).evaluate_at({"terms.rate": (np.full(2, 0.09), "")}).metrics[COST]
+    every = CASES[TRN3].drawn_function().draws({"terms.rate": (np.full(2, 0.09), "")}).metrics[COST]
     # the plan's batch is solved, not taken from a grid
     assert every[0] == pytest.approx(CASES[TRN3].result.metrics[COST], rel=0.05)
 

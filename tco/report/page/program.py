@@ -19,9 +19,8 @@ from tco.core.formula import REGISTRY, Formula, normal_form
 from tco.core.provenance import Input
 from tco.core.trace import recorded_by
 from tco.core.types import JsonObject
-from tco.evaluation.chip_price import built_up, chip_of
-from tco.evaluation.evaluated_scenario import Evaluation
-from tco.evaluation.renters import of_one_statistic
+from tco.evaluation.chip_prices import chip_of, chip_parts_price, with_one_rent_statistic
+from tco.evaluation.scenario_function import Evaluation
 from tco.performance.serving.plans import SEQUENCES, ServingPlan
 from tco.report.cells import GROSS, GROSS_HOUR, HOUR, TOKENS
 from tco.scenario.compiled import METRIC, every_plan, recorded
@@ -134,13 +133,8 @@ def _payers_of(asked: Sequence[Evaluation]) -> list[dict[str, Evaluation]]:
         others = [
             (at, one) for at, one in enumerate(asked) if one.result.bill and who not in found[at]
         ]
-        paid = [
-            one._replace(
-                settings={**one.settings, WHO: who}, result=one.again({WHO: who}, refuse=False)
-            )
-            for _, one in others
-        ]
-        for (at, _), one in zip(others, of_one_statistic(paid, {"refuse": False}), strict=True):
+        paid = [one.with_settings({WHO: who}, refuse=False) for _, one in others]
+        for (at, _), one in zip(others, with_one_rent_statistic(paid), strict=True):
             found[at][who] = one
     return found
 
@@ -156,11 +150,13 @@ def _ways_of(
     for who, one in paid.items():
         way = _record_payer_scenario(recording, one, {}, one.result)
         found[who] = [way._replace(fixed=way.fixed - {price})]
-        if price in way.fixed and not way.none and (whole := built_up(one)) is not None:
+        if price in way.fixed and not way.none and (whole := chip_parts_price(one)) is not None:
             asked = {price: f"{whole.value!r} USD"}
             recording.given.setdefault(price, whole)
             found[who].append(
-                _record_payer_scenario(recording, one, asked, one.again(asked, refuse=False))
+                _record_payer_scenario(
+                    recording, one, asked, one.function(refuse=False).result(asked)
+                )
             )
     return found
 

@@ -10,12 +10,12 @@ from shlex import join
 
 from tco import __version__
 from tco.comparison.ranking import Ranking
-from tco.comparison.records import speed_of
 from tco.comparison.report_data import Material
 from tco.core.equation import equation
 from tco.core.errors import UsageError
 from tco.core.formula import Formula
 from tco.core.trace import walk
+from tco.evaluation.side_by_side import speed_of
 from tco.report.assumptions import formats_rows, premise_lines, workload_title
 from tco.report.page import sections as made
 from tco.report.page.page import ReportPage, Section

@@ -143,7 +143,9 @@ def order_change_section(material: Material) -> Iterator[Section]:
     for result, one in zip(material.results, material.sure, strict=True):
         for driver in one.drivers:
             value, unit = (
-                driver.shown if driver.shown and driver.shown[0] else (driver.value, driver.unit)
+                driver.catalogue_value
+                if driver.catalogue_value and driver.catalogue_value[0]
+                else (driver.value, driver.unit)
             )
             scale = value / driver.value if driver.value else 1.0
             flip = (

@@ -11,7 +11,7 @@ from tco.catalog import Catalogue
 from tco.catalog.rows import input_attributes
 from tco.comparison.report_data import COSTS, Material
 from tco.core.types import JsonObject
-from tco.evaluation.chip_price import chip_of
+from tco.evaluation.chip_prices import chip_of
 from tco.performance.software_maturity import REACH
 from tco.report.assumptions import SEVERAL, SHOWN, workload_line
 from tco.report.cells import GROSS, RATIOS, cost_behind, input_sort_key, own_unit

@@ -1,0 +1,229 @@
+"""Metric of a scenario, or its ratio to a baseline, as the inputs with a range move.
+
+All inputs take the values of random draws, each input moves alone to both ends of its range, or
+some inputs move together. A point that misses the target has no performance and no cost of
+performance.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from tco.core.elementwise import as_array
+from tco.core.provenance import P95
+from tco.core.types import FloatArray
+from tco.scenario import metrics as joined
+from tco.scenario.beliefs import Dice, Range
+from tco.scenario.metrics import PERFORMANCE
+
+if TYPE_CHECKING:
+    from tco.evaluation.scenario_function import ScenarioFunction
+    from tco.scenario.evaluate_samples import Draws
+
+CENTRE = 1  # index of an input's value among P5, value and P95
+
+
+class SampledScenario(NamedTuple):
+    """Scenario in random draws, and at points where inputs move one at a time."""
+
+    draws: Draws
+    # all inputs at their values first, then each at its low and its high, all others at theirs
+    single_moves: Draws
+    # of each way to fix some inputs: all others at their values first, then the first draws
+    fixed: Sequence[Draws] = ()
+
+
+def sample_with_moves(
+    function: ScenarioFunction,
+    dice: Dice,
+    speeds: Sequence[float] = (),
+    fixed: Sequence[Mapping[str, float]] = (),
+    fixed_draws: int = 0,
+) -> SampledScenario:
+    """Evaluate a scenario in random draws, with each input moved alone, and with some fixed.
+
+    Args:
+        function: The scenario with the ranges of its inputs.
+        dice: Gives the draws.
+        speeds: Further user speeds at which each point is evaluated, tokens/s per user.
+        fixed: Values of fixed inputs by path, for each way to fix some.
+        fixed_draws: Number of draws in which inputs are fixed.
+
+    """
+    ranges = function.ranges
+    moves = one_at_a_time(ranges)
+    sizes = [dice.count, 1 + 2 * len(ranges), *([1 + fixed_draws] * len(fixed))]
+    points = {}
+    for path, (drawn, unit) in dice.settings(ranges).items():
+        first = np.concatenate([[ranges[path].value], drawn[:fixed_draws]])
+        parts = [
+            np.full(1 + fixed_draws, values[path]) if path in values else first for values in fixed
+        ]
+        points[path] = np.concatenate([drawn, moves[path], *parts]), unit
+    evaluated = function.draws(points, speeds=speeds)
+    ends = np.cumsum(sizes).tolist()
+    draws, single_moves, *fixed_parts = (
+        evaluated.part(slice(end - size, end)) for end, size in zip(ends, sizes, strict=True)
+    )
+    return SampledScenario(draws, single_moves, fixed_parts)
+
+
+def metric_or_nan(draws: Draws, metric: str) -> FloatArray:
+    """Return a metric in every draw, nan where a draw lacks the metric.
+
+    A metric that rests on the workload is also nan where memory or a target is missed.
+
+    Args:
+        draws: Draws of a scenario.
+        metric: Name of the metric.
+
+    Returns:
+        Array of shape (draws,), in the unit of the metric.
+
+    """
+    values = draws.metrics[metric]
+    if values is None:
+        return np.full(len(draws.meets), np.nan)
+    return np.where(draws.meets, values, np.nan) if metric in PERFORMANCE else values
+
+
+def finite_or_none(value: float | None) -> float | None:
+    """Return a finite number; None for None, infinity and nan."""
+    return float(value) if value is not None and np.isfinite(value) else None
+
+
+def three_point_deviates(belief: Range) -> FloatArray:
+    """Return the deviates at which an input is evaluated: P5, its value, P95."""
+    return np.array([-P95, belief.home, P95])
+
+
+def one_at_a_time(ranges: Mapping[str, Range]) -> dict[str, FloatArray]:
+    """Return the values of every input where each moves alone.
+
+    Returns:
+        Arrays by path: all inputs at their values first, then each input at its low and its high.
+
+    """
+    moves = {
+        path: np.full(1 + 2 * len(ranges), belief.value, float) for path, belief in ranges.items()
+    }
+    for index, (path, belief) in enumerate(ranges.items()):
+        moves[path][1 + 2 * index :][:2] = belief.low, belief.high
+    return moves
+
+
+@dataclass(frozen=True)
+class ScenarioQuantity:
+    """A metric as inputs move: that of a scenario, or a baseline's ratio to it, at one speed.
+
+    Both sides of a ratio are moved. Where only one side misses the target the ratio is zero or
+    without end, and where both do there is none.
+    """
+
+    metric: str
+    scenario: ScenarioFunction
+    baseline: ScenarioFunction | None
+    dice: Dice
+    # by identity of a scenario function, which several quantities may share
+    samples: dict[int, SampledScenario] = field(default_factory=dict)
+    # one of those that the scenarios are sampled at; none: the workload's own
+    speed: float | None = None
+
+    @cached_property
+    def ranges(self) -> dict[str, Range]:
+        """The inputs that move it."""
+        return {
+            **(self.baseline.ranges if self.baseline is not None else {}),
+            **self.scenario.ranges,
+        }
+
+    @property
+    def sides(self) -> list[ScenarioFunction]:
+        """The scenario, and the baseline if there is one."""
+        return [self.scenario] if self.baseline is None else [self.scenario, self.baseline]
+
+    def sampled(self, side: ScenarioFunction) -> SampledScenario:
+        """Evaluate a side in all draws, and with every input moved alone, once."""
+        if id(side) not in self.samples:
+            self.samples[id(side)] = sample_with_moves(side, self.dice)
+        return self.samples[id(side)]
+
+    def metric_at_speed(self, draws: Draws) -> FloatArray:
+        """Return the metric of draws at the speed."""
+        return metric_or_nan(draws if self.speed is None else draws.at[self.speed], self.metric)
+
+    def metric_or_ratio(self, values: Sequence[FloatArray]) -> FloatArray:
+        """Return the scenario's values, or their ratio to the baseline's if there is one."""
+        return ratios(values[1], values[0]) if values[1:] else values[0]
+
+    def draws(self) -> FloatArray:
+        """Return the metric or the ratio in all draws."""
+        return self.metric_or_ratio(
+            [self.metric_at_speed(self.sampled(side).draws) for side in self.sides]
+        )
+
+    def one_at_a_time_values(self) -> dict[str, FloatArray]:
+        """Return the metric or the ratio at the low, the value and the high of each input.
+
+        An input that a side does not rest on leaves that side as it is.
+        """
+        values: dict[str, list[FloatArray]] = {path: [] for path in self.ranges}
+        for side in self.sides:
+            values_moved = self.metric_at_speed(self.sampled(side).single_moves)
+            ends = dict(zip(side.ranges, values_moved[1:].reshape(-1, 2), strict=True))
+            for path, side_values in values.items():
+                low, high = ends.get(path, values_moved[[0, 0]])
+                side_values.append(np.array([low, values_moved[0], high]))
+        return {path: self.metric_or_ratio(side_values) for path, side_values in values.items()}
+
+    def together(self, deviates: Mapping[str, FloatArray]) -> FloatArray:
+        """Evaluate the metric or the ratio where some inputs move together.
+
+        Args:
+            deviates: Standard normal deviates of each input that moves, all of one length.
+
+        """
+        values, count = [], len(next(iter(deviates.values())))
+        for side in self.sides:
+            centre = self.sampled(side).single_moves
+            if deviates.keys().isdisjoint(side.ranges):
+                values.append(np.full(count, self.metric_at_speed(centre)[0]))
+                continue
+            # every input is given, those that stay too: what was found of all of them in the draws
+            # holds here
+            points = {
+                path: (
+                    belief.quantile(deviates[path])
+                    if path in deviates
+                    else np.full(count, belief.value),
+                    belief.unit,
+                )
+                for path, belief in side.ranges.items()
+            }
+            values.append(self.metric_at_speed(side.draws(points, speeds=tuple(centre.at))))
+        return self.metric_or_ratio(values)
+
+
+def ratios(baseline: FloatArray, costs: FloatArray) -> FloatArray:
+    """Return the performance per cost relative to the baseline in every draw.
+
+    Args:
+        baseline: Costs of the baseline by draw, nan where the target is missed.
+        costs: Costs of the scenario by draw in the same unit, nan where the target is missed.
+
+    Returns:
+        Ratios by draw: zero where only the scenario misses, inf where only the baseline does, and
+        nan where both do.
+
+    """
+    is_missed = np.isnan(costs)
+    return np.where(
+        np.isnan(baseline),
+        np.where(is_missed, np.nan, np.inf),
+        np.where(is_missed, 0.0, as_array(joined.perf_per_tco(baseline, costs))),
+    )
