@@ -59,15 +59,14 @@ def confidence_of(
 def _record_from_json(shape: Any, content: Any) -> Any:
     """Rebuild records and tuples from lists, as the annotations of a record say."""
     kinds = [kind for kind in get_args(shape) if kind is not NoneType]
-    if content is None or not isinstance(content, list | dict):
+    if hasattr(shape, "_fields"):
+        return shape(*map(_record_from_json, _field_types(shape), content))
+    if not kinds or not isinstance(content, list | dict):
         return content
     if len(kinds) < len(get_args(shape)):
         return _record_from_json(kinds[0], content)
     if isinstance(content, dict):
         return {name: _record_from_json(kinds[-1], value) for name, value in content.items()}
-    if hasattr(shape, "_fields"):
-        hints = _field_types(shape)
-        return shape(*map(_record_from_json, hints, content))
     items = [_record_from_json(kinds[0], item) for item in content]
     return tuple(items) if get_origin(shape) is tuple else items
 
