@@ -24,17 +24,7 @@ from tco.core.units import parse_quantity
 from tco.cost.price_dates import newest_price
 from tco.evaluation.evaluation import evaluate_each, own_and_baseline
 from tco.evaluation.scenario_function import Evaluation, ScenarioFunction
-from tco.evaluation.varied_input import (
-    DATE,
-    Ends,
-    Moment,
-    VariedInput,
-    amount_of,
-    input_grid,
-    moment_of,
-    month_end_days,
-    told_in,
-)
+from tco.evaluation.varied_input import DATE, Ends, VariedInput, price_date, varied_input
 from tco.scenario.metrics import METRICS, perf_per_tco
 
 if TYPE_CHECKING:
@@ -78,7 +68,6 @@ class Solution(Shown):
     scenario: str
     metric: str
     words: str  # the target as it was asked for
-    path: str
     today: VariedInput
     movers: Sequence[Mover]
     target: float | None  # none where it moves with the input: what the second mover has
@@ -89,6 +78,11 @@ class Solution(Shown):
     points: list[tuple[float, float | None]] = field(default_factory=list)  # of the grid
     reason: str = ""
     notes: list[str] = field(default_factory=list)
+
+    @property
+    def path(self) -> str:
+        """Path of the input."""
+        return self.today.path
 
     @property
     def base_case_result(self) -> Result:
@@ -193,22 +187,17 @@ def solve(
     else:  # equal to another scenario: a ratio is so where the costs behind it are
         metric, sides = read, [sides[0], *evaluate_each([words], data, set or {}, priced=False)]
         centre = sides[0].metric(metric)
-    today, resting = (moment_of(sides[0]), sides) if vary == DATE else amount_of(sides, vary)
-    today = told_in(today, ends)
+    today, resting = (price_date(sides[0]), sides) if vary == DATE else varied_input(sides, vary)
+    today = today.in_unit_of(ends)
     movers = [
-        moved_side(side, vary, today, read, hold)
+        moved_side(side, today, read, hold)
         if side in resting
         else Mover(side, None, partial(_metric_at_rest, side, read))
         for side in sides
     ]
     searched = any(mover.searches_plan for mover in movers)
-    grid = (
-        month_end_days(today, ends)
-        if isinstance(today, Moment)
-        else input_grid(vary, today, ends, SEARCHED if searched else POINTS)
-    )
-    asked = Solution(scenario, metric, words, vary, today, movers, target, centre)
-    fill(asked, grid)
+    asked = Solution(scenario, metric, words, today, movers, target, centre)
+    fill(asked, today.grid(ends, SEARCHED if searched else POINTS))
     return asked
 
 
@@ -291,19 +280,19 @@ def ratio_or_own(values: Sequence[float]) -> float:
     return float(perf_per_tco(other[0], own)) if other else own
 
 
-def moved_side(side: Evaluation, path: str, amount: VariedInput, metric: str, hold: bool) -> Mover:
+def moved_side(side: Evaluation, today: VariedInput, metric: str, hold: bool) -> Mover:
     """Return a side whose input moves, its plan fixed where it cannot rest on the input."""
     function, plan = side.function(), side.result.plan
     if plan is not None and not hold:
         _, searched = function.searched({})
         # another search would only find the plan again where it does not read the input
-        if path in searched or path not in side.result.inputs:
+        if today.path in searched or today.path not in side.result.inputs:
             plan = None
     function = function._replace(plan=plan)
 
     @cache
     def metric_at(value: float) -> float:
-        return side.metric(metric, function.result({path: amount.text(value)}))
+        return side.metric(metric, function.result({today.path: today.text(value)}))
 
     return Mover(side, function, metric_at)
 

@@ -23,7 +23,7 @@ from tco.core.errors import DataError, UsageError, unknown
 from tco.core.formula import finite
 from tco.core.types import AnyArray
 from tco.evaluation.evaluation import catalogue_for
-from tco.evaluation.scenario_function import Evaluation
+from tco.evaluation.scenario_function import Evaluation, ScenarioFunction
 from tco.performance.chip.roofline import cache_bytes
 from tco.performance.deployment import deployed_rate
 from tco.performance.serving import disaggregation as apart
@@ -43,8 +43,6 @@ from tco.performance.serving.plans import (
 )
 from tco.scenario import metrics as joined
 from tco.scenario.document import Scenario, load_scenario
-from tco.scenario.evaluate import evaluate
-from tco.scenario.resolve import resolve_scenario
 from tco.scenario.workload import server_of
 
 if TYPE_CHECKING:
@@ -79,7 +77,8 @@ def pool_of(
             settings=chosen,
             where=where,
         )
-    inputs = resolve_scenario(catalogue, scenario, dict(settings), {})
+    function = ScenarioFunction(scenario, catalogue, settings, refuse=False)
+    inputs = function.inputs({})
     if inputs.kind != "serving":
         raise DataError(
             f"{name}: its workload trains (workload.kind), a frontier is one of serving"
@@ -94,10 +93,8 @@ def pool_of(
             f"{name}: workload.concurrency is set; a frontier goes over every batch, leave it at "
             "zero"
         )
-    result = evaluate(scenario, settings, catalogue=catalogue, refuse=False)
-    return PoolScenario(
-        Evaluation(name, settings, catalogue, result), scenario, *server_of(inputs, values), values
-    )
+    evaluation = Evaluation(name, settings, catalogue, function.result({}))
+    return PoolScenario(evaluation, scenario, *server_of(inputs, values), values)
 
 
 @dataclass(slots=True)

@@ -21,13 +21,7 @@ from tco.core.notebook_display import Shown
 from tco.core.types import FloatArray
 from tco.evaluation.evaluation import evaluate_each
 from tco.evaluation.scenario_function import Evaluation
-from tco.evaluation.varied_input import (
-    Ends,
-    amount_of,
-    log_or_linear_grid,
-    search_interval,
-    told_in,
-)
+from tco.evaluation.varied_input import Ends, log_or_linear_grid, varied_input
 from tco.sampling.scenario_quantity import metric_or_nan
 from tco.scenario.metrics import METRICS, MORE_IS_BETTER, NEITHER, RATIOS
 
@@ -162,13 +156,9 @@ def map_axis_around(sides: Sequence[Evaluation], path: str, ends: Ends, steps: i
     """Return an input's values between two ends, or around that of today; in equal ratios where all
     are above zero.
     """
-    today = told_in(amount_of(sides, path)[0], ends)
-    return MapAxis(
-        path,
-        today.unit,
-        today.value,
-        log_or_linear_grid(*search_interval(path, today, ends, WIDE), steps),
-    )
+    today = varied_input(sides, path)[0].in_unit_of(ends)
+    values = log_or_linear_grid(*today.interval(ends, WIDE), steps)
+    return MapAxis(path, today.unit, today.value, values)
 
 
 def on_grid(side: Evaluation, metric: str, x: MapAxis, y: MapAxis) -> FloatArray:

@@ -25,7 +25,6 @@ from tco.performance.serving.plans import SEQUENCES, ServingPlan
 from tco.report.cells import GROSS, GROSS_HOUR, HOUR, TOKENS
 from tco.scenario.compiled import METRIC, every_plan, recorded
 from tco.scenario.metrics import gross_token_cost
-from tco.scenario.resolve import resolve_scenario
 from tco.scenario.resolved import ResolvedScenario
 from tco.scenario.result import Result
 from tco.scenario.workload import job_on
@@ -166,9 +165,7 @@ def _record_payer_scenario(
 ) -> PayerScenario:
     """Record a scenario with some settings."""
     structure, none = result.structure, ""
-    inputs = resolve_scenario(
-        one.catalogue, one.scenario, {**one.settings, **asked}, dict(one.variant), structure
-    )
+    inputs = one.function()._replace(structure=structure).inputs(asked)
     plans, results = _recorded_plans(inputs, result), []
     fixed = (
         {path for path, one in structure.readings.items() if not one or not isinstance(one, bool)}
