@@ -99,7 +99,7 @@ class Solution(Shown):
 
     def metric_at(self, value: float) -> float:
         """Return the metric at a value of the input."""
-        return ratio_or_own(
+        return _ratio_or_own(
             [
                 mover.metric_at(value)
                 for mover in (self.movers if self.target is not None else self.movers[:1])
@@ -181,7 +181,7 @@ def solve(
     """
     metric, words = target_of(until)
     read, sides = own_and_baseline(scenario, metric, data, set or {}, variant or {}, baseline)
-    centre, target = ratio_or_own([side.metric(read) for side in sides]), None
+    centre, target = _ratio_or_own([side.metric(read) for side in sides]), None
     if is_number_text(words):
         target = level(words, centre, metric)
     else:  # equal to another scenario: a ratio is so where the costs behind it are
@@ -190,7 +190,7 @@ def solve(
     today, resting = (price_date(sides[0]), sides) if vary == DATE else varied_input(sides, vary)
     today = today.in_unit_of(ends)
     movers = [
-        moved_side(side, today, read, hold)
+        _moved_side(side, today, read, hold)
         if side in resting
         else Mover(side, None, partial(_metric_at_rest, side, read))
         for side in sides
@@ -210,7 +210,7 @@ def fill(asked: Solution, grid: list[float]) -> None:
             f"{asked.metric} has no value from {asked.today.text(grid[0])} to "
             f"{asked.today.text(grid[-1])}: {asked.missing[grid[0]]}"
         )
-    refuse_unmoved(asked, known)
+    _refuse_unmoved(asked, known)
     if len(known) > 1 and all(
         abs(gaps[value] or 0.0) <= EXACT * abs(asked.target_at(value)) for value in known
     ):
@@ -222,8 +222,8 @@ def fill(asked: Solution, grid: list[float]) -> None:
     asked.breaks = [broken(asked, one) for one in crossings(asked.gap, grid, asked.today.stepwise)]
     if (today := asked.today.value) is not None:
         asked.breaks.sort(key=lambda one: abs(one.value - today))
-    asked.reason = "" if asked.breaks else no_crossing(asked, known)
-    asked.notes = solution_notes(asked, grid, known)
+    asked.reason = "" if asked.breaks else _no_crossing(asked, known)
+    asked.notes = _solution_notes(asked, grid, known)
 
 
 # ---------------------------------------------------------------- what is asked
@@ -272,7 +272,7 @@ def level(words: str, centre: float, metric: str) -> float:
     return target
 
 
-def ratio_or_own(values: Sequence[float]) -> float:
+def _ratio_or_own(values: Sequence[float]) -> float:
     """Return the metric that was asked for: that of the scenario itself, or the ratio of the
     baseline's to it.
     """
@@ -280,7 +280,7 @@ def ratio_or_own(values: Sequence[float]) -> float:
     return float(perf_per_tco(other[0], own)) if other else own
 
 
-def moved_side(side: Evaluation, today: VariedInput, metric: str, hold: bool) -> Mover:
+def _moved_side(side: Evaluation, today: VariedInput, metric: str, hold: bool) -> Mover:
     """Return a side whose input moves, its plan fixed where it cannot rest on the input."""
     function, plan = side.function(), side.result.plan
     if plan is not None and not hold:
@@ -302,7 +302,7 @@ def _metric_at_rest(side: Evaluation, metric: str, _: float) -> float:
 
 
 # ---------------------------------------------------------------- what is found
-def refuse_unmoved(asked: Solution, known: Sequence[float]) -> None:
+def _refuse_unmoved(asked: Solution, known: Sequence[float]) -> None:
     """Refuse an input that moves neither the metric nor the target."""
     for at in (asked.metric_at, asked.target_at):
         levels = [at(value) for value in known]
@@ -326,7 +326,7 @@ def broken(asked: Solution, one: Crossing) -> Break:
     return Break(far, asked.metric_at(far), asked.metric_at(near))
 
 
-def no_crossing(asked: Solution, known: Sequence[float]) -> str:
+def _no_crossing(asked: Solution, known: Sequence[float]) -> str:
     """Return the explanation for a metric that never reaches its target."""
     levels = [asked.metric_at(value) for value in known]
     span = f"from {asked.today.text(known[0])} to {asked.today.text(known[-1])}"
@@ -338,7 +338,7 @@ def no_crossing(asked: Solution, known: Sequence[float]) -> str:
     return f"{where}, {side} that of {asked.words} everywhere"
 
 
-def solution_notes(asked: Solution, grid: Sequence[float], known: Sequence[float]) -> list[str]:
+def _solution_notes(asked: Solution, grid: Sequence[float], known: Sequence[float]) -> list[str]:
     """Return notes on other scenarios moved, missing answers and steps."""
     (own, *others), breaks = asked.movers, asked.breaks
     notes = [
@@ -401,12 +401,12 @@ def crossings(gap: Gap, grid: Sequence[float], stepwise: bool = False) -> Iterat
         elif place + 1 < len(at):
             other, its = at[place + 1]
             if value is not None and its is not None and value * its < 0:
-                found = Crossing(one, other) if stepwise else narrowed(gap, one, other)
+                found = Crossing(one, other) if stepwise else _narrowed(gap, one, other)
                 if found is not None:
                     yield found
 
 
-def narrowed(gap: Gap, a: float, b: float) -> Crossing | None:
+def _narrowed(gap: Gap, a: float, b: float) -> Crossing | None:
     """Return the zero in a bracket, or the two sides of a jump over it; none where the function has
     no value on the way.
     """

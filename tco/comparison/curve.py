@@ -183,35 +183,35 @@ def draw_confidence(
     sides = [sample_side(evaluation, request, dice) for evaluation in evaluations]
     results = [side.result for side in sides]
     base = next(side for side in sides if side.name == baseline)
-    contest = contest_of(sides, base, request.ranges)
+    contest = _contest_of(sides, base, request.ranges)
     curve = [
-        with_stakes(point, contest)
+        _with_stakes(point, contest)
         for side in sides
-        for point in curve_points(side, base, request.ranges, dice)
+        for point in _curve_points(side, base, request.ranges, dice)
     ]
     regimes = contest.regimes(late_racks(results))
     samples = {id(side.function): side.samples for side in sides if side.samples is not None}
     if request.why:
         regimes = [
-            with_evidence(regime, quantity_of(regime, sides, dice, samples), contest)
+            _with_evidence(regime, _quantity_of(regime, sides, dice, samples), contest)
             for regime in regimes
         ]
     sure = []
     own_stakes = contest.stakes.get(base.own_speed, {})
     for side in sides if request.ranges else ():
-        verdict = sureness(side, base, dice, samples, request.hold)
-        sure.append(verdict._replace(**stake_fields(own_stakes.get(side.name))))
+        verdict = _sureness(side, base, dice, samples, request.hold)
+        sure.append(verdict._replace(**_stake_fields(own_stakes.get(side.name))))
     confidence = Confidence(
         sure,
         curve,
         regimes,
         unrated(results, baseline),
-        rated_choices(request.choose, contest) if request.choose is not None else [],
+        _rated_choices(request.choose, contest) if request.choose is not None else [],
         turns=turns_at(base.own_speed, sides, regimes, contest, dice),
     )
     if request.hold or not request.ranges:
         return confidence
-    later = later_comparison(evaluations, baseline, confidence, request, dice)
+    later = _later_comparison(evaluations, baseline, confidence, request, dice)
     return confidence._replace(later=later)
 
 
@@ -232,7 +232,7 @@ def sample_side(
     speeds = tuple(request.speeds) if own_speed is not None else ()
     side = SampledSide(evaluation, speeds, reason=evaluation.why_undrawable(request.hold) or "")
     if request.racks is not None:
-        side = side._replace(rack_factors=rack_factors(evaluation, speeds, request.racks))
+        side = side._replace(rack_factors=_rack_factors(evaluation, speeds, request.racks))
     if side.reason:
         return side
     function = evaluation.drawn_function(request.hold)
@@ -251,7 +251,9 @@ def sample_side(
     return side._replace(function=function, samples=SampledScenario(draws, draws))
 
 
-def rack_factors(evaluation: Evaluation, speeds: Sequence[float], racks: int) -> dict[float, float]:
+def _rack_factors(
+    evaluation: Evaluation, speeds: Sequence[float], racks: int
+) -> dict[float, float]:
     """Return the cost of tokens of whole engines on some racks over that of a fleet.
 
     Returns:
@@ -274,7 +276,7 @@ def rack_factors(evaluation: Evaluation, speeds: Sequence[float], racks: int) ->
     return factors
 
 
-def contest_of(sides: Sequence[SampledSide], base: SampledSide, has_draws: bool) -> Contest:
+def _contest_of(sides: Sequence[SampledSide], base: SampledSide, has_draws: bool) -> Contest:
     """Return the scenarios that are rated against each other, with their costs of the work.
 
     Args:
@@ -349,7 +351,7 @@ def _priced_alone(side: SampledSide, speed: float | None, metric: str) -> Priced
     return Priced(side.name, side.function.ranges, values[0], ends)
 
 
-def stake_fields(stake: Stake | None) -> JsonObject:
+def _stake_fields(stake: Stake | None) -> JsonObject:
     """Return the chance of being cheapest and the share of the best, none without a stake."""
     if stake is None:
         return {}
@@ -359,7 +361,7 @@ def stake_fields(stake: Stake | None) -> JsonObject:
     }
 
 
-def with_stakes(point: AtSpeed, contest: Contest) -> AtSpeed:
+def _with_stakes(point: AtSpeed, contest: Contest) -> AtSpeed:
     """Return a point with its stakes, also with the software at either end of its reach."""
     speed = point.tokens_per_s_per_user
     stake = contest.stakes.get(speed, {}).get(point.scenario)
@@ -374,21 +376,21 @@ def with_stakes(point: AtSpeed, contest: Contest) -> AtSpeed:
         for end, end_stakes in contest.stakes_at_ends[speed].items()
     }
     return point._replace(
-        share_nobody=stake.share_nobody, by_software=by_software or None, **stake_fields(stake)
+        share_nobody=stake.share_nobody, by_software=by_software or None, **_stake_fields(stake)
     )
 
 
-def with_evidence(regime: Regime, ratio: ScenarioQuantity | None, contest: Contest) -> Regime:
+def _with_evidence(regime: Regime, ratio: ScenarioQuantity | None, contest: Contest) -> Regime:
     """Return a regime with what moves its ratio of leader to rival, if there is one."""
     from tco.comparison.evidence_value import regime_with_evidence  # few ask why
 
     if ratio is None:
         return regime
-    costs = contest.costs[middle_speed(regime)].drawn
+    costs = contest.costs[_middle_speed(regime)].drawn
     return regime_with_evidence(regime, ratio, costs, ratio.dice.catalogue)
 
 
-def rated_choices(text: str, contest: Contest) -> list[JsonObject]:
+def _rated_choices(text: str, contest: Contest) -> list[JsonObject]:
     """Return the share of the best of each choice at every speed."""
     return [
         {
@@ -402,7 +404,7 @@ def rated_choices(text: str, contest: Contest) -> list[JsonObject]:
 
 
 # ---------------------------------------------------------------- when all racks can be had
-def later_comparison(
+def _later_comparison(
     evaluations: Sequence[Evaluation],
     baseline: str,
     now: Confidence,
@@ -429,7 +431,7 @@ def later_comparison(
         for evaluation in rated_now
     ]
     base = next((side for side in sides if side.name == baseline), sides[0])
-    regimes = contest_of(sides, base, True).regimes()
+    regimes = _contest_of(sides, base, True).regimes()
     if not regimes:
         return None
     return Later(date, DRAWS, regimes, _picks_by_speed(regimes) != _picks_by_speed(now.regimes))
@@ -440,13 +442,13 @@ def _picks_by_speed(regimes: Sequence[Regime]) -> Mapping[float | None, tuple[st
 
 
 # ---------------------------------------------------------------- at each speed
-def curve_points(
+def _curve_points(
     side: SampledSide, base: SampledSide, has_draws: bool, dice: Dice
 ) -> Iterator[AtSpeed]:
     """Yield the cost per million tokens at each speed, compared with the baseline."""
     comparable = side is base or not why_incomparable(side.result, base.result)
-    costs = monotone_costs_by_speed(side)
-    references = monotone_costs_by_speed(base) if comparable else {}
+    costs = _monotone_costs_by_speed(side)
+    references = _monotone_costs_by_speed(base) if comparable else {}
     for speed in side.speeds:
         cost, reference = costs[speed], references.get(speed)
         point = AtSpeed(side.name, speed, cost)
@@ -479,13 +481,13 @@ def _with_ratio(point: AtSpeed, side: SampledSide, base: SampledSide, dice: Dice
         probability_better_than_baseline=share(is_better),
         probability_error=error_of_share(is_better),
         ties=share(np.isnan(draws)),
-        by_software=ratios_at_ends(side, base, speed),
-        software_share_of_range=software_share(side, base, draws, dice),
+        by_software=_ratios_at_ends(side, base, speed),
+        software_share_of_range=_software_share(side, base, draws, dice),
         note=note,
     )
 
 
-def monotone_costs_by_speed(side: SampledSide) -> dict[float, float | None]:
+def _monotone_costs_by_speed(side: SampledSide) -> dict[float, float | None]:
     """Return cost per million output tokens at each speed, made monotone.
 
     A slower promise never costs more than the plan of a quicker promise.
@@ -498,7 +500,7 @@ def monotone_costs_by_speed(side: SampledSide) -> dict[float, float | None]:
     return costs
 
 
-def ratios_at_ends(
+def _ratios_at_ends(
     side: SampledSide, base: SampledSide, speed: float
 ) -> dict[str, dict[str, float | None]] | None:
     """Return performance per cost and chance with the software at either end of its reach."""
@@ -518,7 +520,7 @@ def ratios_at_ends(
     return by_end
 
 
-def software_share(
+def _software_share(
     side: SampledSide, base: SampledSide, draws: FloatArray, dice: Dice
 ) -> float | None:
     """Return the share of the ratio's variance that the reach of software explains."""
@@ -528,12 +530,12 @@ def software_share(
     return None
 
 
-def middle_speed(regime: Regime) -> float | None:
+def _middle_speed(regime: Regime) -> float | None:
     """Return the speed in the middle of a regime's; None where no speed is asked for."""
     return regime.speeds[len(regime.speeds) // 2] if regime.speeds else None
 
 
-def quantity_of(
+def _quantity_of(
     regime: Regime,
     sides: Sequence[SampledSide],
     dice: Dice,
@@ -553,7 +555,7 @@ def quantity_of(
         return None
     if leader.function is None or rival.function is None:
         return None
-    speed = middle_speed(regime)
+    speed = _middle_speed(regime)
     return ScenarioQuantity(
         metric,
         leader.function,
@@ -565,7 +567,7 @@ def quantity_of(
 
 
 # ---------------------------------------------------------------- at the workload's own speed
-def sureness(
+def _sureness(
     side: SampledSide,
     base: SampledSide,
     dice: Dice,

@@ -56,7 +56,7 @@ def sample_with_moves(
 
     """
     ranges = function.ranges
-    moves = one_at_a_time(ranges)
+    moves = _one_at_a_time(ranges)
     sizes = [dice.count, 1 + 2 * len(ranges), *([1 + fixed_draws] * len(fixed))]
     points = {}
     for path, (drawn, unit) in dice.settings(ranges).items():
@@ -102,7 +102,7 @@ def three_point_deviates(belief: Range) -> FloatArray:
     return np.array([-P95, belief.home, P95])
 
 
-def one_at_a_time(ranges: Mapping[str, Range]) -> dict[str, FloatArray]:
+def _one_at_a_time(ranges: Mapping[str, Range]) -> dict[str, FloatArray]:
     """Return the values of every input where each moves alone.
 
     Returns:

@@ -77,7 +77,7 @@ class Sequence(Dice):
         self, catalogue: Catalogue, seed: int, start: int, stop: int, names: tuple[str, ...]
     ) -> None:
         super().__init__(catalogue, seed, start, stop)
-        points = sobol_points(seed, len(names), start, stop)
+        points = _sobol_points(seed, len(names), start, stop)
         self.thrown = {name: deviates(points[:, place]) for place, name in enumerate(names)}
 
 
@@ -110,7 +110,7 @@ def deviates(shares: AnyArray) -> AnyArray:
 _engines = threading.local()
 
 
-def sobol_points(seed: int, dimensions: int, start: int, stop: int) -> AnyArray:
+def _sobol_points(seed: int, dimensions: int, start: int, stop: int) -> AnyArray:
     """Return some points of a scrambled Sobol sequence."""
     import warnings
 
