@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -25,6 +25,9 @@ from tco.cli.options import (
     name_argument,
 )
 from tco.core.errors import UsageError
+
+if TYPE_CHECKING:
+    from tco.report.figures.drawing import Drawing
 
 SVG, PNG = ".svg", ".png"
 METRIC = "usd_per_million_output_tokens"
@@ -73,21 +76,17 @@ Width = Annotated[
 
 
 def write_figure(
-    given: CommandRequest, output: Path, figure: str, notes: Sequence[str] = ()
+    given: CommandRequest, output: Path, figure: Drawing, notes: Sequence[str] = ()
 ) -> None:
     """Write a figure in the form of the file's ending, and the notes of what it shows to stderr."""
     from tco.core.files import write_atomically
 
     if given.redact:
-        from tco.cli.redaction import figure_without_own_values
+        from tco.cli.redaction import figure_notes_without_own_values
 
-        figure, notes = figure_without_own_values(figure, list(notes))
-    made: str | bytes = figure
-    if output.suffix.lower() == PNG:
-        from tco.report.figures.svg import png_of
-
-        made = png_of(figure)
-    write_atomically(output, made)
+        notes = figure_notes_without_own_values(figure.svg(), list(notes))
+    is_png = output.suffix.lower() == PNG
+    write_atomically(output, figure.png() if is_png else figure.svg())
     given.tell(notes)
 
 
@@ -188,7 +187,7 @@ def tornado(
     width: Width = WIDE,
 ) -> None:
     """Draw what drives a metric: every input at its P5 and P95."""
-    from tco.report.figures.tornado import tornado_figure
+    from tco.report.figures.uncertainty import tornado_figure
     from tco.sampling.sensitivity import sensitivity
 
     found = sensitivity(
@@ -214,7 +213,7 @@ def drawn_range(
     width: Width = WIDE,
 ) -> None:
     """Draw how sure the answer is: the draws of the ratio to a baseline, or of the cost."""
-    from tco.report.figures.ranges import range_figure
+    from tco.report.figures.uncertainty import range_figure
     from tco.report.uncertainty import notes
     from tco.sampling.uncertainty import uncertainty
 
@@ -281,7 +280,7 @@ def fabric(
     """Draw what scale-up fabrics give: injection, all-to-all and hops, scope by scope."""
     from tco.core.inputs import as_number
     from tco.fabric.topology import fabric_scopes
-    from tco.report.figures.fabric import fabric_figure
+    from tco.report.figures.hardware import fabric_figure
     from tco.scenario.resolve import system_inputs
 
     catalogue = given.catalogue
@@ -297,7 +296,7 @@ def fabric(
 @kind("set", "variant")
 def bom(given: CommandRequest, output: Output, system: System, width: Width = WIDE) -> None:
     """Draw what a system's price is made of: a map of its bill of materials."""
-    from tco.report.figures.bom import bom_figure
+    from tco.report.figures.hardware import bom_figure
     from tco.scenario.evaluate import bill_of_system
 
     made = bill_of_system(given.catalogue, system, given.settings, given.variant)
@@ -308,7 +307,7 @@ def bom(given: CommandRequest, output: Output, system: System, width: Width = WI
 def money(given: CommandRequest, output: Output, scenario: Scenario, width: Width = WIDE) -> None:
     """Draw what is paid and what comes in over the life of a world."""
     from tco.comparison.cash_flow import money_of
-    from tco.report.figures.money import money_figure
+    from tco.report.figures.cost import money_figure
 
     catalogue, (result,) = given.evaluated([scenario])
     found = money_of(result, catalogue)

@@ -179,23 +179,26 @@ def redact_answer(answer: Answer, form: str) -> Answer:
     )
 
 
-def figure_without_own_values(figure: str, notes: list[str]) -> tuple[str, list[str]]:
-    """Return a figure and its notes without what tells of own values; a figure that does is
-    refused, as no mark of it could stay where it is.
+def figure_notes_without_own_values(figure: str, notes: list[str]) -> list[str]:
+    """Return the notes of a figure without what tells of own values.
+
+    Raises:
+        KeptBackError: The figure tells of own values; no mark of it could stay where it is.
+
     """
-    figure, notes = release_answer(
+    released, notes = release_answer(
         (figure, notes),
         lambda one, other: (
             one[0] if one[0] == other[0] else WITHHELD,
             redact_differences(one[1], other[1]),
         ),
     )
-    if figure == WITHHELD:
+    if released != figure:
         raise KeptBackError(
             "--redact: this figure rests on values of your own, and a mark tells its value by its "
             "place; draw it without them"
         )
-    return figure, [note for note in notes if note != WITHHELD]
+    return [note for note in notes if note != WITHHELD]
 
 
 def alike_states(one: dict[str, JsonObject], other: dict[str, JsonObject]) -> dict[str, JsonObject]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from tco.report.figures.drawing import text_width
 from tco.report.figures.style import vendor_colours
-from tco.report.figures.svg import text_width
 from tco.report.record import DOCUMENTS, json_number_or_none, published_schema
 from tco.report.table import Table, significant, to_csv
 from tco.report.workbook.book import workbook_of

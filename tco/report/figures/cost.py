@@ -1,27 +1,43 @@
-"""Bar chart of cost per chip-hour by system and class of cost.
-
-Systems stand side by side. Each bar is cut by what is paid for.
-"""
+"""Figures of money: cost per chip-hour by system and class, and payments month by month."""
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
+from itertools import accumulate, chain
 
-from tco.report.assumptions import marked, premise_lines
-from tco.report.figures import WIDE
-from tco.report.figures.scales import Linear, tick_words
-from tco.report.figures.style import BODY, SMALL, series
-from tco.report.figures.svg import Drawing, distinct, text_width, truncate_to_width
+from tco.comparison.cash_flow import INCOME, Money
+from tco.report.assumptions import marked, premise, premise_lines
+from tco.report.figures.drawing import (
+    Drawing,
+    distinct_titles,
+    styled,
+    text_width,
+    tip,
+    write_beside,
+)
+from tco.report.figures.style import (
+    GRID,
+    INK,
+    LIGHT,
+    MUTED,
+    PAPER,
+    WIDE,
+    colours_of,
+    ink_on,
+)
 from tco.report.table import significant
 from tco.scenario.result import Result
 
-BAR, ROW = 26.0, 58.0  # pixels: of a bar, and from one to the next with its name above
+ROW = 58.0  # pixels of a bar with its name above
+MIDDLE = "center_baseline"
 REBATE = "rebate"
 ESTIMATED = "~ based on an estimate or an assumption."
 
 
-def cost_figure(results: Sequence[Result], width: float = WIDE) -> str:
-    """Return the bars of cost as SVG, USD per chip-hour.
+@styled
+def cost_figure(results: Sequence[Result], width: float = WIDE) -> Drawing:
+    """Return the bars of cost, USD per chip-hour.
 
     Rebates stand to the left of 0.
 
@@ -30,64 +46,44 @@ def cost_figure(results: Sequence[Result], width: float = WIDE) -> str:
         width: Width of the figure, pixels.
 
     """
-    sums = [by_asset(result) for result in results]
-    assets = list(dict.fromkeys(asset for one in sums for asset in one))
-    names = distinct([result.title for result in results], [result.scenario for result in results])
+    costs = [by_asset(result) for result in results]
+    names = distinct_titles([(result.title, result.scenario) for result in results])
     nets = [result.metrics["tco_usd_per_chip_hour"] for result in results]
-    words = "; ".join(
+    figures = "; ".join(
         f"{name} {significant(net) or 'none'}" for name, net in zip(names, nets, strict=True)
     )
     drawing = Drawing(
         "What a chip-hour costs",
-        f"USD for a chip and calendar hour, net of rebates: {words}.",
+        f"USD for a chip and calendar hour, net of rebates: {figures}.",
         width,
+        "USD for a chip and calendar hour, net of rebates; shares are of the cost before rebates",
     )
-    drawing.paragraph(
-        "USD for a chip and calendar hour, net of rebates; shares are of the cost before rebates"
-    )
-    looks = {
-        asset: f"fill-{series(at)}"
-        for at, asset in enumerate(name for name in assets if name != REBATE)
-    } | {REBATE: "hollow"}
-    drawing.legend([(looks[asset], asset) for asset in assets])
-    room = text_width("~00.00 net", BODY, bold=True) + 8
-    ends = [
-        sum(value for value in one.values() if (value < 0) == below)
-        for one in sums
-        for below in (True, False)
-    ]
-    scale = Linear.over([0.0, *ends], drawing.left, drawing.right - room)
-    top = drawing.bottom + 6
-    foot = top + ROW * len(results)
-    for value in scale.ticks(max(int((scale.end - scale.start) / 60), 2)):
-        drawing.line((scale.position_of(value), top), (scale.position_of(value), foot), "grid")
-        drawing.text(
-            (scale.position_of(value), foot + 14),
-            tick_words(value),
-            "muted",
-            SMALL,
-            "middle" if value else "start",
-        )
-    for at, (result, name, net, one) in enumerate(zip(results, names, nets, sums, strict=True)):
-        y = top + ROW * at + ROW - BAR - 6
-        drawing.line((scale.position_of(0), y - 3), (scale.position_of(0), y + BAR + 3), "axis")
-        drawing.text(
-            (drawing.left, y - 6),
-            truncate_to_width(name, drawing.right - drawing.left, BODY, bold=True),
-            bold=True,
-            halo=True,
-        )
-        stack(drawing, scale, y, one, looks)
-        said = (
-            "no cost here"
-            if net is None
-            else f"{marked(result, 'tco_usd_per_chip_hour', significant(net, 3))} net"
-        )
-        end = scale.position_of(sum(value for value in one.values() if value > 0))
-        drawing.text((end + 6, y + BAR / 2 + 4), said, bold=True, halo=True)
-    drawing.bottom = foot + 22
-    drawing.paragraphs([*premise_lines(results), ESTIMATED])
-    return drawing.svg()
+    assets = dict.fromkeys(chain.from_iterable(costs))
+    colours = colours_of(asset for asset in assets if asset != REBATE)
+    colours |= dict.fromkeys(assets.keys() - colours.keys(), GRID)
+    drawing.legend(colours)
+    axes = drawing.rows(names, ROW, right=text_width("~00.00 net", weight="bold") + 18)
+    axes.axvline(0, color=MUTED, linewidth=1)
+    gross = [sum(value for value in classes.values() if value > 0) for classes in costs]
+    scale = axes.bbox.width / max([*gross, 1e-9])
+    for row, (result, net, classes) in enumerate(zip(results, nets, costs, strict=True)):
+        ends = {True: 0.0, False: 0.0}
+        for asset, value in classes.items():
+            start, share = ends[value > 0], f"{abs(value) / gross[row] * 100:.0f} %"
+            tip(
+                axes.barh(row, value, 0.45, start, color=colours[asset], edgecolor=PAPER),
+                f"{asset}: {significant(value)} USD, {share}",
+            )
+            if text_width(share) + 6 <= value * scale:
+                ink = ink_on(colours[asset])
+                axes.text(start + value / 2, row, share, color=ink, ha="center", va=MIDDLE)
+            ends[value > 0] += value
+        words = "no cost here"
+        if net is not None:
+            words = f"{marked(result, 'tco_usd_per_chip_hour', significant(net, 3))} net"
+        write_beside(axes, ends[True], row, words, 6, weight="bold")
+    drawing.paragraphs(*premise_lines(results), ESTIMATED)
+    return drawing
 
 
 def by_asset(result: Result) -> dict[str, float]:
@@ -95,35 +91,81 @@ def by_asset(result: Result) -> dict[str, float]:
 
     Classes are in the order of the lines. Classes without cost are left out.
     """
-    found: dict[str, float] = {}
+    costs: defaultdict[str, float] = defaultdict(float)
     for line in result.lines:
-        found[line.asset] = found.get(line.asset, 0.0) + float(line.usd_per_chip_hour)
-    return {asset: value for asset, value in found.items() if value}
+        costs[line.asset] += float(line.usd_per_chip_hour)
+    return {asset: value for asset, value in costs.items() if value}
 
 
-def stack(
-    drawing: Drawing, scale: Linear, y: float, sums: dict[str, float], looks: dict[str, str]
-) -> None:
-    """Draw one bar: what is paid from nought to the right, what is given back to the left, each
-    with its share where there is room.
+MILLION = 1e6
+HOUR, TOKENS = "tco_usd_per_chip_hour", "usd_per_million_output_tokens"
+PAID, INCOMING = LIGHT[1], LIGHT[0]
+YEAR_BAR, PURCHASE_BAR = 0.7, 0.2  # of a year
+
+
+@styled
+def money_figure(result: Result, money: Money, width: float = WIDE) -> Drawing:
+    """Return a figure of yearly payments and their running sum.
+
+    Bars show what each year pays and takes in, and a line shows the net sum paid so far by month.
+
+    Args:
+        result: Result whose premises the figure states.
+        money: Payments by month, USD.
+        width: Width of the figure in pixels.
+
     """
-    gross = sum(value for value in sums.values() if value > 0)
-    right = left = 0.0
-    for asset, value in sums.items():
-        start, end = (right, right + value) if value > 0 else (left + value, left)
-        right, left = (end, left) if value > 0 else (right, start)
-        x, wide = scale.position_of(start), scale.position_of(end) - scale.position_of(start)
-        share = f"{abs(value) / gross * 100:.0f} %"
-        drawing.rectangle(
-            x, y, wide, BAR, looks[asset], f"{asset}: {significant(value)} USD, {share}"
+    months: defaultdict[int, float] = defaultdict(float)
+    years: defaultdict[tuple[int, bool], float] = defaultdict(float)
+    for payment in money.payments:
+        usd = float(payment.usd) / MILLION
+        months[payment.month] += usd
+        years[-(-payment.month // 12), usd < 0] += usd
+    times = sorted(months)
+    sums = list(accumulate(months[month] for month in times))
+    drawing = Drawing(
+        f"The money of {result.title}, month by month",
+        f"{significant(sums[-1] if sums else 0.0, 3)} million USD paid in the end, less what comes "
+        f"in; in month 0 {significant(months[0], 3)}.",
+        width,
+        f"Million USD of one scale-up domain of {result.metrics['chips']:g} chips, not discounted; "
+        f"{premise(result)}",
+    )
+    colours = {"paid in a year": PAID, "comes in": INCOMING}
+    if not any(incoming for _, incoming in years):
+        del colours["comes in"]
+    line = "paid so far, less what has come in"
+    drawing.legend({**colours, line: INK}, ["s"] * len(colours) + ["_"])
+    axes = drawing.axes(
+        min(width * 0.7, 320), x_words="years from the purchase", y_words="million USD"
+    )
+    for (year, incoming), usd in sorted(years.items()):
+        middle, wide, time = (0.0, PURCHASE_BAR, "purchase")
+        if year > 0:
+            middle, wide, time = (year - 0.5, YEAR_BAR, f"year {year}")
+        bar = axes.bar(middle, usd, wide, color=INCOMING if incoming else PAID)
+        tip(bar, f"{time}: {significant(usd, 3)} million USD")
+    axes.axhline(0, color=MUTED, linewidth=1)
+    steps = [month / 12 for month in (*times[:1], *times)]
+    axes.step(steps, [0.0, *sums][-len(steps) :], where="post", color=INK, linewidth=1.5)
+    axes.set_xlim(min(times, default=0) / 12 - 0.6, max(times, default=0) / 12 + 0.2)
+    drawing.paragraphs(*_payment_summary(result, money))
+    return drawing
+
+
+def _payment_summary(result: Result, money: Money) -> list[str]:
+    """Return sentences on break-even prices and payback time."""
+    sentences = [
+        "An hour that is let breaks even at "
+        f"{marked(result, HOUR, significant(money.break_even_usd_per_used_chip_hour, 3))} USD"
+    ]
+    token_cost = money.break_even_usd_per_million_output_tokens
+    if token_cost is not None:
+        sentences.append(
+            f"a million output tokens at {marked(result, TOKENS, significant(token_cost, 3))} USD"
         )
-        if wide > 1.5:
-            drawing.line((x + wide, y), (x + wide, y + BAR), "gap")
-        if value > 0 and text_width(share, SMALL) + 6 <= wide:
-            drawing.text(
-                (x + wide / 2, y + BAR / 2 + 4),
-                share,
-                looks[asset].replace("fill", "on"),
-                SMALL,
-                "middle",
-            )
+    if money.payback_month is not None:
+        sentences.append(f"everything is paid back in month {money.payback_month}")
+    if not any(payment.line == INCOME for payment in money.payments):
+        sentences.append("nothing is let or sold here")
+    return ["; ".join(sentences) + ".", "~ based on an estimate, an assumption or a prior."]

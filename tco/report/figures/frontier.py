@@ -6,14 +6,25 @@ The figure shows, for each system, the plans that no other plan beats, and the p
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from itertools import chain, cycle, repeat
+from typing import Any, NamedTuple
+
+from matplotlib.axes import Axes
 
 from tco.comparison.frontier_records import Frontier, Point
 from tco.report.assumptions import premise_lines, workload_line
-from tco.report.figures import WIDE
-from tco.report.figures.scales import Log, Plot
-from tco.report.figures.style import BODY, SMALL, vendor_colours
-from tco.report.figures.svg import SHAPES, Drawing, Labels, distinct, text_width
+from tco.report.figures.drawing import (
+    MARGIN,
+    MARKERS,
+    Drawing,
+    Labels,
+    distinct_titles,
+    scale_by_ratios,
+    styled,
+    text_width,
+    tip,
+)
+from tco.report.figures.style import LIGHT, MUTED, PAPER, WIDE, vendor_colours
 from tco.report.frontier import frontier_scenario_label, frontier_title
 from tco.report.table import significant
 from tco.scenario.metrics import METRICS
@@ -25,13 +36,7 @@ AGAINST = {  # what may stand against interactivity, with what the axis says
     "output_tokens_per_s_per_chip": "output tokens/s a chip",
     "tokens_per_s_per_facility_mw": "output tokens/s a site MW",
 }
-DOT, CHOSEN = 1.8, 5.5  # pixels
-# pixels: from one range to the next, of the marks at its ends, and from the plot to the first
-APART, CAP, BESIDE = (
-    13.0,
-    3.0,
-    8.0,
-)
+RANGE_STEP = 13.0  # pixels from one range to the next
 SPAN = "P10 to P90"
 ENDS = ("p10", "p90")
 
@@ -40,43 +45,40 @@ class CostCurve(NamedTuple):
     """A frontier as it is drawn."""
 
     name: str
-    number: int  # of its colour
-    shape: str
+    colour: str
+    marker: str
     frontier: Frontier
     # P10 and P90 of what the cheapest plan of the workload gives
-    range: Mapping[str, float] | None = None
+    range: Mapping[str, float] | None
 
-    @property
-    def mark(self) -> tuple[str, str]:
-        """The look and shape that stand for it."""
-        return f"fill-{self.number}", self.shape
+    def chosen_words(self, against: str) -> str:
+        """Return the figures of the workload's plan, or that no plan reaches its speed."""
+        chosen = self.frontier.chosen
+        if chosen is None:
+            return f"{self.name} has no plan at the workload's interactivity"
+        cost, speed = (significant(getattr(chosen, metric), 3) for metric in (against, SPEED))
+        return f"{self.name} {cost} at {speed}"
 
-
-def curves_of(
-    frontiers: Sequence[Frontier], ranges: Sequence[Mapping[str, float] | None]
-) -> list[CostCurve]:
-    """Return frontiers with their names, colours and shapes."""
-    titles = distinct(
-        list(map(frontier_title, frontiers)), list(map(frontier_scenario_label, frontiers))
-    )
-    colours = vendor_colours([frontier.decode.result for frontier in frontiers])
-    every = zip(titles, colours, frontiers, ranges or [None] * len(frontiers), strict=True)
-    return [
-        CostCurve(name, colour, SHAPES[at % len(SHAPES)], frontier, one)
-        for at, (name, colour, frontier, one) in enumerate(every)
-    ]
+    def point_words(self, point: Point, against: str) -> str:
+        """Return a text with the plan and the figures of a point."""
+        return (
+            f"{self.name}: {significant(getattr(point, against), 3)} {METRICS[against].unit} at "
+            f"{significant(getattr(point, SPEED), 3)} tokens/s a user; {point.chips} chips, "
+            f"tensor parallel {point.tp}, batch {point.batch}, bound by {point.bound}"
+        )
 
 
+@styled
 def frontier_figure(
     frontiers: Sequence[Frontier],
     against: str = COST,
     width: float = WIDE,
     ranges: Sequence[Mapping[str, float] | None] = (),
-) -> str:
-    """Return the SVG of cost against interactivity, a line for each system.
+) -> Drawing:
+    """Return the figure of cost against interactivity, a line for each system.
 
     Both axes are logarithmic. The large mark is the cheapest plan at the workload's interactivity.
-    Lines have their names beside them where all names find room, and else a legend.
+    A line has its name beside it, or in a legend where the name finds no room.
 
     Args:
         frontiers: Frontiers of the systems.
@@ -85,176 +87,98 @@ def frontier_figure(
         ranges: P10 and P90 for each frontier, None where unknown; empty for no ranges.
 
     """
-    curves = curves_of(frontiers, ranges)
-    return render_frontier_figure(curves, against, width, named=True) or render_frontier_figure(
-        curves, against, width, named=False
+    names = distinct_titles(
+        [(frontier_title(frontier), frontier_scenario_label(frontier)) for frontier in frontiers]
     )
-
-
-def render_frontier_figure(
-    curves: Sequence[CostCurve], against: str, width: float, named: bool
-) -> str:
-    """Return the figure with its lines named, or nothing where a name finds no room; or with a
-    legend.
-    """
-    some = [curve for curve in curves if curve.frontier.points]
-    results = [curve.frontier.decode.result for curve in some or curves]
-    said = "; ".join(f"{curve.name} {chosen_words(curve.frontier, against)}" for curve in curves)
+    numbers = vendor_colours([frontier.decode.result for frontier in frontiers])
+    curves = [
+        CostCurve(name, LIGHT[number - 1], marker, frontier, span)
+        for name, number, marker, frontier, span in zip(
+            names, numbers, cycle(MARKERS), frontiers, ranges or repeat(None), strict=False
+        )
+    ]
+    drawn = [curve for curve in curves if curve.frontier.points]
+    results = [curve.frontier.decode.result for curve in drawn or curves]
+    figures = "; ".join(curve.chosen_words(against) for curve in curves)
     drawing = Drawing(
         "What interactivity costs",
-        f"{METRICS[against].label} against tokens/s for each user: {said}.",
+        f"{METRICS[against].label} against tokens/s for each user: {figures}.",
         width,
-    )
-    drawing.paragraph(workload_line(results))
-    drawing.paragraph(
+        workload_line(results),
         "Each point is a plan that no other of its system beats; the large mark is the cheapest "
-        "for this workload. All are estimates."
+        "for this workload. All are estimates.",
     )
-    if any(curve.range for curve in some):
-        drawing.paragraph(
+    if any(curve.range for curve in drawn):
+        drawing.paragraphs(
             "On the right P10 to P90 of that plan, every input drawn within its range."
         )
-    if some and not draw_plot(drawing, some, against, named):
-        return ""
+    if drawn:
+        _draw_curves(drawing, drawn, against)
     for curve in curves:
         if not curve.frontier.points:
-            drawing.paragraph(f"{curve.name}: {curve.frontier.reason}.")
-    drawing.paragraphs(dict.fromkeys(premise_lines(results)))
-    return drawing.svg()
+            drawing.paragraphs(f"{curve.name}: {curve.frontier.reason}.")
+    drawing.paragraphs(*dict.fromkeys(premise_lines(results)))
+    return drawing
 
 
-def draw_plot(drawing: Drawing, curves: Sequence[CostCurve], against: str, named: bool) -> bool:
-    """Draw the curves, with their names beside them or with a legend; say whether every name found
-    room.
-    """
-    if not named:
-        drawing.legend(
-            [(curve.mark[0], curve.name) for curve in curves], [curve.shape for curve in curves]
-        )
-    points = [point for curve in curves for point in curve.frontier.points]
+def _draw_curves(drawing: Drawing, curves: Sequence[CostCurve], against: str) -> None:
+    """Draw every line with its points and its name, and the ranges beside them."""
     ranged = [curve for curve in curves if curve.range and curve.frontier.chosen]
-    ends = [
-        curve.range[end]
-        for curve in ranged
-        if curve.range
-        for end in ENDS
-        if curve.range[end] is not None
-    ]
-    strip = max(APART * len(ranged) + BESIDE, text_width(SPAN, SMALL)) if ranged else 0.0
-    top = drawing.bottom + 26
-    plot = Plot(
-        drawing,
-        Log.over(
-            [getattr(point, SPEED) for point in points],
-            drawing.left + 46,
-            drawing.right - 4 - strip,
-        ),
-        Log.over(
-            [*(getattr(point, against) for point in points), *ends],
-            top + min(drawing.width * 0.75, 380),
-            top,
-        ),
-    )
-    plot.axes("tokens/s for each user", AGAINST[against])
-    for target in dict.fromkeys(
-        curve.frontier.decode.values["workload.interactivity"] for curve in curves
-    ):
-        if plot.x.low <= target <= plot.x.high:
-            drawing.line(
-                plot.point_of(target, plot.y.low), plot.point_of(target, plot.y.high), "dashed"
-            )
-    labels = Labels(drawing, (plot.x.start, plot.y.end, plot.x.end, plot.y.start))
-    for curve in curves:
-        draw_curve(plot, labels, curve, against)
+    strip = max(RANGE_STEP * (len(ranged) + 1), text_width(SPAN)) if ranged else 4
     if ranged:
-        drawing.text((drawing.right, top - 9), SPAN, "muted", SMALL, "end")
-    for at, curve in enumerate(ranged):
-        draw_range(plot, curve, against, plot.x.end + BESIDE + APART * (at + 0.5))
-    return not named or all(draw_curve_name(plot, labels, curve, against) for curve in curves)
-
-
-def chosen_words(frontier: Frontier, against: str) -> str:
-    """Return the figures of the workload's plan as text.
-
-    Where no plan reaches the workload's interactivity, the text says so.
-    """
-    if frontier.chosen is None:
-        return "has no plan at the workload's interactivity"
-    return (
-        f"{significant(getattr(frontier.chosen, against), 3)} at "
-        f"{significant(getattr(frontier.chosen, SPEED), 3)}"
+        drawing.text(drawing.width - MARGIN, drawing.bottom + 19, SPAN, color=MUTED, ha="right")
+    axes = drawing.axes(
+        min(drawing.width * 0.75, 380), 46, 14 + strip, "tokens/s for each user", AGAINST[against]
     )
-
-
-def point_words(curve: CostCurve, point: Point, against: str) -> str:
-    """Return a text with the plan and the figures of a point."""
-    figures = (
-        f"{significant(getattr(point, against), 3)} {METRICS[against].unit} at "
-        f"{significant(getattr(point, SPEED), 3)} tokens/s a user"
-    )
-    return (
-        f"{curve.name}: {figures}; {point.chips} chips, tensor parallel {point.tp}, batch "
-        f"{point.batch}, bound by {point.bound}"
-    )
-
-
-def point_coordinates(plot: Plot, curve: CostCurve, against: str) -> list[tuple[float, float]]:
-    """Return the plot coordinates of the points of a frontier."""
-    return [
-        plot.point_of(getattr(point, SPEED), getattr(point, against))
-        for point in curve.frontier.points
+    points = [
+        [(getattr(point, SPEED), getattr(point, against)) for point in curve.frontier.points]
+        for curve in curves
     ]
-
-
-def draw_curve(plot: Plot, labels: Labels, curve: CostCurve, against: str) -> None:
-    """Draw the points of a system and the line through them."""
-    places = point_coordinates(plot, curve, against)
-    plot.drawing.path(places, f"line-{curve.number}")
-    labels.keep_clear_along(places)
-    for point, where in zip(curve.frontier.points, places, strict=True):
-        shape, radius = (curve.shape, CHOSEN) if point.chosen else ("circle", DOT)
-        plot.drawing.mark(
-            where, radius, f"fill-{curve.number}", point_words(curve, point, against), shape
+    speeds, costs = zip(*chain.from_iterable(points), strict=True)
+    ends = [value for curve in ranged for end in ENDS if (value := (curve.range or {})[end])]
+    scale_by_ratios(axes.xaxis, speeds)
+    scale_by_ratios(axes.yaxis, [*costs, *ends])
+    for target in {curve.frontier.decode.values["workload.interactivity"] for curve in curves}:
+        if axes.viewLim.containsx(target):
+            axes.axvline(target, color=MUTED, linewidth=1, dashes=(4, 3))
+    labels = Labels(axes)
+    for curve, pairs in zip(curves, points, strict=True):
+        axes.plot(*zip(*pairs, strict=True), color=curve.colour, linewidth=2)
+        labels.keep_clear(pairs, 4)
+        for point, pair in zip(curve.frontier.points, pairs, strict=True):
+            marker, size = (curve.marker, 10) if point.chosen else ("o", 3)
+            mark = axes.plot(*pair, marker, color=curve.colour, markersize=size, zorder=3)
+            tip(mark, curve.point_words(point, against))
+    for position, curve in enumerate(ranged, start=1):
+        _draw_range(axes, curve, against, 1 + RANGE_STEP * position / axes.bbox.width)
+    unnamed = []
+    for curve, pairs in zip(curves, points, strict=True):
+        frame = {"edgecolor": curve.colour, "facecolor": PAPER, "boxstyle": "round,pad=0.15"}
+        if not labels.place(pairs, curve.name, 8, weight="bold", bbox=frame):
+            unnamed.append(curve)
+    if unnamed:
+        drawing.legend(
+            {curve.name: curve.colour for curve in unnamed}, [curve.marker for curve in unnamed]
         )
-        labels.keep_clear(where, radius)
 
 
-def draw_range(plot: Plot, curve: CostCurve, against: str, x: float) -> None:
-    """Draw beside the plot, at its height, from P10 to P90 of the cheapest plan of the workload,
-    and the plan's mark.
+def _draw_range(axes: Axes, curve: CostCurve, against: str, x: float) -> None:
+    """Draw P10 to P90 of the workload's plan beside the axes, with its mark.
+
+    An end among draws that miss the target lies at the end of the axis.
     """
-    # an end among draws that miss the target lies beyond the plot
-    none = {
-        "p10": plot.y.low,
-        "p90": plot.y.high,
+    span = curve.range or {}
+    style: dict[str, Any] = {
+        "transform": axes.get_yaxis_transform(),
+        "color": curve.colour,
+        "clip_on": False,
     }
-    low, high = (
-        plot.y.position_of(none[end] if (at := (curve.range or {})[end]) is None else at)
-        for end in ENDS
-    )
-    tip = (
-        f"{curve.name}: P10 {curve_percentile_text(curve, 'p10')}, P90 {curve_percentile_text(curve, 'p90')} "
-        f"{METRICS[against].unit}"
-    )
-    plot.drawing.path([(x, low), (x, high)], f"line-{curve.number}", tip)
-    for end in (low, high):
-        plot.drawing.line((x - CAP, end), (x + CAP, end), f"line-{curve.number}")
-    plot.drawing.mark(
-        (x, plot.y.position_of(getattr(curve.frontier.chosen, against))),
-        CAP + 1.5,
-        f"fill-{curve.number}",
-        shape=curve.shape,
-    )
-
-
-def curve_percentile_text(curve: CostCurve, end: str) -> str:
-    """Return an end of a range in words."""
-    return (significant(curve.range[end], 3) or "beyond") if curve.range else ""
-
-
-def draw_curve_name(plot: Plot, labels: Labels, curve: CostCurve, against: str) -> bool:
-    """Name a line at one of its points, from its quickest plan on; say whether there was room."""
-    return any(
-        labels.name(where, DOT + 2, curve.name, curve.mark, BODY, bold=True)
-        for where in point_coordinates(plot, curve, against)
-    )
+    ends = [
+        limit if span[end] is None else span[end]
+        for end, limit in zip(ENDS, axes.get_ylim(), strict=True)
+    ]
+    line = axes.plot([x, x], ends, linewidth=2, marker="_", markeredgewidth=2, **style)
+    low, high = (significant(span[end], 3) or "beyond" for end in ENDS)
+    tip(line, f"{curve.name}: P10 {low}, P90 {high} {METRICS[against].unit}")
+    cost = getattr(curve.frontier.chosen, against)
+    axes.plot(x, cost, marker=curve.marker, markersize=8, **style)

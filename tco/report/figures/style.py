@@ -1,36 +1,25 @@
-"""Styles of figures: colours of marks in files and in web pages.
+"""Colours of figures: one for each system and series, the same in every file and page.
 
-Each mark names a look. A look is a plain light colour in a file and a custom property in a page.
-
-A presentation attribute gives way to any rule of a style sheet, so a single document serves files
-and pages. People who do not see all colours can tell the series apart. Each series stands out from
-its paper by 3:1 or more.
+A figure is drawn in plain light colours. A page puts custom properties in their places, so that it
+is dark where the screen is. People who do not see all colours can tell the series apart. Each
+series stands out from its paper by 3:1 or more.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+import re
+from collections.abc import Iterable, Sequence
+from itertools import cycle
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from tco.scenario.result import Result
 
-FONT = "system-ui, 'Segoe UI', 'Helvetica Neue', Arial, sans-serif"
-SMALL, BODY, TITLE = 11, 12, 15  # pixels
-CLASS = "tco-figure"
-LIGHT = ("#137EEA", "#E66117", "#082D1D", "#B983A0", "#2B1AA5", "#663A09", "#6C5B54", "#8E8ACE")
-DARK = ("#37ACEF", "#F19851", "#2C7345", "#EABDC3", "#5C53E9", "#A55918", "#888888", "#D9CCF8")
-# on which white words are read better than black ones
-DEEP = {
-    "#082D1D",
-    "#2B1AA5",
-    "#663A09",
-    "#6C5B54",
-    "#2C7345",
-    "#5C53E9",
-    "#A55918",
-}
-SERIES = len(LIGHT)
+WIDE, NARROW = 760, 360  # pixels: for a screen and paper, and for a phone
+LIGHT = ("#137eea", "#e66117", "#082d1d", "#b983a0", "#2b1aa5", "#663a09", "#6c5b54", "#8e8ace")
+DARK = ("#37acef", "#f19851", "#2c7345", "#eabdc3", "#5c53e9", "#a55918", "#757575", "#d9ccf8")
+# positions of the series on which white words are read better than black ones, light or dark
+DEEP = {2, 4, 5, 6}
 # family of chips -> numbers of its colours
 HUES = {
     "trainium": (2, 6),
@@ -39,87 +28,38 @@ HUES = {
     "tpu": (1, 5),
 }
 OTHERS = (5, 1)
-BLACK, WHITE = "#000000", "#FFFFFF"
+INK, MUTED, GRID, PAPER = "#1b1d21", "#54585f", "#dfe2e6", "#ffffff"
 GROUNDS = {  # custom property -> its colour in a light page and on paper, and in a dark page
-    "ink": ("#1B1D21", "#ECEEF1"),
-    "muted": ("#54585F", "#A9AFB8"),
-    "grid": ("#DFE2E6", "#353A42"),
-    "paper": ("#FFFFFF", "#14171C"),
+    "ink": (INK, "#eceef1"),
+    "muted": (MUTED, "#a9afb8"),
+    "grid": (GRID, "#353a42"),
+    "paper": (PAPER, "#14171c"),
 }
+# black and white that stay as they are when ink and paper change places
+BLACK, WHITE = "#000000", "#fefefe"
+PALETTE = GROUNDS | {
+    f"series-{number}": pair for number, pair in enumerate(zip(LIGHT, DARK, strict=True), start=1)
+}
+VARIABLES = {light: f"var(--{name})" for name, (light, _) in PALETTE.items()}
 
 
-class Look(NamedTuple):
-    """Style of a mark: painted property, custom property, colour and fixed attributes.
-
-    The colour fills the property `paints`; a page sets the custom property `variable`.
-    """
-
-    paints: str
-    variable: str
-    colour: str
-    attributes: str = ""
+def colours_of(names: Iterable[str]) -> dict[str, str]:
+    """Return names with the colours of series; beyond the last colour they begin anew."""
+    return dict(zip(names, cycle(LIGHT), strict=False))
 
 
 def ink_on(colour: str) -> str:
-    """Return black or white, whichever is read better on a colour."""
-    return WHITE if colour in DEEP else BLACK
-
-
-def looks() -> dict[str, Look]:
-    """Return every look by its name."""
-    found = {
-        "ink": Look("fill", "ink", GROUNDS["ink"][0]),
-        "muted": Look("fill", "muted", GROUNDS["muted"][0]),
-        "paper": Look("fill", "paper", GROUNDS["paper"][0]),
-        "hollow": Look("stroke", "ink", GROUNDS["ink"][0], ' fill="none" stroke-width="1"'),
-        "halo": Look(
-            "stroke",
-            "paper",
-            GROUNDS["paper"][0],
-            ' fill="none" stroke-width="3" stroke-linejoin="round"',
-        ),
-        "gap": Look("stroke", "paper", GROUNDS["paper"][0], ' fill="none" stroke-width="1"'),
-        "grid": Look("stroke", "grid", GROUNDS["grid"][0], ' fill="none" stroke-width="1"'),
-        "axis": Look("stroke", "muted", GROUNDS["muted"][0], ' fill="none" stroke-width="1"'),
-        "rule": Look("stroke", "ink", GROUNDS["ink"][0], ' fill="none" stroke-width="1.5"'),
-        "dashed": Look(
-            "stroke",
-            "muted",
-            GROUNDS["muted"][0],
-            ' fill="none" stroke-width="1" stroke-dasharray="4 3"',
-        ),
-    }
-    for at, colour in enumerate(LIGHT, start=1):
-        found[f"fill-{at}"] = Look("fill", f"series-{at}", colour)
-        found[f"dot-{at}"] = Look("fill", f"series-{at}", colour, ' fill-opacity="0.85"')
-        found[f"pale-{at}"] = Look("fill", f"series-{at}", colour, ' fill-opacity="0.55"')
-        found[f"on-{at}"] = Look("fill", f"on-series-{at}", ink_on(colour))
-        found[f"line-{at}"] = Look(
-            "stroke",
-            f"series-{at}",
-            colour,
-            ' fill="none" stroke-width="2" stroke-linejoin="round"',
-        )
-        found[f"band-{at}"] = Look("fill", f"series-{at}", colour, ' fill-opacity="0.16"')
-    return found
-
-
-LOOKS = looks()
-
-
-def series(at: int) -> int:
-    """Return the number of the colour of a series, counted from nought; beyond the last they begin
-    anew.
-    """
-    return at % SERIES + 1
+    """Return black or white, whichever is read better on the colour of a series."""
+    return WHITE if LIGHT.index(colour) in DEEP else BLACK
 
 
 def vendor_colours(results: Sequence[Result]) -> list[int]:
-    """Return the number of the colour of each system: of a family of chips always the same, its
-    second system in its other hue.
+    """Return the number of the colour of each system, from 1.
+
+    A family of chips has always the same colour, and its second system the other hue.
     """
-    met: dict[str, int] = {}
-    found = []
+    counts: dict[str, int] = {}
+    numbers = []
     for result in results:
         family = next(
             (
@@ -130,36 +70,16 @@ def vendor_colours(results: Sequence[Result]) -> list[int]:
             "",
         )
         hues = HUES.get(family, OTHERS)
-        found.append(hues[met.get(family, 0) % len(hues)])
-        met[family] = met.get(family, 0) + 1
-    return found
-
-
-def mark_attributes(look: str) -> str:
-    """Return the attributes of a mark: its class, and what it looks like where there is no style
-    sheet.
-    """
-    one = LOOKS[look]
-    return f' class="{look}" {one.paints}="{one.colour}"{one.attributes}'
+        numbers.append(hues[counts.get(family, 0) % len(hues)])
+        counts[family] = counts.get(family, 0) + 1
+    return numbers
 
 
 def properties(dark: bool) -> str:
-    """Return the declarations of all custom properties, for a light page and paper, or for a dark
-    one.
-    """
-    found = {f"--{name}": pair[dark] for name, pair in GROUNDS.items()}
-    for at, colour in enumerate(DARK if dark else LIGHT, start=1):
-        found |= {f"--series-{at}": colour, f"--on-series-{at}": ink_on(colour)}
-    return "".join(f"{name}:{colour};" for name, colour in found.items())
+    """Return the declarations of all custom properties, for a light or a dark page."""
+    return "".join(f"--{name}:{pair[dark]};" for name, pair in PALETTE.items())
 
 
-def style_sheet() -> str:
-    """Return the rules by which figures take the custom properties of the page they stand in; those
-    it lacks keep the light colours.
-    """
-    rules = [f".{CLASS}{{width:100%;height:auto;display:block}}"]
-    rules += [
-        f".{CLASS} .{name}{{{one.paints}:var(--{one.variable},{one.colour})}}"
-        for name, one in LOOKS.items()
-    ]
-    return "\n".join(rules) + "\n"
+def with_page_colours(svg: str) -> str:
+    """Return a figure that takes its colours from the page that it stands in."""
+    return re.sub("#[0-9a-f]{6}", lambda colour: VARIABLES.get(colour[0], colour[0]), svg)

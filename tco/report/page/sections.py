@@ -15,15 +15,15 @@ from tco.core.provenance import Input
 from tco.report.comparison import comparison_table
 from tco.report.cost import cost_table
 from tco.report.curve import cost_rows, sure_rows
-from tco.report.figures import NARROW, WIDE
-from tco.report.figures.bom import bom_figure
 from tco.report.figures.cost import by_asset, cost_figure
+from tco.report.figures.drawing import Drawing
 from tco.report.figures.errors import errors_figure, measurement_kind_label
-from tco.report.figures.fabric import fabric_figure
 from tco.report.figures.frontier import COST, frontier_figure
+from tco.report.figures.hardware import bom_figure, fabric_figure
 from tco.report.figures.maps import map_figure
 from tco.report.figures.performance import dots_of, roofline_figure, roofs_of
-from tco.report.figures.tornado import tornado_figure
+from tco.report.figures.style import NARROW, WIDE, with_page_colours
+from tco.report.figures.uncertainty import tornado_figure
 from tco.report.frontier import frontier_table
 from tco.report.hardware import fabric_table
 from tco.report.page.page import Picture, Section
@@ -38,12 +38,15 @@ COST_DIGITS = 3  # of a cost of the curve
 HALF = 540  # pixels of a figure that stands beside another
 
 
-def both(draw: Callable[..., str], wide: float = WIDE) -> Picture:
-    """Return a figure drawn for a wide window, and for a narrow one."""
-    return Picture(draw(width=wide), draw(width=NARROW))
+def both(draw: Callable[..., Drawing], wide: float = WIDE) -> Picture:
+    """Return a figure drawn for a wide window, and for a narrow one, which nobody points at."""
+    return Picture(
+        with_page_colours(draw(width=wide).svg()),
+        with_page_colours(draw(width=NARROW).svg(tips=False)),
+    )
 
 
-def _paired_pictures(drawings: Sequence[Callable[..., str]]) -> list[Picture]:
+def _paired_pictures(drawings: Sequence[Callable[..., Drawing]]) -> list[Picture]:
     return [both(draw, WIDE if len(drawings) == 1 else HALF) for draw in drawings]
 
 
@@ -221,7 +224,7 @@ def _roofline_section(material: Material) -> Iterator[Section]:
         roofed = [
             partial(roofline_figure, result)
             for result in material.results
-            if any(dots_of(result)) and roofs_of(result)
+            if dots_of(result) and roofs_of(result)
         ]
         yield Section(
             "roofline",

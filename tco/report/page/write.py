@@ -13,7 +13,7 @@ from typing import Any
 
 from tco.core.streams import printable_line
 from tco.core.types import JsonMapping
-from tco.report.figures.style import properties, style_sheet
+from tco.report.figures.style import properties
 from tco.report.page.page import ReportPage
 from tco.report.page.program import script as script_of
 
@@ -79,7 +79,7 @@ def render_page(page: ReportPage) -> str:
         .render(
             page=page,
             policy=POLICY.format(scripts=f"'sha256-{_digest(script)}'" if script else "'none'"),
-            style=Markup(_colours() + style_sheet() + _read_page_asset("style.css")),
+            style=Markup(_colours() + _read_page_asset("style.css")),
             script=script,
             data=Markup("" if page.what_if is None else embedded(page.what_if.document)),
             markup=Markup,

@@ -19,16 +19,13 @@ from tco.catalog.accuracy import accuracy_rows
 from tco.catalog.labels import short_name
 from tco.comparison.maps import Map, MapAxis
 from tco.evaluation import evaluation
-from tco.report.figures.bom import bom_figure
-from tco.report.figures.cost import cost_figure
+from tco.report.figures.cost import cost_figure, money_figure
 from tco.report.figures.errors import errors_figure
-from tco.report.figures.fabric import fabric_figure
 from tco.report.figures.frontier import frontier_figure
+from tco.report.figures.hardware import bom_figure, fabric_figure
 from tco.report.figures.maps import map_figure
-from tco.report.figures.money import money_figure
 from tco.report.figures.performance import operators_figure, roofline_figure
-from tco.report.figures.ranges import range_figure
-from tco.report.figures.tornado import tornado_figure
+from tco.report.figures.uncertainty import range_figure, tornado_figure
 from tco.report.performance import operators_of
 from tests.catalogue import CATALOGUE
 from tests.report.figures import SVG, boxes, marks, texts, tipped

@@ -11,8 +11,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
-from tco.report.figures import style
 from tco.report.figures.scales import Linear, Log, separated_positions
 from tco.report.figures.svg import (
     Drawing,
@@ -22,6 +20,8 @@ from tco.report.figures.svg import (
     truncate_to_width,
     wrapped,
 )
+
+from tco.report.figures import style
 from tests.report.helpers import text_width
 
 SHAPES = ("circle", "square", "diamond", "triangle")

@@ -1,0 +1,197 @@
+"""Figures of racks: scale-up fabrics by scope, and a treemap of a bill of materials by price."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence, Set
+
+import numpy as np
+
+from tco.catalog.system_tree import System
+from tco.fabric.topology import FabricScope
+from tco.report.figures.drawing import MARGIN, SMALL, Drawing, shortened, styled, tip, write_beside
+from tco.report.figures.style import INK, LIGHT, MUTED, PAPER, WIDE, colours_of, ink_on
+from tco.report.hardware import SCOPE
+from tco.report.table import significant, weak
+from tco.system.bill import Bill, BillLine
+
+SCOPE_ROW = 40.0  # pixels
+INJECTION, ALL, HOPS = LIGHT[7], LIGHT[0], LIGHT[1]
+# name; chips, injection, mean hops, worst, bisection, all-to-all
+ScopeNumbers = tuple[str, Sequence[float]]
+
+
+def scope_rows(systems: Sequence[tuple[str, Sequence[FabricScope]]]) -> list[ScopeNumbers]:
+    """Return a row for each scope of each system, scopes that are alike together."""
+    rows: list[ScopeNumbers] = []
+    for system, scopes in systems:
+        cells = list(map(SCOPE.cells, scopes))
+        alike = len({tuple(row[1:]) for row in cells}) == 1
+        for scope, *numbers in cells[:1] if alike else cells:
+            rows.append((f"{system}: {'' if alike else f'{scope}, '}{numbers[0]:g} chips", numbers))
+    return rows
+
+
+@styled
+def fabric_figure(
+    systems: Sequence[tuple[str, Sequence[FabricScope]]], width: float = WIDE
+) -> Drawing:
+    """Return the figure of bandwidths and hops by scope.
+
+    Bandwidths are on the left in GB/s per chip and direction, hops on the right. Scopes of a
+    system that are alike share a row.
+
+    Args:
+        systems: Names of systems with their scopes.
+        width: Width of the drawing in pixels.
+
+    """
+    rows = scope_rows(systems)
+    figures = "; ".join(
+        f"{name}: injection {significant(injection, 3)} GB/s, all-to-all "
+        f"{significant(all_to_all, 3)} GB/s, hops {significant(mean, 3)} on average, "
+        f"{significant(worst, 3)} at worst"
+        for name, (_, injection, mean, worst, _, all_to_all) in rows
+    )
+    drawing = Drawing(
+        "Scale-up fabrics",
+        f"GB/s of a chip and direction, and hops: {figures}.",
+        width,
+        "Left: GB/s of a chip, per direction, when all send to all, of what it puts in. Right: "
+        "intermediate devices between two chips.",
+    )
+    drawing.legend(
+        {"injection": INJECTION, "all-to-all": ALL, "hops, mean": HOPS, "hops, worst": INK}, "ssoD"
+    )
+    top = drawing.bottom
+    names = [name for name, _ in rows]
+    left = drawing.rows(names, SCOPE_ROW, right=width * 0.4 + 110)
+    drawing.bottom = top
+    right = drawing.axes(SCOPE_ROW * len(rows), width * 0.6)
+    right.set(xlabel="hops", ylim=left.get_ylim(), yticks=())
+    left.set_xlabel("GB/s")
+    for row, (name, (_, injection, mean, worst, _, all_to_all)) in enumerate(rows):
+        for label, value, height, colour in (
+            ("injection", injection, 0.3, INJECTION),
+            ("all-to-all", all_to_all, 0.15, ALL),
+        ):
+            bar = left.barh(row, value, height, color=colour)
+            tip(bar, f"{name}: {label} {significant(value)} GB/s")
+        words = f"{significant(all_to_all, 3)} of {significant(injection, 3)}"
+        write_beside(left, injection, row, words, 4)
+        right.plot([mean, worst], [row, row], color=MUTED, linewidth=1)
+        for label, value, marker, colour in (
+            ("at worst", worst, "D", INK),
+            ("on average", mean, "o", HOPS),
+        ):
+            mark = right.plot(value, row, marker, color=colour, clip_on=False)
+            tip(mark, f"{name}: {significant(value, 3)} hops {label}")
+    right.set_xlim(0, max(4, right.dataLim.x1))
+    drawing.bottom += 18
+    return drawing
+
+
+HEIGHT = 0.62  # of the map as a share of its width
+LEAST = 300.0  # pixels
+Tile = tuple[float, float, float, float]  # left, top, width, height in pixels
+PAD, LINE = 4.0, 14.0  # pixels: around words, and from a line of words to the next
+
+
+def tiles(sizes: Sequence[float], x: float, y: float, width: float, height: float) -> list[Tile]:
+    """Return rectangles that fill a room, their areas as some sizes.
+
+    The longer side of the room is cut where the sizes have half of their sum, and so on in both
+    parts.
+
+    Args:
+        sizes: Sizes above nought, the largest first.
+        x: Left end of the room in pixels.
+        y: Upper end of the room in pixels.
+        width: Width of the room in pixels.
+        height: Height of the room in pixels.
+
+    """
+    if len(sizes) < 2:
+        return [(x, y, width, height)]
+    if height > width:
+        turned = tiles(sizes, y, x, height, width)
+        return [(left, top, wide, high) for top, left, high, wide in turned]
+    sums = np.cumsum(sizes)
+    count = max(int(np.searchsorted(sums, sums[-1] / 2)), 1)
+    cut = float(sums[count - 1] / sums[-1]) * width
+    first = tiles(sizes[:count], x, y, cut, height)
+    return first + tiles(sizes[count:], x + cut, y, width - cut, height)
+
+
+def assembly_of(line: BillLine, trees: Set[str]) -> str:
+    """Return the tray, or else the rack, that a line belongs to.
+
+    Args:
+        line: Line of a bill.
+        trees: Paths that hold others.
+
+    """
+    steps = line.path.split("/")
+    return steps[1] if "/".join(steps[:2]) in trees and len(steps) > 1 else steps[0]
+
+
+@styled
+def bom_figure(system: System, bill: Bill, date: str, width: float = WIDE) -> Drawing:
+    """Return the map of a bill of materials.
+
+    A line whose price lies in another line has no rectangle.
+
+    Args:
+        system: System of the bill.
+        bill: Bill of materials, in USD.
+        date: Date of the prices.
+        width: Width of the figure, pixels.
+
+    """
+    lines = [line for line in bill.lines if line.extended is not None and float(line.extended) > 0]
+    trees = {line.path.rpartition("/")[0] for line in bill.lines}
+    assemblies: dict[str, list[BillLine]] = {}
+    for line in sorted(lines, key=lambda line: -float(line.extended)):
+        assemblies.setdefault(assembly_of(line, trees), []).append(line)
+    total = bill_lines_cost(lines)
+    by_price = sorted(assemblies.items(), key=lambda item: -bill_lines_cost(item[1]))
+    shares = {name: bill_lines_cost(group) / total for name, group in by_price}
+    figures = "; ".join(f"{name} {share * 100:.1f} %" for name, share in shares.items())
+    racks = f"{system.racks:g} {'rack' if system.racks == 1 else 'racks'}"
+    drawing = Drawing(
+        f"What {system.name} is made of",
+        f"Prices of the bill, {significant(total)} USD in all: {figures}.",
+        width,
+        f"{significant(total)} USD for {system.chips:g} chips in {racks}, prices of {date}; an "
+        "area is a price; ~ an estimate",
+    )
+    colours = colours_of(shares)
+    drawing.legend({f"{name} {shares[name] * 100:.0f} %": colours[name] for name in shares})
+    room = width - 2 * MARGIN
+    top, height = drawing.bottom + 10, max(room * HEIGHT, LEAST)
+    axes = drawing.axes(height, MARGIN, MARGIN)
+    axes.set(xlim=(0, room), ylim=(height, 0), xticks=(), yticks=())
+    drawing.bottom = top + height
+    spaces = tiles(list(shares.values()), 0, 0, room, height)
+    for name, space in zip(shares, spaces, strict=True):
+        prices = [float(line.extended) for line in assemblies[name]]
+        for line, (x, y, wide, high) in zip(assemblies[name], tiles(prices, *space), strict=True):
+            price = f"{weak(line.kind)}{significant(line.extended, 3)} USD"
+            share = f"{float(line.extended) / total * 100:.1f} %"
+            tip(
+                axes.bar(x, high, wide, y, align="edge", edgecolor=PAPER, color=colours[name]),
+                f"{line.part}: {line.quantity:g} for {price}, {share} ({line.kind})",
+            )
+            words = (line.part, price, share)
+            for number, text in enumerate(words[: int((high - PAD) / LINE)]):
+                weight = "normal" if number else "bold"
+                short = shortened(text, wide - 2 * PAD, weight)
+                if short != text and (number or len(short) < 6):
+                    break
+                base = y + PAD / 2 + LINE * number + SMALL
+                axes.text(x + PAD, base, short, weight=weight, color=ink_on(colours[name]))
+    return drawing
+
+
+def bill_lines_cost(lines: Sequence[BillLine]) -> float:
+    """Return the total extended price of bill lines in USD."""
+    return sum(float(line.extended) for line in lines)

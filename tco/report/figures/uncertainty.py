@@ -1,0 +1,191 @@
+"""Figures of uncertainty: a tornado of the strongest inputs, and a histogram of draws."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tco.catalog.labels import short_name
+from tco.core.errors import DataError
+from tco.core.types import FloatArray
+from tco.report.assumptions import marked, premise_lines, workload_line
+from tco.report.figures.drawing import (
+    MARGIN,
+    Drawing,
+    scale_by_ratios,
+    styled,
+    tip,
+    write_beside,
+)
+from tco.report.figures.style import INK, LIGHT, MUTED, PAPER, WIDE
+from tco.report.sensitivity import input_range_text, plan_treatment, tornado_end_label
+from tco.report.table import headed, significant
+from tco.report.uncertainty import percent_with_error, pictured, statistics_by_metric
+from tco.sampling.sensitivity import Sensitivity
+from tco.sampling.uncertainty import Uncertainty
+from tco.scenario.metrics import METRICS, RATIOS
+
+SHOWN = 12  # inputs
+ROW = 34.0  # pixels
+LOW, HIGH = LIGHT[1], LIGHT[0]
+
+
+@styled
+def tornado_figure(sensitivity: Sensitivity, width: float = WIDE) -> Drawing:
+    """Return the figure of a metric's strongest inputs as bars.
+
+    The input that moves the metric most comes first.
+
+    Args:
+        sensitivity: Sensitivity of the metric to every input.
+        width: Width of the figure, in pixels.
+
+    Raises:
+        DataError: The metric has no value with every input at its own value.
+
+    """
+    metric, centre = METRICS[sensitivity.metric], sensitivity.centre
+    side = sensitivity.sides[0]
+    if centre is None:
+        raise DataError(
+            f"{side.scenario.name}: {sensitivity.metric} has no value with every input at its "
+            "own, so there is no middle to draw from"
+        )
+    moving = [swing for swing in sensitivity.swings if swing.swing != 0]
+    swings = moving[:SHOWN]
+    figures = "; ".join(
+        f"{short_name(swing.given.path)} {tornado_end_label(swing.at_low, swing.meets_low)} to "
+        f"{tornado_end_label(swing.at_high, swing.meets_high)}"
+        for swing in swings
+    )
+    now = f"{metric.label}: {marked(side.result, sensitivity.metric, significant(centre))}"
+    now = f"{now} {metric.unit}".rstrip()
+    drawing = Drawing(
+        f"What drives {side.result.title}",
+        f"{now} at the centre; from low to high of each input: {figures}.",
+        width,
+        f"{now} with every input at its value",
+        "Each input alone at its P5 and P95, the plan "
+        f"{plan_treatment(sensitivity)}; ~ an estimate",
+    )
+    drawing.legend({"input at its low": LOW, "input at its high": HIGH})
+    names = [short_name(swing.given.path) for swing in swings]
+    details = [input_range_text(swing.given) for swing in swings]
+    axes = drawing.rows(names, ROW, MARGIN + 52, 60, details)
+    axes.set_xlabel(f"{metric.label}, {metric.unit}".rstrip(", "))
+    drawing.bottom += 18
+    for row, swing in enumerate(swings):
+        ends = [
+            (value, colour, f"{names[row]} at its {end}", tornado_end_label(value, meets))
+            for value, colour, end, meets in (
+                (swing.at_low, LOW, "low", swing.meets_low),
+                (swing.at_high, HIGH, "high", swing.meets_high),
+            )
+            if value is not None and value != centre
+        ]
+        axes.plot([centre, centre], [row - 0.22, row + 0.22], color=INK, linewidth=1.5, zorder=3)
+        gaps = set()
+        for value, colour, end, label in sorted(ends, key=lambda end: -abs(end[0] - centre)):
+            tip(axes.barh(row, value - centre, 0.32, centre, color=colour), f"{end}: {label}")
+            gap = 4 if value > centre else -4
+            if gap not in gaps:  # both ends on one side: the farther is named
+                write_beside(axes, value, row, label, gap)
+            gaps.add(gap)
+    if len(moving) > len(swings):
+        drawing.paragraphs(f"{len(moving) - len(swings)} more inputs move it less.")
+    if not all(swing.meets_low and swing.meets_high for swing in swings):
+        drawing.paragraphs("! the workload's targets are not met there.")
+    return drawing
+
+
+BINS = 40
+OUTER = (0.5, 99.5)  # percentiles between which the draws are shown
+WORSE, BETTER = LIGHT[1], LIGHT[0]
+# percentile -> where its name stands of its line
+PERCENTILES = {"p10": "right", "p50": "center", "p90": "left"}
+
+
+@styled
+def range_figure(uncertainty: Uncertainty, width: float = WIDE) -> Drawing:
+    """Return the histogram of the draws of the main metric.
+
+    The metric is the ratio to the baseline if there is a baseline, else the cost.
+
+    Args:
+        uncertainty: The draws of a scenario and of its baseline.
+        width: Width of the figure in px.
+
+    Raises:
+        DataError: The metric has no range among the draws that meet the target.
+
+    """
+    metric, label, unit, size = pictured(uncertainty)
+    sample, result = uncertainty.sample, uncertainty.asked.result
+    draws = sample.metrics[metric]
+    draws = draws[np.isfinite(draws) & (draws > 0)] / size
+    low, high = np.percentile(draws, OUTER) if len(draws) > 1 else (0.0, 0.0)
+    if not 0 < low < high:
+        raise DataError(
+            f"{uncertainty.asked.name}: {metric} has no range among the {len(draws):,} draws that "
+            "meet the target, so there is nothing to draw"
+        )
+    counts, edges = np.histogram(draws, bin_edges(low, high))
+    shares = counts / len(draws) * 100
+    statistics = statistics_by_metric(uncertainty)[metric] or {}
+    percentiles = {
+        name: statistics[name] / size for name in PERCENTILES if statistics.get(name) is not None
+    }
+    words = ", ".join(
+        f"{name.upper()} {significant(value, 3)}" for name, value in percentiles.items()
+    )
+    drawing = Drawing(
+        f"How sure the answer is: {result.title}",
+        f"{label}: {words}; {len(sample.meets):,} draws of {len(uncertainty.drawn)} inputs.",
+        width,
+        f"{headed(label, unit)}: {words}",
+    )
+    baseline = uncertainty.baseline if metric in RATIOS else None
+    if baseline is not None:
+        drawing.paragraphs(
+            f"{percent_with_error(sample.better)} of the draws in which either meets the target "
+            f"cost less a token than {baseline.result.title}"
+        )
+        drawing.legend({"costs more a token": WORSE, "costs less": BETTER})
+    axes = drawing.axes(
+        min(width * 0.6, 280), x_words=headed(label, unit), y_words="% of the draws"
+    )
+    scale_by_ratios(axes.xaxis, edges)
+    for start, end, share in zip(edges, edges[1:], shares, strict=False):
+        worse = baseline is not None and end <= 1 + 1e-9
+        bar = axes.bar(
+            start,
+            share,
+            end - start,
+            align="edge",
+            color=WORSE if worse else BETTER,
+            edgecolor=PAPER,
+        )
+        tip(bar, f"{significant(start, 3)} to {significant(end, 3)}: {share:.1f} %")
+    top = shares.max() * 1.06
+    axes.set_ylim(0, shares.max() * 1.2)
+    inside = {name: value for name, value in percentiles.items() if low <= value <= high}
+    axes.plot(list(inside.values()), [top] * len(inside), color=INK, marker="|", linewidth=1.5)
+    for name, value in inside.items():
+        axes.text(value, top * 1.04, name.upper(), ha=PERCENTILES[name])
+    if baseline is not None and edges[0] < 1 < edges[-1]:
+        axes.axvline(1, color=MUTED, linewidth=1, dashes=(4, 3))
+    drawing.paragraphs(
+        workload_line([result]),
+        *premise_lines([result]),
+        f"{len(sample.meets):,} draws of {len(uncertainty.drawn)} inputs within their ranges, seed "
+        f"{uncertainty.seed}; equal widths are equal ratios.",
+    )
+    return drawing
+
+
+def bin_edges(low: float, high: float) -> FloatArray:
+    """Return the borders of the bins in equal ratios; one is 1, where the order turns."""
+    step = np.log(high / low) / BINS
+    edges: FloatArray = np.exp(
+        step * np.arange(np.floor(np.log(low) / step), np.ceil(np.log(high) / step) + 1)
+    )
+    return edges
