@@ -15,7 +15,7 @@ import numpy as np
 from tco.catalog import Catalogue
 from tco.catalog.accuracy import FILES
 from tco.catalog.accuracy import accuracy_rows as accuracy
-from tco.core.errors import DataError, UsageError
+from tco.core.errors import UsageError
 from tco.core.files import read_csv, write_atomically
 from tco.core.types import JsonMapping, JsonObject
 from tco.report.record import Answer, Document, Member, Record
@@ -412,13 +412,8 @@ def scatter(found: Validation) -> bytes:
     """Return predicted against measured of every scored row as a PNG, with the line of equality and
     a factor of two to both sides.
     """
-    try:
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise DataError(
-            "the picture of a report needs matplotlib: pip install '.[report]'"
-        ) from None
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
 
     rows = found.rows[found.rows.skipped == ""]
     figure = Figure(figsize=SIZE, dpi=DPI, layout="constrained")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import struct
-import sys
 from xml.etree import ElementTree as ET
 
 import pytest
@@ -75,14 +74,6 @@ def test_a_picture_of_points_is_twice_as_wide_and_has_ink(tmp_path):
     assert (0x13, 0x7E, 0xEA) in shown  # the first series
     title = picture[20:50, 16:400, :3]
     assert title.min() < 0.2  # there are letters
-
-
-def test_without_what_draws_points_one_is_told_what_to_install(tmp_path, monkeypatch):
-    monkeypatch.setitem(sys.modules, "resvg_py", None)
-    done = tco("plot", "bom", "gb200-nvl72", "-o", tmp_path / "figure.png")
-    assert done.exit_code == 3
-    assert "pip install '.[report]'" in done.stderr
-    assert not (tmp_path / "figure.png").exists()
 
 
 @pytest.mark.parametrize(

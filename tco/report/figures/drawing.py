@@ -6,7 +6,9 @@ import io
 import math
 import re
 import textwrap
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from html import escape
 from itertools import cycle, zip_longest
 from typing import Any
@@ -38,6 +40,7 @@ SHEET = 4000.0  # pixels: height of the sheet that a figure is cut from
 TICK_ROOM = 62.0  # pixels that a number needs along an axis
 ROOM = 1.15  # beyond the values of a scale of ratios
 BAR = 0.66  # of a row, from its top to the middle of its bar
+Point = tuple[float, float]
 MARKERS = ("o", "s", "D", "^")
 # where a name may stand beside its point, the best first: across and up
 SIDES = np.array([(1, 0), (0, 1), (0, -1), (-1, 0), (-1, 1), (1, -1)])
@@ -50,6 +53,7 @@ styled = rc_context(
         "font.family": "DejaVu Sans",
         "font.size": SMALL,
         "grid.color": GRID,
+        "lines.markeredgewidth": 0,
         "legend.borderaxespad": 0,
         "legend.borderpad": 0,
         "legend.columnspacing": 1,
@@ -67,20 +71,25 @@ styled = rc_context(
 )
 # From matplotlib's SVG to one that may stand in a page with others, in order: pattern, replacement.
 # An identifier remains of markers alone; numbers in tags have two decimals.
-TIP = r'<g id="tip:([^"]*)">'
+# a name may have letters that the font lacks; a browser has others
+warnings.filterwarnings("ignore", "Glyph .* missing from font")
+TIP = r"<g id=(['\"])tip:(.*?)\1>"
 REWRITES = (
-    (r"(?s)<defs>\s*<style.*?</defs>|<clipPath.*?</clipPath>", ""),
+    (r"(?s)^.*?<svg [^>]*>|<defs>\s*<style.*?</defs>|<clipPath.*?</clipPath>", ""),
     (
         r' clip-path="[^"]*"| id="(?!m[0-9a-f]{10}")[^"]*"| transform="rotate\(-0[^"]*"'
         "|font-family: [^;]*; ",
         "",
     ),
     (r"(\.\d\d)\d+(?=[^<]*>)", r"\1"),
-    (r"\s*\n\s*", "\n"),
-    (r"(<(g|defs)/?>\n</\2>|<g/>)\n", ""),
+    (r"\s*\n\s*", " "),
+    (r"(<(g|defs)/?>\s*</\2>|<g/>)\s*", ""),
+    *[(r"<g>\s*(<(?:path|use|text) [^>]*?(?:/|>[^<]*</text)>\s*)</g>\s*", r"\1")] * 3,
+    (r"> <", ">\n<"),
 )
 
 
+@cache
 def text_width(words: str, size: float = SMALL, weight: str = "normal") -> float:
     """Return the width of a text in pixels."""
     font = FontProperties(family="DejaVu Sans", weight=weight, size=size)
@@ -152,10 +161,12 @@ class Drawing:
         self, *lines: str, size: float = SMALL, weight: str = "normal", color: str = MUTED
     ) -> None:
         """Add lines below all that is there, each broken to the width."""
-        for words in lines:
+        for words in map(printable_line, lines):
             pixels = text_width(words, size, weight) / len(words)
             letters = int((self.width - 2.5 * MARGIN) / pixels * 0.96)
-            for line in textwrap.wrap(words.replace(" %", "\u00a0%"), letters):
+            for line in textwrap.wrap(
+                words.replace(" %", "\u00a0%"), letters, break_on_hyphens=False
+            ):
                 self.bottom += size * LEADING
                 self.text(MARGIN, self.bottom, line, size=size, weight=weight, color=color)
 
@@ -168,7 +179,7 @@ class Drawing:
 
         """
         handles = [
-            Line2D([], [], color=colour, marker=marker, linestyle="none")
+            Line2D([], [], color=colour, marker=marker, linestyle="none", mew=marker == "_")
             for colour, marker in zip(colours.values(), cycle(markers), strict=False)
         ]
         room = self.width - 2 * MARGIN
@@ -182,7 +193,7 @@ class Drawing:
     def axes(
         self,
         height: float,
-        left: float = 46,
+        left: float = 54,
         right: float = 18,
         x_words: str = "",
         y_words: str = "",
@@ -274,8 +285,8 @@ class Drawing:
         """
         with rc_context({"svg.hashsalt": f"{self.title} {self.width}"}):
             svg = self._saved("svg", dict.fromkeys(("Date", "Creator", "Format", "Type")))
-        text = svg.decode("utf-8").partition("version=")[2].partition(">")[2]
-        text = re.sub(TIP, r"<g><title>\1</title>" if tips else "<g>", text)
+        text = svg.decode("utf-8")
+        text = re.sub(TIP, r"<g><title>\2</title>" if tips else "<g>", text)
         for pattern, replacement in REWRITES:
             text = re.sub(pattern, replacement, text)
         size = f"{self.width:g} {math.ceil(self.bottom + MARGIN)}"
@@ -322,15 +333,13 @@ class Labels:
         self.boxes: list[Bbox] = []
         self.lines: list[Path] = []
 
-    def keep_clear(self, points: Sequence[Sequence[float]], radius: float) -> None:
+    def keep_clear(self, points: Sequence[Point], radius: float) -> None:
         """Keep names off some points, by a radius in pixels, and off the line through them."""
         pixels = self.axes.transData.transform(points)
         self.lines.append(Path(pixels))
         self.boxes += [Bbox([pixel - radius, pixel + radius]) for pixel in pixels]
 
-    def place(
-        self, points: Sequence[Sequence[float]], words: str, gap: float, **style: Any
-    ) -> bool:
+    def place(self, points: Sequence[Point], words: str, gap: float, **style: Any) -> bool:
         """Write words beside the first point that has room for them, and say whether one has.
 
         Args:

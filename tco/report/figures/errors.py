@@ -57,8 +57,9 @@ def errors_figure(rows: Sequence[Mapping[str, str]], width: float = WIDE) -> Dra
             )
             words = f"{row['part']}: {int(row['n']):,} rows, median error {median:.1f} %"
             axes.plot([0, ninth], [level, level], color=MUTED, linewidth=1)
-            mark = axes.plot(left_out, level, "D", color=LEFT_OUT, markersize=5)
-            tip(mark, f"{words}, {left_out:.1f} % leave-one-chip-out")
+            if row["left_out"]:
+                mark = axes.plot(left_out, level, "D", color=LEFT_OUT, markersize=5)
+                tip(mark, f"{words}, {left_out:.1f} % leave-one-chip-out")
             tip(axes.plot(median, level, "o", color=MEDIAN), words)
     drawing.paragraphs(
         f"Beside a chip: its rows. As of {max(row['date'] for row in rows)}. A chip that is not "

@@ -128,7 +128,7 @@ def _draw_curves(drawing: Drawing, curves: Sequence[CostCurve], against: str) ->
     if ranged:
         drawing.text(drawing.width - MARGIN, drawing.bottom + 19, SPAN, color=MUTED, ha="right")
     axes = drawing.axes(
-        min(drawing.width * 0.75, 380), 46, 14 + strip, "tokens/s for each user", AGAINST[against]
+        min(drawing.width * 0.75, 380), 54, 14 + strip, "tokens/s for each user", AGAINST[against]
     )
     points = [
         [(getattr(point, SPEED), getattr(point, against)) for point in curve.frontier.points]

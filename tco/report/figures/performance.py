@@ -111,18 +111,18 @@ def roofline_figure(result: Result, width: float = WIDE) -> Drawing:
     labels = Labels(axes)
     # area by share
     sizes = [max(SMALLEST, LARGEST * dot.row.share**0.5) for dot in dots]
-    for (row, *point), size, dot in zip(dots, sizes, dots, strict=True):
+    for (row, x, y), size, dot in zip(dots, sizes, dots, strict=True):
         style = {"color": colours[row.phase], "markersize": size, "alpha": 0.85}
         tip(
-            axes.plot(*point, markers[row.phase], **style),
+            axes.plot(x, y, markers[row.phase], **style),
             f"{row.phase}, {row.line.name}: {dot.words}, {row.share * 100:.1f} % of the time, "
             f"bound by {row.line.bound}",
         )
-        labels.keep_clear([point], size / 2)
+        labels.keep_clear([(x, y)], size / 2)
     _draw_roofs(axes, labels, roofs, slope)
-    for (row, *point), size in sorted(zip(dots, sizes, strict=True), key=lambda pair: -pair[1]):
+    for (row, x, y), size in sorted(zip(dots, sizes, strict=True), key=lambda pair: -pair[1]):
         if row.share >= NAMED:
-            labels.place([point], row.line.name, size / 2 + 3)
+            labels.place([(x, y)], row.line.name, size / 2 + 3)
     drawing.paragraphs(
         f"Roofs are dense peaks and the peak of HBM. {sentence(result.standing.text)}."
     )

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 WIDE, NARROW = 760, 360  # pixels: for a screen and paper, and for a phone
 LIGHT = ("#137eea", "#e66117", "#082d1d", "#b983a0", "#2b1aa5", "#663a09", "#6c5b54", "#8e8ace")
-DARK = ("#37acef", "#f19851", "#2c7345", "#eabdc3", "#5c53e9", "#a55918", "#757575", "#d9ccf8")
+DARK = ("#37acef", "#f19851", "#2c7345", "#eabdc3", "#5c53e9", "#a55918", "#747480", "#d9ccf8")
 # positions of the series on which white words are read better than black ones, light or dark
 DEEP = {2, 4, 5, 6}
 # family of chips -> numbers of its colours

@@ -168,7 +168,7 @@ def range_figure(uncertainty: Uncertainty, width: float = WIDE) -> Drawing:
     top = shares.max() * 1.06
     axes.set_ylim(0, shares.max() * 1.2)
     inside = {name: value for name, value in percentiles.items() if low <= value <= high}
-    axes.plot(list(inside.values()), [top] * len(inside), color=INK, marker="|", linewidth=1.5)
+    axes.plot(list(inside.values()), [top] * len(inside), color=INK, marker="|", lw=1.5, mew=1.5)
     for name, value in inside.items():
         axes.text(value, top * 1.04, name.upper(), ha=PERCENTILES[name])
     if baseline is not None and edges[0] < 1 < edges[-1]:
@@ -185,7 +185,6 @@ def range_figure(uncertainty: Uncertainty, width: float = WIDE) -> Drawing:
 def bin_edges(low: float, high: float) -> FloatArray:
     """Return the borders of the bins in equal ratios; one is 1, where the order turns."""
     step = np.log(high / low) / BINS
-    edges: FloatArray = np.exp(
-        step * np.arange(np.floor(np.log(low) / step), np.ceil(np.log(high) / step) + 1)
-    )
+    powers = np.arange(np.floor(np.log(low) / step), np.ceil(np.log(high) / step) + 1)
+    edges: FloatArray = np.exp(step * powers)
     return edges

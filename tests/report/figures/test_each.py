@@ -5,6 +5,7 @@ values, and words that lie apart.
 from __future__ import annotations
 
 import itertools
+import re
 from collections import defaultdict
 from copy import copy
 from dataclasses import replace
@@ -25,6 +26,7 @@ from tco.report.figures.frontier import frontier_figure
 from tco.report.figures.hardware import bom_figure, fabric_figure
 from tco.report.figures.maps import map_figure
 from tco.report.figures.performance import operators_figure, roofline_figure
+from tco.report.figures.style import GRID, INK, LIGHT, MUTED
 from tco.report.figures.uncertainty import range_figure, tornado_figure
 from tco.report.performance import operators_of
 from tests.catalogue import CATALOGUE
@@ -151,7 +153,7 @@ FIGURES = {
 
 @cache
 def svg_of(name, width=WIDE):
-    return FIGURES[name](width)
+    return FIGURES[name](width).svg()
 
 
 def affine(places, values, tolerance=HUNDREDTH):
@@ -162,36 +164,28 @@ def affine(places, values, tolerance=HUNDREDTH):
     )
 
 
-def middle(mark):
-    """Return the middle of a point, whatever its shape."""
-    if mark.tag == "circle":
-        return mark.at["cx"], mark.at["cy"]
-    corners = np.array(mark.points)
-    return tuple(corners.mean(axis=0))
-
-
 def axes_of(svg):
     """Return what a reader of the numbers on both axes takes a place to be, in powers of ten: x,
     then y.
     """
     found = []
-    for coordinate, anchor, shift in (("x", "middle", 0), ("y", "end", 4)):
+    lines = [mark for mark in marks(svg, GRID) if len(mark.corners) == 2]
+    for side, anchor in ((0, "middle"), (1, "end")):
+        upright = [line for line in lines if line.box[side + 2] == line.box[side]]
+        places = sorted({line.corners[0][side] for line in upright})
         ticks = [
-            one
-            for one in marks(svg, "muted", tag="text")
-            if one.element.get("text-anchor") == anchor and one.words.replace(",", "").isdigit()
+            mark
+            for mark in marks(svg, MUTED, tag="text")
+            if mark.style.get("text-anchor") == anchor and re.fullmatch(r"[\d,.]+", mark.words)
         ]
-        places = [one.at[coordinate] - shift for one in ticks]
-        lines = [one.at[f"{coordinate}1"] for one in marks(svg, "axis", "grid", tag="line")]
-        kept = [
-            (at, float(one.words.replace(",", "")))
-            for at, one in zip(places, ticks, strict=True)
-            if min(abs(at - line) for line in lines) < 0.02
+        near = [
+            min(places, key=lambda place, at=mark.corners[0][side]: abs(place - at))
+            for mark in ticks
         ]
-        assert len(kept) >= 2
-        found.append(
-            np.poly1d(np.polyfit([at for at, _ in kept], np.log10([value for _, value in kept]), 1))
-        )
+        values = [float(mark.words.replace(",", "")) for mark in ticks]
+        assert len(values) >= 2
+        assert len(set(near)) == len(near)
+        found.append(np.poly1d(np.polyfit(near, np.log10(values), 1)))
     return found
 
 
@@ -205,36 +199,25 @@ def test_a_figure_is_a_document_that_stands_alone_and_says_what_it_shows(name, w
     assert (wide, float(root.get("width"))) == (width, width)
     assert root.get("role") == "img"
     title, description = root.findtext(f"{SVG}title"), root.findtext(f"{SVG}desc")
-    assert " ".join(texts(svg)).startswith(title)
+    heading = [mark.words for mark in marks(svg, tag="text") if mark.style["font-size"] == "15px"]
+    assert " ".join(heading) == title
     assert len(description) > 60
     assert len(tipped(svg)) >= 4
     tags = {element.tag.removeprefix(SVG) for element in root.iter()}
-    # no script, no style, no picture
-    assert tags <= {
-        "svg",
-        "title",
-        "desc",
-        "rect",
-        "line",
-        "polyline",
-        "polygon",
-        "circle",
-        "text",
-        "tspan",
-    }
+    # no script, no style sheet, no picture
+    assert tags <= {"svg", "title", "desc", "defs", "g", "path", "use", "text"}
     assert "var(" not in svg
-    assert "href" not in svg
+    assert "url(" not in svg
+    identifiers = re.findall(r' id="([^"]*)"', svg)
+    assert len(set(identifiers)) == len(identifiers)
+    assert set(re.findall(r'href="([^"]*)"', svg)) == {f"#{name}" for name in identifiers}
     for mark in marks(svg):
-        assert mark.look, mark
-        edges = [
-            (mark.at[x], mark.at[y])
-            for x, y in (("x", "y"), ("cx", "cy"), ("x1", "y1"), ("x2", "y2"))
-            if x in mark.at and y in mark.at
-        ]
-        for x, y in [*mark.points, *edges]:
-            assert -1 <= x <= wide + 1, mark
-            assert -1 <= y <= high + 1, mark
-        assert all(value >= 0 for key, value in mark.at.items() if key in ("width", "height", "r"))
+        assert mark.colour.startswith("#"), mark
+        left, top, right, bottom = mark.box
+        assert left >= -1, mark
+        assert top >= -1, mark
+        assert right <= wide + 1, mark
+        assert bottom <= high + 1, mark
 
 
 @pytest.mark.parametrize("width", [NARROW, WIDE])
@@ -253,20 +236,21 @@ def test_words_stay_within_the_figure_and_lie_over_no_others(name, width):
 
 @pytest.mark.parametrize("name", FIGURES)
 def test_the_same_data_gives_the_same_bytes(name):
-    assert FIGURES[name](WIDE) == svg_of(name)
+    assert FIGURES[name](WIDE).svg() == svg_of(name)
+    assert FIGURES[name](WIDE).png() == FIGURES[name](WIDE).png()
 
 
 @pytest.mark.parametrize("name", FIGURES)
 def test_no_word_is_too_small_to_read(name):
-    assert min(one.at["font-size"] for one in marks(svg_of(name, NARROW), tag="text")) >= 11
+    sizes = [mark.style["font-size"] for mark in marks(svg_of(name, NARROW), tag="text")]
+    assert min(float(size.removesuffix("px")) for size in sizes) >= 11
 
 
 # ---------------------------------------------------------------- of each
 def test_cost_bars_are_as_long_as_what_is_paid():
-    bars = [one for one in tipped(svg_of("cost")) if one.tag == "rect"]
     rows = defaultdict(list)
-    for bar in bars:
-        rows[bar.at["y"]].append(bar)
+    for bar in tipped(svg_of("cost")):
+        rows[bar.box[1]].append(bar)
     values, lengths = [], []
     for result, row in zip(results(), rows.values(), strict=True):
         sums = defaultdict(float)
@@ -275,10 +259,10 @@ def test_cost_bars_are_as_long_as_what_is_paid():
         kept = {asset: value for asset, value in sums.items() if value}
         assert [bar.tip.partition(":")[0] for bar in row] == list(kept)
         values += [abs(value) for value in kept.values()]
-        lengths += [bar.at["width"] for bar in row]
+        lengths += [bar.width for bar in row]
         paid = [bar for bar, value in zip(row, kept.values(), strict=True) if value > 0]
         for one, other in itertools.pairwise(paid):
-            assert one.at["x"] + one.at["width"] == pytest.approx(other.at["x"], abs=0.03)
+            assert one.box[2] == pytest.approx(other.box[0], abs=0.03)
     assert affine(lengths, values)
     for result in results():
         assert f"~{result.metrics['tco_usd_per_chip_hour']:.3g} net" in texts(svg_of("cost"))
@@ -289,14 +273,14 @@ def test_cost_bars_are_as_long_as_what_is_paid():
 )
 def test_operators_lie_under_the_roofs_where_their_work_and_traffic_put_them(name, result):
     svg, result = svg_of(name), result()
-    dots = [one for one in tipped(svg) if one.look.startswith("dot-")]
+    dots = tipped(svg)
     rows = [
         one for one in operators_of(result) if one.line.flops and one.line.bytes and one.line.time
     ]
     assert [dot.tip.partition(":")[0] for dot in dots] == [
         f"{one.phase}, {one.line.name}" for one in rows
     ]
-    x, y = np.array([middle(dot) for dot in dots]).T
+    x, y = np.array([dot.middle for dot in dots]).T
     intensity, rate = np.array(
         [(one.line.flops / one.line.bytes, one.line.flops / one.line.time / 1e12) for one in rows]
     ).T
@@ -305,12 +289,13 @@ def test_operators_lie_under_the_roofs_where_their_work_and_traffic_put_them(nam
     to_x, to_y = axes_of(svg)
     assert [to_x(place) for place in x] == pytest.approx(np.log10(intensity), abs=2e-3)
     assert [to_y(place) for place in y] == pytest.approx(np.log10(rate), abs=2e-3)
-    for at_x, at_y in marks(svg, "rule")[0].points:  # FLOP/s of a byte of memory
+    roofs = [mark.corners for mark in marks(svg, INK, tag="path") if len(mark.corners) == 3]
+    for at_x, at_y in roofs[0][:2]:  # FLOP/s of a byte of memory
         assert 10 ** (to_y(at_y) - to_x(at_x)) == pytest.approx(
             result.metrics["hbm_byte_per_s"] / 1e12, rel=2e-3
         )
     precision = result.texts["workload.precision"]
-    peaks = [10 ** to_y(one.points[0][1]) for one in marks(svg, "rule")[1:]]
+    peaks = [10 ** to_y(corners[2][1]) for corners in roofs]
     assert any(
         peak == pytest.approx(result.metrics[f"peak_{precision}_flop_per_s"] / 1e12, rel=2e-3)
         for peak in peaks
@@ -324,14 +309,14 @@ def test_every_point_of_every_frontier_is_drawn(metric):
     assert len(dots) == len(points)
     round_ones = [(dot, point) for dot, point in zip(dots, points, strict=True) if not point.chosen]
     assert affine(
-        [middle(dot)[0] for dot, _ in round_ones],
+        [dot.middle[0] for dot, _ in round_ones],
         np.log([point.tokens_per_s_per_user for _, point in round_ones]),
     )
     assert affine(
-        [middle(dot)[1] for dot, _ in round_ones],
+        [dot.middle[1] for dot, _ in round_ones],
         np.log([getattr(point, metric) for _, point in round_ones]),
     )
-    sizes = [dot.at.get("r", 99) > 3 for dot in dots]
+    sizes = [dot.width > 6 for dot in dots]
     assert sizes == [point.chosen for point in points]
 
 
@@ -350,17 +335,28 @@ def test_what_a_plan_may_come_to_stands_beside_the_frontiers():
         {"p10": 0.6, "p50": 1.0, "p90": 2.0},
         None,
     ]
-    svg = frontier_figure(frontiers(), ranges=ranges)
-    spans = [one for one in tipped(svg) if one.tag == "polyline"]
-    assert [one.look for one in spans] == ["line-2", "line-3"]  # Trainium, NVIDIA
+    svg = frontier_figure(frontiers(), ranges=ranges).svg()
+    spans = [mark for mark in tipped(svg) if ": P10 " in mark.tip and mark.tag == "path"]
+    assert [mark.colour for mark in spans] == [LIGHT[1], LIGHT[2]]  # Trainium, NVIDIA
     _, to_y = axes_of(svg)
-    assert [10 ** to_y(y) for one in spans for _, y in one.points] == pytest.approx(
+    assert [10 ** to_y(y) for span in spans for _, y in span.corners] == pytest.approx(
         [5, 20, 0.6, 2], rel=5e-3
     )
-    plot = max(mark.at["x2"] for mark in marks(svg, "grid"))
-    assert all(x > plot for one in spans for x, _ in one.points)
+    plot = max(mark.box[2] for mark in marks(svg, GRID))
+    assert all(span.box[0] > plot for span in spans)
     assert "P10 to P90" in texts(svg)
     assert "P10 to P90" not in texts(svg_of("frontier of usd_per_million_output_tokens"))
+
+
+def test_a_frontier_names_every_line_beside_it_or_in_its_legend():
+    for width in (NARROW, WIDE):
+        svg = svg_of("frontier of usd_per_million_output_tokens", width)
+        lines = [mark for mark in marks(svg, tag="path") if len(mark.corners) > 5 and not mark.tip]
+        for one in frontiers():
+            (name,) = [box for box in boxes(svg) if box[0] == one.decode.result.title]
+            for line in lines:
+                for x, y in line.corners:
+                    assert not (name[1] < x < name[3] and name[2] < y < name[4])
 
 
 def test_systems_of_one_name_are_told_apart_by_their_scenarios():
@@ -369,7 +365,7 @@ def test_systems_of_one_name_are_told_apart_by_their_scenarios():
     other.decode = other.prefill = replace(
         one.decode, asked=one.decode.asked._replace(result=night)
     )
-    said = texts(frontier_figure([one, other]))
+    said = texts(frontier_figure([one, other]).svg())
     assert "trn3-nl32x2" in said
     assert "trn3-nl32x2 at night" in said
     assert one.decode.result.title not in said
@@ -378,11 +374,11 @@ def test_systems_of_one_name_are_told_apart_by_their_scenarios():
 def test_a_frontier_without_a_point_says_why():
     (none,) = frontier(["trn3-nl72x2"], set={"workload.ttft": "0.001 s"})
     assert not none.points
-    svg = frontier_figure([*frontiers()[:1], none])
+    svg = frontier_figure([*frontiers()[:1], none]).svg()
     assert none.reason in " ".join(texts(svg))
-    alone = frontier_figure([none])
+    alone = frontier_figure([none]).svg()
     assert none.reason in " ".join(texts(alone))
-    assert not marks(alone, "axis", "grid")
+    assert not marks(alone, GRID)
 
 
 def test_the_bars_of_a_tornado_reach_from_the_middle_to_both_ends():
@@ -396,12 +392,12 @@ def test_the_bars_of_a_tornado_reach_from_the_middle_to_both_ends():
     bars = {bar.tip.rpartition(":")[0]: bar for bar in tipped(svg)}
     assert set(bars) == {f"{short_name(one.given.path)} at its {side}" for one, side, _ in ends}
     far = [
-        bar.at["x"] + (bar.at["width"] if end > found.centre else 0)
+        bar.box[2 if end > found.centre else 0]
         for (one, side, end) in ends
         for bar in [bars[f"{short_name(one.given.path)} at its {side}"]]
     ]
     assert affine(far, [end for _, _, end in ends])
-    assert {bar.look for key, bar in bars.items() if key.endswith("low")} == {"fill-2"}
+    assert {bar.colour for key, bar in bars.items() if key.endswith("low")} == {LIGHT[1]}
 
 
 def test_a_tornado_without_an_answer_at_an_end_has_no_bar_there():
@@ -412,7 +408,7 @@ def test_a_tornado_without_an_answer_at_an_end_has_no_bar_there():
             *tornado().swings[1:],
         ],
     )
-    svg = tornado_figure(found)
+    svg = tornado_figure(found).svg()
     path = found.swings[0].given.path
     assert f"{short_name(path)} at its high" not in " ".join(bar.tip for bar in tipped(svg))
     assert "! the workload's targets are not met there." in texts(svg)
@@ -435,7 +431,7 @@ def test_fabrics_show_injection_all_to_all_and_hops_of_every_scope():
     injected = [one for one in tipped(svg) if "injection" in one.tip]
     reached = [one for one in tipped(svg) if "all-to-all" in one.tip]
     assert len(injected) == len(reached) == len(scopes)
-    lengths = [one.at["width"] for one in (*injected, *reached)]
+    lengths = [one.width for one in (*injected, *reached)]
     assert affine(
         lengths,
         [
@@ -444,7 +440,7 @@ def test_fabrics_show_injection_all_to_all_and_hops_of_every_scope():
         ],
     )
     hops = [
-        middle(one)[0]
+        one.middle[0]
         for word in ("on average", "at worst")
         for one in tipped(svg)
         if word in one.tip
@@ -466,28 +462,18 @@ def test_the_areas_of_a_bill_are_its_prices_and_fill_the_map(system, width):
         for line in bill(system).bill.lines
         if line.extended is not None and float(line.extended) > 0
     ]
-    rectangles = tipped(of_bill(width, system))
+    rectangles = tipped(of_bill(width, system).svg())
     prices = sorted(float(line.extended) for line in lines)
-    areas = sorted(one.at["width"] * one.at["height"] for one in rectangles)
+    areas = sorted(one.width * one.height for one in rectangles)
     whole = sum(prices)
     assert len(rectangles) == len(lines)
     assert np.allclose(np.array(areas) / sum(areas), np.array(prices) / whole, atol=2e-4)
-    left, right = (
-        min(one.at["x"] for one in rectangles),
-        max(one.at["x"] + one.at["width"] for one in rectangles),
-    )
-    top, bottom = (
-        min(one.at["y"] for one in rectangles),
-        max(one.at["y"] + one.at["height"] for one in rectangles),
-    )
-    assert sum(areas) == pytest.approx((right - left) * (bottom - top), rel=1e-3)
+    lefts, tops, rights, bottoms = np.array([one.box for one in rectangles]).T
+    room = (rights.max() - lefts.min()) * (bottoms.max() - tops.min())
+    assert sum(areas) == pytest.approx(room, rel=1e-3)
     for one, other in itertools.combinations(rectangles, 2):
-        wide = min(one.at["x"] + one.at["width"], other.at["x"] + other.at["width"]) - max(
-            one.at["x"], other.at["x"]
-        )
-        high = min(one.at["y"] + one.at["height"], other.at["y"] + other.at["height"]) - max(
-            one.at["y"], other.at["y"]
-        )
+        wide = min(one.box[2], other.box[2]) - max(one.box[0], other.box[0])
+        high = min(one.box[3], other.box[3]) - max(one.box[1], other.box[1])
         assert wide < 0.03 or high < 0.03, (one.tip, other.tip)
 
 
@@ -500,8 +486,8 @@ def test_the_bars_of_operators_are_their_shares(name, result):
     assert [bar.tip.partition(":")[0] for bar in bars] == [
         f"{one.phase}, {one.line.name}" for one in rows
     ]
-    assert affine([bar.at["width"] for bar in bars], [one.share for one in rows])
-    looks = {(one.line.bound, bar.look) for one, bar in zip(rows, bars, strict=True)}
+    assert affine([bar.width for bar in bars], [one.share for one in rows])
+    looks = {(one.line.bound, bar.colour) for one, bar in zip(rows, bars, strict=True)}
     assert len(looks) == len({bound for bound, _ in looks}) == len({look for _, look in looks})
 
 
@@ -513,24 +499,24 @@ def test_the_histogram_counts_the_draws_and_is_cut_at_the_baseline():
     shares = [float(bar.tip.rpartition(": ")[2].rstrip(" %")) for bar in bars]
     inside = np.percentile(kept, [0.5, 99.5])
     assert sum(shares) >= 100 * np.mean((kept >= inside[0]) & (kept <= inside[1])) - 0.1 * len(bars)
-    assert affine([bar.at["height"] for bar in bars], shares, tolerance=2)
-    worse = sum(share for share, bar in zip(shares, bars, strict=True) if bar.look == "fill-2")
+    assert affine([bar.height for bar in bars], shares, tolerance=2)
+    worse = sum(share for share, bar in zip(shares, bars, strict=True) if bar.colour == LIGHT[1])
     assert worse == pytest.approx(100 * np.mean((kept <= 1) & (kept >= inside[0])), abs=1.5)
-    at_one = next(bar.at["x"] for bar in bars if bar.look == "fill-1")
-    (line,) = marks(svg, "dashed")
-    assert line.at["x1"] == pytest.approx(at_one, abs=0.02)
+    at_one = next(bar.box[0] for bar in bars if bar.colour == LIGHT[0])
+    (line,) = [mark for mark in marks(svg) if "stroke-dasharray" in mark.style]
+    assert line.box[0] == pytest.approx(at_one, abs=0.02)
 
 
 def test_the_errors_of_every_chip_are_drawn():
     rows = accuracy_rows(CATALOGUE, "chips")
-    medians = [one for one in tipped(svg_of("errors")) if one.look == "dot-1"]
+    medians = [one for one in tipped(svg_of("errors")) if one.colour == LIGHT[0]]
     assert len(medians) == len(rows)
     values = [float(one.tip.rpartition("error ")[2].rstrip(" %")) for one in medians]
     assert sorted(values) == pytest.approx(
         sorted(round(float(row["median_ape"]) * 100, 1) for row in rows), abs=0.06
     )
-    assert affine([middle(one)[0] for one in medians], values, tolerance=0.2)
-    assert len([one for one in tipped(svg_of("errors")) if one.look == "hollow"]) == sum(
+    assert affine([one.middle[0] for one in medians], values, tolerance=0.2)
+    assert len([one for one in tipped(svg_of("errors")) if one.colour == LIGHT[1]]) == sum(
         bool(row["left_out"]) for row in rows
     )
 
@@ -543,76 +529,65 @@ def test_money_shows_every_year_and_the_sum_of_all_payments():
         years[(-(-one.month // 12), float(one.usd) < 0)] += float(one.usd) / 1e6
     bars = tipped(svg)
     assert len(bars) == len(years)
-    assert affine(
-        [bar.at["height"] for bar in bars], [abs(usd) for _, usd in sorted(years.items())]
-    )
-    assert [bar.look == "fill-1" for bar in bars] == [
-        below for (_, below), _ in sorted(years.items())
-    ]
-    (line,) = [one for one in marks(svg, "rule") if one.tag == "polyline"]
-    zero = [one for one in marks(svg, "axis") if one.at["y1"] == one.at["y2"]][-1].at["y1"]
-    tallest = max(bars, key=lambda bar: bar.at["height"])
-    per_million = tallest.at["height"] / max(map(abs, years.values()))
-    assert (zero - line.points[-1][1]) / per_million == pytest.approx(
+    assert affine([bar.height for bar in bars], [abs(usd) for _, usd in sorted(years.items())])
+    assert [bar.colour == LIGHT[0] for bar in bars] == [below for _, below in sorted(years)]
+    (line,) = [mark for mark in marks(svg, INK, tag="path") if len(mark.corners) > 9]
+    zero = bars[0].box[3]
+    tallest = max(bars, key=lambda bar: bar.height)
+    per_million = tallest.height / max(map(abs, years.values()))
+    assert (zero - line.corners[-1][1]) / per_million == pytest.approx(
         sum(float(one.usd) for one in found.payments) / 1e6, rel=1e-3
     )
-    assert len(line.points) == 2 * len({one.month for one in found.payments})
+    assert len(line.corners) == 2 * len({one.month for one in found.payments}) + 1
 
 
 def test_a_map_shows_in_every_cell_who_is_best_there():
     found, svg = field(), svg_of("map")
-    figures, colours = np.array(found.values, dtype=float), vendor_colours(found.results)
-    cells = [one for one in tipped(svg) if one.tag == "rect"]
+    figures = np.array(found.values, dtype=float)
+    colours = [LIGHT[number - 1] for number in vendor_colours(found.results)]
+    *cells, today = tipped(svg)
     places = [(y, x) for y in range(5) for x in range(9) if not np.isnan(figures[:, y, x]).all()]
     assert len(cells) == len(places) == 44
     for cell, (y, x) in zip(cells, places, strict=True):
         best, second, _ = np.sort(figures[:, y, x])
         winner = int(np.nanargmin(figures[:, y, x]))
-        assert cell.look == f"{'pale' if second / best - 1 < CLOSE else 'fill'}-{colours[winner]}"
+        assert cell.colour == colours[winner]
+        assert ("opacity" in cell.style) == (second / best - 1 < CLOSE)
         assert cell.tip.partition(": ")[2].startswith(found.results[winner].title)
-    middles = {
-        x: cell.at["x"] + cell.at["width"] / 2
-        for cell, (y, x) in zip(cells, places, strict=True)
-        if y == 2
-    }
+    middles = {x: cell.middle[0] for cell, (y, x) in zip(cells, places, strict=True) if y == 2}
     assert affine(list(middles.values()), np.log([found.x.values[x] for x in middles]))
-    heights = [
-        cell.at["y"] + cell.at["height"] / 2
-        for cell, (y, x) in zip(cells, places, strict=True)
-        if x == 4
-    ]
+    heights = [cell.middle[1] for cell, (y, x) in zip(cells, places, strict=True) if x == 4]
     assert affine(heights, found.y.values)
-    (today,) = [one for one in tipped(svg) if one.tip == "today"]
+    assert today.tip == "today"
     assert np.polyval(
         np.polyfit(np.log([found.x.values[x] for x in middles]), list(middles.values()), 1),
         np.log(20),
-    ) == pytest.approx(middle(today)[0], abs=0.03)
+    ) == pytest.approx(today.middle[0], abs=0.03)
     assert {"GB200 NVL72", "MI450X"} < set(texts(svg))
     assert "nobody's" not in texts(svg)
 
 
 def test_a_map_of_more_is_better_takes_the_largest():
     turned = replace(field(), metric="output_tokens_per_s_per_chip")
-    looks = {one.look for one in tipped(map_figure(turned)) if one.tag == "rect"}
-    assert looks == {"fill-3"}
+    colours = {one.colour for one in tipped(map_figure(turned).svg()) if one.tip != "today"}
+    assert colours == {LIGHT[2]}
 
 
-def test_a_map_whose_areas_are_too_small_for_their_names_has_a_legend():
+def test_a_long_name_is_shortened_in_the_legend_of_a_map():
     first, *others = field().results
     long = replace(
         field(),
         results=[
-            replace(first, title="a name that is much longer than any area of the map is wide"),
+            replace(first, title="a name that is much longer than any figure of a phone is wide"),
             *others,
         ],
     )
-    svg = map_figure(long, NARROW)
+    svg = map_figure(long, NARROW).svg()
     assert "MI450X" in texts(svg)
-    # both of Trainium
-    assert [one.look for one in marks(svg, tag="polygon")][:2] == [
-        "fill-2",
-        "fill-6",
-    ]
+    assert any(words.startswith("a name that is") and words[-1] == "…" for words in texts(svg))
+    assert all(right <= NARROW for _, _, _, right, _ in boxes(svg))
+    legend = [mark for mark in marks(svg, tag="use") if not mark.tip]
+    assert [mark.colour for mark in legend] == [LIGHT[1], LIGHT[5]]  # both of Trainium
 
 
 def test_one_figure_to_the_byte(file_regression):
