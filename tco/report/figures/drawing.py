@@ -123,7 +123,7 @@ def tick_text(value: float, _position: float = 0) -> str:
 
 
 def tip(artists: Iterable[Artist], words: str) -> None:
-    """Say what artists are where one points at them."""
+    """Give artists the words that show where one points at them."""
     for artist in artists:
         artist.set_gid(f"tip:{printable_line(words)}")
 
@@ -314,8 +314,8 @@ class Drawing:
 
 def scale_by_ratios(axis: XAxis | YAxis, values: Iterable[float]) -> None:
     """Scale an axis by the ratios of some values above nought, with room beyond them."""
-    known = [value for value in values if value > 0] or [1.0]
-    low, high = min(known) / ROOM, max(known) * ROOM
+    positive = [value for value in values if value > 0] or [1.0]
+    low, high = min(positive) / ROOM, max(positive) * ROOM
     name = axis.axis_name
     axis.axes.set(**{f"{name}scale": "log", f"{name}lim": (low, high)})
     ticks = axis.get_tick_space() / math.log10(high / low)  # of a power of ten

@@ -1,6 +1,4 @@
-"""Who wins where: two inputs moved together, and in each cell the colour of the scenario that is
-best there.
-"""
+"""Map of two inputs moved together: each cell has the colour of the scenario that is best there."""
 
 from __future__ import annotations
 
@@ -108,7 +106,7 @@ def _cell_words(names: Sequence[str], winner: int, values: FloatArray) -> str:
 
 
 def _cell_number(inputs: Sequence[float], value: float | None) -> float:
-    """Return where a value lies among evenly spaced inputs, or nan for none."""
+    """Return the place of a value among evenly spaced inputs, or nan for none."""
     places = np.array([*inputs, np.nan if value is None else value])
     if places[0] > 0 and np.ptp(places[1:-1] / places[:-2]) < EVEN:
         places = np.log(places)

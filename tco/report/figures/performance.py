@@ -1,6 +1,4 @@
-"""Where the time of a plan goes: its operators under the roofs of the chip, and by what binds
-each.
-"""
+"""Figures of a plan's time: its operators under the roofs of the chip, and by their bounds."""
 
 from __future__ import annotations
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from matplotlib.axes import Axes
 
 from tco.catalog.labels import short_name
 from tco.core.errors import DataError
@@ -165,12 +166,8 @@ def range_figure(uncertainty: Uncertainty, width: float = WIDE) -> Drawing:
             edgecolor=PAPER,
         )
         tip(bar, f"{significant(start, 3)} to {significant(end, 3)}: {share:.1f} %")
-    top = shares.max() * 1.06
-    axes.set_ylim(0, shares.max() * 1.2)
     inside = {name: value for name, value in percentiles.items() if low <= value <= high}
-    axes.plot(list(inside.values()), [top] * len(inside), color=INK, marker="|", lw=1.5, mew=1.5)
-    for name, value in inside.items():
-        axes.text(value, top * 1.04, name.upper(), ha=PERCENTILES[name])
+    _draw_percentiles(axes, inside, shares.max())
     if baseline is not None and edges[0] < 1 < edges[-1]:
         axes.axvline(1, color=MUTED, linewidth=1, dashes=(4, 3))
     drawing.paragraphs(
@@ -180,6 +177,16 @@ def range_figure(uncertainty: Uncertainty, width: float = WIDE) -> Drawing:
         f"{uncertainty.seed}; equal widths are equal ratios.",
     )
     return drawing
+
+
+def _draw_percentiles(axes: Axes, percentiles: dict[str, float], highest: float) -> None:
+    """Draw percentiles with their names above the highest bar."""
+    level = highest * 1.06
+    axes.set_ylim(0, highest * 1.2)
+    values = list(percentiles.values())
+    axes.plot(values, [level] * len(values), color=INK, marker="|", lw=1.5, mew=1.5)
+    for name, value in percentiles.items():
+        axes.text(value, level * 1.04, name.upper(), ha=PERCENTILES[name])
 
 
 def bin_edges(low: float, high: float) -> FloatArray:

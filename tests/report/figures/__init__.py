@@ -24,7 +24,7 @@ class Mark(NamedTuple):
 
     @property
     def colour(self) -> str:
-        """What it is filled with, black if nothing is said, or else drawn with."""
+        """Its fill, black if none is stated, or else the colour of its line."""
         fill = self.style.get("fill", "#000000")
         return self.style.get("stroke", "") if fill == "none" else fill
 
