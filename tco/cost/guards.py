@@ -66,7 +66,7 @@ def unguarded_notes(part_prices: Iterable[PartPrice]) -> list[str]:
             unchecked.add(part_price.part)
     parts = sorted(
         (part for part in unchecked if sums[part] > LEAST_SHARE * bill_usd),
-        key=lambda part: -sums[part],
+        key=lambda part: (-sums[part], part),
     )
     if not parts:
         return []

@@ -113,7 +113,10 @@ def _driver_words(driver: Driver) -> str:
     if driver.flips_at is None:
         flip = "no flip in range"
     else:
-        flip = f"flips {turn_words(driver.flips_at, driver.value, driver.unit, driver.catalogue_value)}"
+        turning_point = turn_words(
+            driver.flips_at, driver.value, driver.unit, driver.catalogue_value
+        )
+        flip = f"flips {turning_point}"
     return f"{short_name(driver.path)} ({swing}, {flip})"
 
 
