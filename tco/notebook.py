@@ -70,7 +70,7 @@ class Comparison(study.ScenarioComparison):
                 f"tco {words[0]} makes its scenarios anew, and this comparison is of results: "
                 "compare them by name"
             )
-        commanded(*words, *self.asked)
+        _commanded(*words, *self.asked)
 
 
 def compare(
@@ -113,7 +113,7 @@ def compare(
     return found
 
 
-def commanded(*words: str) -> None:
+def _commanded(*words: str) -> None:
     """Run a command as the command line does, quietly; what is wrong is raised."""
     from typer import Context
     from typer.main import get_command

@@ -123,11 +123,11 @@ def standing(
     """
     if not kind:
         return STATED
-    found = chip_standing(catalogue, kind, chip, relatives)
+    found = _chip_standing(catalogue, kind, chip, relatives)
     return found._replace(path=path, text=f"{found.text}; this answer: {path}")
 
 
-def chip_standing(
+def _chip_standing(
     catalogue: Catalogue, kind: str, chip: str, relatives: Collection[str]
 ) -> Standing:
     """Return the validation of answers of a kind on a chip.

@@ -21,7 +21,7 @@ from tco.core.provenance import DIRECTNESS
 from tco.core.types import JsonObject
 
 
-def check_row(catalogue: Catalogue, row: CatalogueRow, path: str) -> Iterator[str]:
+def _check_row(catalogue: Catalogue, row: CatalogueRow, path: str) -> Iterator[str]:
     """Yield the faults of a catalogue row, as messages.
 
     Faults lie in its cells, unit and bounds, in an unlisted source, or in a source of unknown
@@ -52,7 +52,7 @@ def check_parts(catalogue: Catalogue) -> list[str]:
         for (owner, name), rows in catalogue.rows(group).items():
             path = f"{group}.{owner}.{name}"
             for row in rows:
-                findings += check_row(catalogue, row, path)
+                findings += _check_row(catalogue, row, path)
             try:
                 if not findings:
                     catalogue.chosen(rows, group, name, path, "2026-01")
@@ -83,7 +83,7 @@ def check_documents(catalogue: Catalogue, folder: str) -> list[str]:
             for key, entry in entries.items():
                 if isinstance(entry, dict) and "value" in entry:
                     row = CatalogueRow(entry, f"{path}:{table}{key}", False)
-                    findings += check_row(catalogue, row, f"{prefix}.{key}")
+                    findings += _check_row(catalogue, row, f"{prefix}.{key}")
     return findings
 
 

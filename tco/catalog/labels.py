@@ -9,7 +9,7 @@ from tco.core.files import data_directory, read_csv
 
 
 @cache
-def patterns() -> list[tuple[re.Pattern[str], str]]:
+def _patterns() -> list[tuple[re.Pattern[str], str]]:
     """Return the names of `data/words/labels.csv` with the pattern of their paths.
 
     `*` stands for one part of a path, or for some of it.
@@ -33,7 +33,7 @@ def short_name(path: str) -> str:
         path: Path of the input.
 
     """
-    for pattern, name in patterns():
+    for pattern, name in _patterns():
         if found := pattern.fullmatch(path):
             return name.format(*found.groups())
     _, *owner, name = path.split(".")

@@ -76,7 +76,7 @@ def own_note(catalogue: Catalogue, inputs: Mapping[str, Input]) -> list[str]:
         for (part, _), found in catalogue.part_rows.items()
         if not all(row.overlay for row in found)
     }
-    known = shipped | in_own_trees(catalogue)
+    known = shipped | _in_own_trees(catalogue)
     unread = [(path, row) for path, row in rows.items() if path not in in_force]
     idle = [
         (path, row, hint(path, known) if place < LOOKED else "")
@@ -91,7 +91,7 @@ def own_note(catalogue: Catalogue, inputs: Mapping[str, Input]) -> list[str]:
     ]
 
 
-def in_own_trees(catalogue: Catalogue) -> set[str]:
+def _in_own_trees(catalogue: Catalogue) -> set[str]:
     """Return the parts that trees of a person's own systems name: new ones, and no slips."""
     found: set[str] = set()
     for folder in catalogue.folders[1:]:

@@ -193,7 +193,7 @@ def to_input(row: CatalogueRow, path: str, wanted: Attribute) -> Input:
         (value, str(cells.get("unit", ""))),
         row.where,
         row.overlay,
-        own_directness(row, kind, note, path),
+        _own_directness(row, kind, note, path),
         solved_from=str(cells.get("solved_from") or ""),
         evidence_of=_evidence_date(row, path),
     )
@@ -251,7 +251,7 @@ def _evidence_date(row: CatalogueRow, path: str) -> str:
     return text
 
 
-def own_directness(row: CatalogueRow, kind: str, note: str, path: str) -> str:
+def _own_directness(row: CatalogueRow, kind: str, note: str, path: str) -> str:
     """Return the directness of `row`, checked against `kind` and `note`.
 
     The result is empty where the row leaves the directness to its source. An unknown or

@@ -166,11 +166,11 @@ def load_system(
     """
     wanted, parts = dict(variant or {}), dict(chosen or {})
     key = ("system", name, *sorted(wanted.items()), *sorted(parts.items()))
-    system: System = catalogue.once(key, lambda: read_system(catalogue, name, wanted, parts))
+    system: System = catalogue.once(key, lambda: _read_system(catalogue, name, wanted, parts))
     return system
 
 
-def read_system(
+def _read_system(
     catalogue: Catalogue, name: str, variant: Mapping[str, str], parts: Mapping[str, str]
 ) -> System:
     """Read a system's file, apply its variants and unfold its tree.
@@ -191,12 +191,12 @@ def read_system(
         from tco.catalog.schema import expect_system
 
         expect_system(path, document)
-    contains = {part: dict(children) for part, children in shared_assemblies(catalogue).items()}
+    contains = {part: dict(children) for part, children in _shared_assemblies(catalogue).items()}
     contains |= {part: dict(children) for part, children in document["assemblies"].items()}
     tables: dict[str, dict[str, Any]] = {"set": {}}
     tables |= {key: dict(document.get(key, {})) for key in BRANCH_TABLES}
     racks = float(document["racks"])
-    chosen = choose_variants(document.get("variants", {}), variant, name, where)
+    chosen = _choose_variants(document.get("variants", {}), variant, name, where)
     for key, value in chosen.items():
         branch = document["variants"][key][value]
         for part, children in branch.get("assemblies", {}).items():
@@ -210,7 +210,7 @@ def read_system(
         for table_key, table in tables.items():
             table.update(branch.get(table_key, {}))
     for place, candidates in tables["alternatives"].items():
-        contains = substitute_alternative(contains, place, candidates, parts.get(place), where)
+        contains = _substitute_alternative(contains, place, candidates, parts.get(place), where)
     system = System(
         name,
         document["name"],
@@ -262,7 +262,7 @@ def _expect_parts(catalogue: Catalogue, system: System) -> None:
         raise DataError(f"{where}: the tree holds no {system.chip!r}, which `chip` names")
 
 
-def substitute_alternative(
+def _substitute_alternative(
     contains: Mapping[str, Mapping[str, float]],
     place: str,
     candidates: Any,
@@ -310,7 +310,7 @@ def is_part_count(quantity: Any) -> bool:
     return isinstance(quantity, (int, float)) and not isinstance(quantity, bool) and quantity >= 0
 
 
-def shared_assemblies(catalogue: Catalogue) -> dict[str, dict[str, float]]:
+def _shared_assemblies(catalogue: Catalogue) -> dict[str, dict[str, float]]:
     """Return the parts inside shared assemblies, such as HBM stacks per chip.
 
     The contents are the same in every system. Raises `DataError` where the contents of a part are
@@ -333,7 +333,7 @@ def shared_assemblies(catalogue: Catalogue) -> dict[str, dict[str, float]]:
     return found
 
 
-def choose_variants(
+def _choose_variants(
     variants: JsonMapping, wanted: Mapping[str, str], name: str, where: str
 ) -> dict[str, str]:
     """Return the variant in force of each kind: the wanted one, else the default."""

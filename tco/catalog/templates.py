@@ -62,18 +62,18 @@ def part_draft(
             and (live := [row for row in rows if row.cells.get("use", "") != ALTERNATIVE])
         ):
             chosen = at_date(live, date)
-            writer.writerow(copied_part_row(chosen, part, name, like))
+            writer.writerow(_copied_part_row(chosen, part, name, like))
             left += [
                 f"{name} of {row.as_of} ({row.cells['value']} {row.cells.get('unit', '')})"
                 for row in live
                 if row is not chosen
             ]
-    return {f"parts/{part}.csv": stream.getvalue()} | own_source(folder) | family_line(
+    return {f"parts/{part}.csv": stream.getvalue()} | own_source(folder) | _family_line(
         catalogue, folder, part, like
     ), left
 
 
-def copied_part_row(row: CatalogueRow, part: str, name: str, like: str) -> Sequence[object]:
+def _copied_part_row(row: CatalogueRow, part: str, name: str, like: str) -> Sequence[object]:
     """Return a row for another part: what its source says of the one it is copied from, it does not
     say of this one.
     """
@@ -115,7 +115,7 @@ def own_source(folder: Path) -> Files:
     return {"sources.csv": f"{text.rstrip()}\n{OWN},{OWN_TITLE},,\n"}
 
 
-def family_line(catalogue: Catalogue, folder: Path, part: str, like: str) -> Files:
+def _family_line(catalogue: Catalogue, folder: Path, part: str, like: str) -> Files:
     """Return the list of families with the new chip in that of the other; nothing for what is no
     chip.
     """

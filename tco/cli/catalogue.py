@@ -23,7 +23,7 @@ FigureKind = Annotated[
 ]
 
 
-def add_list(name: str, summary: str) -> typer.Typer:
+def _add_list(name: str, summary: str) -> typer.Typer:
     """Register a group of commands with `list`."""
     group = typer.Typer(cls=Listing, no_args_is_help=True, help=summary)
     app.add_typer(group, name=name)
@@ -38,21 +38,21 @@ def add_list(name: str, summary: str) -> typer.Typer:
     return group
 
 
-def add_entry_kind(name: str) -> typer.Typer:
+def _add_entry_kind(name: str) -> typer.Typer:
     """Register `list`, `check` and `show` of a kind of entry."""
-    group = add_list(name, f"List, show and check {name}.")
+    group = _add_list(name, f"List, show and check {name}.")
     kind = ENTRY_KINDS[name]
     argument = typer.Argument(metavar=kind.argument, help="An id that `list` shows.")
 
     def check(request: CommandRequest) -> None:
-        check_entries(request, name)
+        _check_entries(request, name)
 
     def check_scenarios(request: CommandRequest, figure_kind: FigureKind = None) -> None:
         from tco.evidence.published import KINDS
 
         if figure_kind is not None and figure_kind not in KINDS:
             raise UsageError(f"--kind {figure_kind}: expected one of {', '.join(KINDS)}")
-        check_entries(request, name, figure_kind)
+        _check_entries(request, name, figure_kind)
 
     def show(request: CommandRequest, entry: str = argument) -> None:
         from tco.report.catalogue_pages import entry_answer
@@ -75,7 +75,7 @@ def add_entry_kind(name: str) -> typer.Typer:
     return group
 
 
-def check_entries(request: CommandRequest, name: str, figure_kind: str | None = None) -> None:
+def _check_entries(request: CommandRequest, name: str, figure_kind: str | None = None) -> None:
     """Print the findings of a check, and exit with 1 where there are any."""
     from tco.report.catalogue_checks import check_answer, check_result
 
@@ -86,5 +86,5 @@ def check_entries(request: CommandRequest, name: str, figure_kind: str | None = 
         raise typer.Exit(1)
 
 
-COMMAND_GROUPS = {name: add_entry_kind(name) for name in ENTRY_KINDS}
-add_list("metrics", "The figures a result carries, which `explain`, `diff` and others name.")
+COMMAND_GROUPS = {name: _add_entry_kind(name) for name in ENTRY_KINDS}
+_add_list("metrics", "The figures a result carries, which `explain`, `diff` and others name.")

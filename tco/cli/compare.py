@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 MOST, SHOWN = 24, 40  # speeds of one curve, and characters of a wrong list that are said again
 
 
-def speeds_in(text: str | None) -> list[float]:
+def _speeds_in(text: str | None) -> list[float]:
     """Return the speeds that `--speeds` names; what is no list of speeds raises `UsageError`."""
     if text is None:
         return []
@@ -42,8 +42,7 @@ def speeds_in(text: str | None) -> list[float]:
     return found
 
 
-def hall_settings(hall: str | None) -> dict[str, str]:
-    """Return the inputs that `--hall` replaces, by path."""
+def _hall_settings(hall: str | None) -> dict[str, str]:
     if hall is None:
         return {}
     from tco.scenario.pricing import SITE_POWER
@@ -51,8 +50,7 @@ def hall_settings(hall: str | None) -> dict[str, str]:
     return parse_key_values([f"{SITE_POWER}={hall}"], "--hall")
 
 
-def refuse_without_draws(options: Mapping[str, bool]) -> None:
-    """Raise `UsageError` for the first option that is used and needs draws."""
+def _refuse_without_draws(options: Mapping[str, bool]) -> None:
     for option, is_used in options.items():
         if is_used:
             raise UsageError(f"{option} rests on draws, and --no-range asks for none")
@@ -184,12 +182,14 @@ def compare(
         given.emit_kept(scenarios or (), rated)
         return
 
-    settings = given.settings | hall_settings(hall)
+    settings = given.settings | _hall_settings(hall)
     if practice is not None:
         settings = settings | {"workload.software": practice}
-    replaced, chosen = parse_key_values(what_if, "--what-if"), speeds_in(speeds)
+    replaced, chosen = parse_key_values(what_if, "--what-if"), _speeds_in(speeds)
     if not ranges:
-        refuse_without_draws({"--choose": choose is not None, "--why": why, "--evidence": evidence})
+        _refuse_without_draws(
+            {"--choose": choose is not None, "--why": why, "--evidence": evidence}
+        )
 
     def answer() -> Answer:
         from tco.comparison.base_case import base_cases
@@ -204,7 +204,7 @@ def compare(
             scenarios or HEADLINE, given.data, settings, refuse=False, what_if=replaced
         )
         base, results = compare_results([one.result for one in asked], baseline)
-        refuse_unserved(results, bool(chosen), racks is not None)
+        _refuse_unserved(results, bool(chosen), racks is not None)
         hold = given.hold or bool(replaced)
         found = confidence_of(
             asked,
@@ -212,7 +212,7 @@ def compare(
             ConfidenceRequest(chosen, hold, ranges, why or evidence, seed, choose, racks),
         )
         catalogue, names = catalogue_of(asked, given.data), [one.name for one in asked]
-        rows = noticed(catalogue, results, found) if evidence else None
+        rows = _noticed(catalogue, results, found) if evidence else None
         halls = []
         if any(SITE_POWER in result.inputs for result in results):
             from tco.comparison.fleet import hall_of  # only a site that is filled asks for it
@@ -220,7 +220,7 @@ def compare(
             halls = [hall_of(result) for result in results]
         elsewhere = cheaper_elsewhere(asked, found) if racks is None else []
         cases = base_cases(asked, found, hold) if full and ranges else []
-        rents = rents_to_beat(asked)
+        rents = _rents_to_beat(asked)
         wish = ComparisonOptions(
             names, replaced, full, why, rows, curve, elsewhere, racks, cases, rents
         )
@@ -230,7 +230,7 @@ def compare(
     given.emit_kept(named if baseline is None else [*named, baseline], answer)
 
 
-def refuse_unserved(results: Sequence[Result], has_speeds: bool, has_racks: bool) -> None:
+def _refuse_unserved(results: Sequence[Result], has_speeds: bool, has_racks: bool) -> None:
     """Raise `UsageError` where speeds or racks are asked of what promises no speed, or runs no
     pools.
     """
@@ -257,8 +257,7 @@ def refuse_unserved(results: Sequence[Result], has_speeds: bool, has_racks: bool
         )
 
 
-def rents_to_beat(asked: Sequence[Evaluation]) -> list[BreakEvenRent]:
-    """Return the break-even rents of racks that have no price; none where all have one."""
+def _rents_to_beat(asked: Sequence[Evaluation]) -> list[BreakEvenRent]:
     if not any(one.result.costless for one in asked):
         return []
     from tco.evaluation.chip_prices import break_even_rents
@@ -266,7 +265,7 @@ def rents_to_beat(asked: Sequence[Evaluation]) -> list[BreakEvenRent]:
     return break_even_rents(asked)
 
 
-def noticed(catalogue: Catalogue, results: Sequence[Result], found: Confidence) -> list[Notice]:
+def _noticed(catalogue: Catalogue, results: Sequence[Result], found: Confidence) -> list[Notice]:
     """Return evidence from measured rows for inputs that drive the answer.
 
     An input without such evidence has a notice of no rows.

@@ -152,8 +152,7 @@ def validate(
         raise typer.Exit(1)
 
 
-def sayer(given: CommandRequest) -> Callable[[str], None]:
-    """Return the progress callback of a long task, silent if `quiet`."""
+def _sayer(given: CommandRequest) -> Callable[[str], None]:
     return lambda text: None if given.quiet else tell(text)
 
 
@@ -215,7 +214,7 @@ def calibrate(
     tables = sorted(
         (read_measured(path) for path in files), key=lambda found: KINDS.index(found[0])
     )
-    say = sayer(given)
+    say = _sayer(given)
     found = {}
     if fit_name == NAME:
         found_gaps, configured = (
@@ -294,7 +293,7 @@ def measure(
     from tco.report.table import to_csv
     from tco.validation.naming import accelerators
 
-    say = sayer(given)
+    say = _sayer(given)
     known = accelerators(given.catalogue)
     torch = load_torch()
     target = choose_device(torch, device)

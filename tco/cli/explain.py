@@ -102,11 +102,11 @@ def explain(
     if everything and depth is not None:
         raise UsageError(f"--depth {depth} and --all exclude each other")
     given.emit_kept(
-        [scenario], lambda: metric_explanation(given, scenario, metric, depth, everything)
+        [scenario], lambda: _metric_explanation(given, scenario, metric, depth, everything)
     )
 
 
-def metric_explanation(
+def _metric_explanation(
     given: CommandRequest, scenario: str, metric: str, depth: int | None, everything: bool
 ) -> Answer:
     """Return the explanation of a metric of a scenario, or of a cell of one."""

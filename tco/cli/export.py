@@ -23,7 +23,7 @@ FOLDER = "/"  # the end of a folder's name
 ENDINGS = (WORKBOOK, ".csv", ".json", ".parquet", FOLDER)
 
 
-def ending_of(output: str) -> str:
+def _ending_of(output: str) -> str:
     """Return which of the forms an output's name asks for; a name that asks for none raises
     `UsageError`.
     """
@@ -59,13 +59,13 @@ def export(
     from tco.evaluation.side_by_side import compare_results
     from tco.report.redaction import NOTE
 
-    ending = ending_of(output)
+    ending = _ending_of(output)
     names = list(dict.fromkeys(scenarios or HEADLINE))
     trace = ending == WORKBOOK
     catalogue, results = given.evaluated(names, priced=False, refuse=False, trace=trace)
-    refuse_namesakes(results)
+    _refuse_namesakes(results)
     base, results = compare_results(results, baseline)
-    write_workbook(given, output, catalogue, results, base, names) if trace else write_tables(
+    _write_workbook(given, output, catalogue, results, base, names) if trace else _write_tables(
         given, output, ending, catalogue, results, base
     )
     notes = [
@@ -76,17 +76,14 @@ def export(
     given.tell([NOTE] if given.redact else notes)  # a note may tell of own values
 
 
-def refuse_namesakes(results: Sequence[Result]) -> None:
-    """Raise `UsageError` where two scenarios have one name, by which their rows could not be told
-    apart.
-    """
+def _refuse_namesakes(results: Sequence[Result]) -> None:
     found = [result.scenario for result in results]
     twice = next((name for name in found if found.count(name) > 1), None)
     if twice is not None:
         raise UsageError(f"two scenarios are called {twice}, expected names that tell them apart")
 
 
-def write_workbook(
+def _write_workbook(
     given: CommandRequest,
     output: str,
     catalogue: Catalogue,
@@ -119,7 +116,7 @@ def write_workbook(
     write_atomically(Path(output), workbook_of(results, catalogue, baseline, made_by))
 
 
-def write_tables(
+def _write_tables(
     given: CommandRequest,
     output: str,
     ending: str,
@@ -215,7 +212,7 @@ def report(
         )
     names = list(dict.fromkeys(scenarios or HEADLINE))
     material = material_of(names, baseline, given.data, given.settings)
-    refuse_namesakes([one.result for one in material.asked])
+    _refuse_namesakes([one.result for one in material.asked])
     made_by = [
         "tco",
         "report",

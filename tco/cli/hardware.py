@@ -236,7 +236,7 @@ def collective(
     values = inputs.values()
     chosen_library = combined_library(catalogue, library.split("+")) if library else None
     links = links_of_system(inputs, values, chosen_library)
-    count = participating_chips(
+    count = _participating_chips(
         inputs, values.number("cluster.chips"), ranks, per_domain, float(links.domain)
     )
     group = group_across_domains(count, per_domain) if per_domain else rank_group(links, count)
@@ -261,10 +261,10 @@ def collective(
             return candidates
         return [as_engine_runs(candidates[0], correction, operation, count, tokens)]
 
-    buffer = buffer_bytes(size, "--size")
+    buffer = _buffer_bytes(size, "--size")
     rows = timed_rows(buffer)
     best = rows[0]
-    sizes = doublings(buffer, buffer_bytes(largest, "--to")) if largest else []
+    sizes = doublings(buffer, _buffer_bytes(largest, "--to")) if largest else []
     sweep = [timed_rows(swept_size)[0] for swept_size in sizes]
     offered_by = offering(catalogue, links.library, operation, best.algorithm)
     half = None if is_exchange else float(half_rate(links, operation, group, best.algorithm))
@@ -296,7 +296,7 @@ def collective(
     request.emit(collective_answer(inputs, content, facts, notes))
 
 
-def participating_chips(
+def _participating_chips(
     inputs: ResolvedScenario,
     cluster: float,
     ranks: int | None,
@@ -330,7 +330,7 @@ def participating_chips(
     return count
 
 
-def buffer_bytes(text: str, option: str) -> float:
+def _buffer_bytes(text: str, option: str) -> float:
     """Return the bytes of a buffer.
 
     Raises:
@@ -349,8 +349,7 @@ def buffer_bytes(text: str, option: str) -> float:
     return size
 
 
-def side_option(text: str) -> typer.models.OptionInfo:
-    """Return the option of a side of a kernel."""
+def _side_option(text: str) -> typer.models.OptionInfo:
     option: typer.models.OptionInfo = typer.Option(min=LEAST_SIDE, help=text)
     return option
 
@@ -368,32 +367,36 @@ def kernel(
             help="Format of weights, of prompts' attention, or of the cache: bf16, fp8, nvfp4."
         ),
     ] = "bf16",
-    m: Annotated[Side, side_option("Rows of the result: tokens, of each group if grouped.")] = None,
-    n: Annotated[Side, side_option("Columns of the result.")] = None,
-    k: Annotated[Side, side_option("Inner side of a product.")] = None,
+    m: Annotated[
+        Side, _side_option("Rows of the result: tokens, of each group if grouped.")
+    ] = None,
+    n: Annotated[Side, _side_option("Columns of the result.")] = None,
+    k: Annotated[Side, _side_option("Inner side of a product.")] = None,
     groups: Annotated[
-        Side, side_option("Products whose tiles share the chip, as experts do.")
+        Side, _side_option("Products whose tiles share the chip, as experts do.")
     ] = None,
-    batch: Annotated[Side, side_option("Sequences of attention.")] = None,
-    seq_q: Annotated[Side, side_option("Queries of a sequence.")] = None,
-    seq_kv: Annotated[Side, side_option("Keys of a sequence.")] = None,
-    heads: Annotated[Side, side_option("Query heads.")] = None,
-    kv_heads: Annotated[Side, side_option("Key heads.")] = None,
-    head_dim: Annotated[Side, side_option("Width of a head.")] = None,
+    batch: Annotated[Side, _side_option("Sequences of attention.")] = None,
+    seq_q: Annotated[Side, _side_option("Queries of a sequence.")] = None,
+    seq_kv: Annotated[Side, _side_option("Keys of a sequence.")] = None,
+    heads: Annotated[Side, _side_option("Query heads.")] = None,
+    kv_heads: Annotated[Side, _side_option("Key heads.")] = None,
+    head_dim: Annotated[Side, _side_option("Width of a head.")] = None,
     value_dim: Annotated[
-        Side, side_option("Width of the values of a head, if it is another.")
+        Side, _side_option("Width of the values of a head, if it is another.")
     ] = None,
-    latent: Annotated[Side, side_option("Width of the latent cache.")] = None,
+    latent: Annotated[Side, _side_option("Width of the latent cache.")] = None,
     rotary: Annotated[
-        Side, side_option("Width of the rotary part beside the latent cache.")
+        Side, _side_option("Width of the rotary part beside the latent cache.")
     ] = None,
-    tokens: Annotated[Side, side_option("Tokens of all ranks that an expert layer takes.")] = None,
-    topk: Annotated[Side, side_option("Experts that a token chooses.")] = None,
-    experts: Annotated[Side, side_option("Experts of the layer, on all ranks.")] = None,
-    ranks: Annotated[float, side_option("Ranks that share the experts; the busiest is timed.")] = 1,
+    tokens: Annotated[Side, _side_option("Tokens of all ranks that an expert layer takes.")] = None,
+    topk: Annotated[Side, _side_option("Experts that a token chooses.")] = None,
+    experts: Annotated[Side, _side_option("Experts of the layer, on all ranks.")] = None,
+    ranks: Annotated[
+        float, _side_option("Ranks that share the experts; the busiest is timed.")
+    ] = 1,
     hidden: Annotated[
         Side,
-        side_option(
+        _side_option(
             "Width of the tokens of an expert layer; --width is the rank's part of an expert's."
         ),
     ] = None,
@@ -411,15 +414,15 @@ def kernel(
             "cache."
         ),
     ] = "prefill",
-    width: Annotated[Side, side_option("Numbers of a row of an elementwise kernel.")] = None,
+    width: Annotated[Side, _side_option("Numbers of a row of an elementwise kernel.")] = None,
     passes: Annotated[
-        Side, side_option("Times an elementwise kernel reads or writes a row.")
+        Side, _side_option("Times an elementwise kernel reads or writes a row.")
     ] = None,
     flat: Annotated[
         bool, typer.Option("--flat", help="An elementwise kernel that knows no rows, as sums.")
     ] = False,
     cores: Annotated[
-        Side, side_option("Cores of the chip that a product has to itself; left out: all.")
+        Side, _side_option("Cores of the chip that a product has to itself; left out: all.")
     ] = None,
     library: Annotated[
         str | None,

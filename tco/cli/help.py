@@ -82,7 +82,7 @@ class HelpPage:
                 sections.setdefault(getattr(one, "rich_help_panel", None) or usual, []).append(
                     record
                 )
-        write_sections(sections, formatter)
+        _write_sections(sections, formatter)
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
         """Write the examples."""
@@ -135,7 +135,7 @@ class Listing(HelpPage, TyperGroup):
             sections.setdefault(heading, []).append(
                 (name, ((command and command.help) or "").partition("\n\n")[0])
             )
-        write_sections(sections, formatter)
+        _write_sections(sections, formatter)
 
 
 def help_position(name: str) -> int:
@@ -143,8 +143,7 @@ def help_position(name: str) -> int:
     return [*UNDER].index(name) if name in UNDER else len(UNDER)
 
 
-def write_sections(sections: dict[str, list[tuple[str, str]]], formatter: Any) -> None:
-    """Write entries under their headings."""
+def _write_sections(sections: dict[str, list[tuple[str, str]]], formatter: Any) -> None:
     for heading, entries in sections.items():
         with formatter.section(heading):
             formatter.write_dl(entries)

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from tco.scenario.result import Result
 
 
-def completed(kind: str) -> Callable[[str], list[str]]:
+def _completed(kind: str) -> Callable[[str], list[str]]:
     """Return a shell completion function for names of `kind`.
 
     The function gives the names that begin with the typed word.
@@ -47,7 +47,7 @@ def completed(kind: str) -> Callable[[str], list[str]]:
 def name_argument(kind: str, text: str, shown: str | None = None) -> Any:
     """Return the argument that names something of a kind, which the shell completes."""
     return typer.Argument(
-        metavar=shown, help=text, autocompletion=completed(kind), show_default=False
+        metavar=shown, help=text, autocompletion=_completed(kind), show_default=False
     )
 
 
@@ -84,7 +84,7 @@ Metric = Annotated[
         "--metric",
         metavar="METRIC",
         help="The metric that is asked for.",
-        autocompletion=completed("metrics"),
+        autocompletion=_completed("metrics"),
     ),
 ]
 Metrics = Annotated[
@@ -93,7 +93,7 @@ Metrics = Annotated[
         "--metric",
         metavar="METRIC",
         help="This metric only. Repeatable.",
-        autocompletion=completed("metrics"),
+        autocompletion=_completed("metrics"),
     ),
 ]
 Samples = Annotated[int, typer.Option(metavar="N", help="How many draws.")]
@@ -134,8 +134,7 @@ Ends = Annotated[
 ]
 
 
-def shared_option(kind: Any, *names: str, default: Any = None, **how: Any) -> tuple[Any, Any]:
-    """Return the type of a shared option with its declaration, and its default."""
+def _shared_option(kind: Any, *names: str, default: Any = None, **how: Any) -> tuple[Any, Any]:
     return Annotated[kind, typer.Option(*names, **how)], default
 
 
@@ -146,56 +145,56 @@ HOW = {"rich_help_panel": "How the answer is given"}
 # Name of an option in Python -> its type with its declaration, and its default, in the order of the
 # help.
 SHARED: dict[str, tuple[Any, Any]] = {
-    "plan": shared_option(
+    "plan": _shared_option(
         *(str | None, "--plan"),
         metavar="AXIS=N,...",
         help="Fix axes of the plan, such as tp=8,ep=1,batch=64; the others are searched. Or take a "
         "saved result's plan.",
         **WHAT_IF,
     ),
-    "set": shared_option(
+    "set": _shared_option(
         *(list[str] | None, "--set"),
         metavar="PATH=VALUE",
         help="Replace an input, such as 'site.electricity_price=0.09 USD/kWh'. Repeatable.",
-        autocompletion=completed("settings"),
+        autocompletion=_completed("settings"),
         **WHAT_IF,
     ),
-    "date": shared_option(
+    "date": _shared_option(
         *(str | None, "--date"),
         metavar="YYYY-MM",
         help="At the prices of this month: terms.date.",
         **WHAT_IF,
     ),
-    "anchor": shared_option(
+    "anchor": _shared_option(
         *(Path | None, "--anchor"),
         metavar="FILE.csv",
         help="Measured serving runs of your own, in columns as `tco validate` reads them: they "
         "move the answer and its range.",
         **WHAT_IF,
     ),
-    "hold": shared_option(
+    "hold": _shared_option(
         *(bool, "--hold/--replan"),
         default=False,
         help="Hold plan and structure as they are at the point; left out: each draw, or value of "
         "an input, chooses its own.",
         **WHAT_IF,
     ),
-    "variant": shared_option(
+    "variant": _shared_option(
         *(list[str] | None, "--variant"),
         metavar="KEY=VALUE",
         help="Choose a variant of the system, such as switch=gen2. Repeatable.",
         **WHAT_IF,
     ),
-    "data": shared_option(
+    "data": _shared_option(
         *(Path | None, "--data"),
         metavar="DIR",
         help="Your own data folder, laid over the shipped one; ./data is taken anyway.",
         **HOW,
     ),
-    "form": shared_option(
+    "form": _shared_option(
         format_choices(), "--format", default="table", help="How the answer is printed.", **HOW
     ),
-    "output": shared_option(
+    "output": _shared_option(
         Path | None,
         "--output",
         "-o",
@@ -203,8 +202,8 @@ SHARED: dict[str, tuple[Any, Any]] = {
         help="Write to a file, in the form of its ending.",
         **HOW,
     ),
-    "quiet": shared_option(bool, "--quiet", default=False, help="No notes on stderr.", **HOW),
-    "redact": shared_option(
+    "quiet": _shared_option(bool, "--quiet", default=False, help="No notes on stderr.", **HOW),
+    "redact": _shared_option(
         *(bool, "--redact"),
         default=False,
         envvar=REDACT,
@@ -242,17 +241,17 @@ class CommandRequest:
         self.texts = {name: default for name, (_, default) in SHARED.items()} | dict(texts)
         self.command_line = command_line
         self.data: Path | None = self.texts["data"]
-        self.form: str = form_of(str(self.texts["form"]), self.texts["output"])
+        self.form: str = _form_of(str(self.texts["form"]), self.texts["output"])
         self.quiet: bool = self.texts["quiet"]
         self.hold: bool = self.texts["hold"]
         self.redact: bool = self.texts["redact"]
         anchoring.set(self.texts["anchor"])
         # The inputs that `--set` and `--date` replace, by path.
-        self.settings: dict[str, str] = parse_settings(self.texts["set"], self.texts["date"])
+        self.settings: dict[str, str] = _parse_settings(self.texts["set"], self.texts["date"])
         # The variants that `--variant` chooses, by key.
         self.variant: dict[str, str] = parse_key_values(self.texts["variant"], "--variant")
         # The axes that `--plan` fixes, or the plan of a saved result.
-        self.plan: Any = parse_plan_axes(self.texts["plan"])
+        self.plan: Any = _parse_plan_axes(self.texts["plan"])
 
     @property
     def catalogue(self) -> Catalogue:
@@ -374,7 +373,7 @@ class CommandRequest:
             tell(f"note: {note}")
 
 
-def form_of(form: str, output: Path | None) -> str:
+def _form_of(form: str, output: Path | None) -> str:
     """Return the form that an output's ending names; one that says nothing, or that no form has,
     raises `UsageError`.
     """
@@ -449,7 +448,7 @@ def command(
     return register
 
 
-def parse_settings(texts: list[str] | None, date: str | None) -> dict[str, str]:
+def _parse_settings(texts: list[str] | None, date: str | None) -> dict[str, str]:
     """Return the inputs that `--set` and `--date` replace, by path.
 
     Raises:
@@ -480,7 +479,7 @@ def parse_key_values(texts: list[str] | None, option: str) -> dict[str, str]:
     return found
 
 
-def parse_plan_axes(text: str | None) -> Any:
+def _parse_plan_axes(text: str | None) -> Any:
     """Return the axes of a plan that AXIS=N,... fixes, or the plan of a saved result; a malformed
     text raises `UsageError`.
     """

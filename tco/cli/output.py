@@ -17,31 +17,25 @@ if TYPE_CHECKING:
     from tco.report.record import Answer
 
 
-def as_text(answer: Answer, width: int | None) -> str:
-    """Return the tables of an answer as text that keeps to the width of a terminal, if there is
-    one.
-    """
+def _as_text(answer: Answer, width: int | None) -> str:
     from tco.report.terminal import to_text
 
     return "\n".join(to_text(table, width) for table in answer.tables())
 
 
-def as_csv(answer: Answer, _: int | None) -> str:
-    """Return the rows of an answer as CSV."""
+def _as_csv(answer: Answer, _: int | None) -> str:
     from tco.report.table import to_csv
 
     return to_csv(answer.header, answer.rows)
 
 
-def as_json(answer: Answer, _: int | None) -> str:
-    """Return the document of an answer."""
+def _as_json(answer: Answer, _: int | None) -> str:
     from tco.report.record import to_json
 
     return to_json(answer.json())
 
 
-def as_markdown(answer: Answer, _: int | None) -> str:
-    """Return the tables of an answer as Markdown."""
+def _as_markdown(answer: Answer, _: int | None) -> str:
     from tco.report.table import to_markdown
 
     return "\n".join(to_markdown(table) for table in answer.tables())
@@ -57,10 +51,10 @@ class Rendering(NamedTuple):
 
 
 FORMS = {
-    "table": Rendering(".txt", as_text),
-    "csv": Rendering(".csv", as_csv),
-    "json": Rendering(".json", as_json),
-    "md": Rendering(".md", as_markdown),
+    "table": Rendering(".txt", _as_text),
+    "csv": Rendering(".csv", _as_csv),
+    "json": Rendering(".json", _as_json),
+    "md": Rendering(".md", _as_markdown),
 }
 
 

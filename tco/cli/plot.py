@@ -43,10 +43,7 @@ app.add_typer(plot, name="plot")
 kind = partial(command, plot, usual=("data", "quiet", "redact"))
 
 
-def known_ending(output: Path) -> Path:
-    """Return the name of a figure's file; one that is of neither form raises `UsageError`, before
-    anything is computed.
-    """
+def _known_ending(output: Path) -> Path:
     if output.suffix.lower() not in (SVG, PNG):
         raise UsageError(
             f"--output {output}: unknown ending {output.suffix!r}, expected one of {SVG}, {PNG}"
@@ -60,7 +57,7 @@ Output = Annotated[
         "--output",
         "-o",
         metavar="FILE",
-        callback=known_ending,
+        callback=_known_ending,
         help="Where to: FILE.svg or FILE.png.",
     ),
 ]
@@ -75,7 +72,7 @@ Width = Annotated[
 ]
 
 
-def write_figure(
+def _write_figure(
     given: CommandRequest, output: Path, figure: Drawing, notes: Sequence[str] = ()
 ) -> None:
     """Write a figure in the form of the file's ending, and the notes of what it shows to stderr."""
@@ -90,11 +87,7 @@ def write_figure(
     given.tell(notes)
 
 
-def of_two(texts: list[str] | None, option: str) -> list[str | None]:
-    """Return the option values of the first and second input.
-
-    A missing value is None. More than two values raise `UsageError`.
-    """
+def _of_two(texts: list[str] | None, option: str) -> list[str | None]:
     given = texts or []
     if len(given) > 2:
         raise UsageError(f"{option}: given {len(given)} times, expected one for each of two inputs")
@@ -112,7 +105,7 @@ def cost(
     from tco.report.figures.cost import cost_figure
 
     _, results = given.evaluated(scenarios, workload=False)
-    write_figure(
+    _write_figure(
         given,
         output,
         cost_figure(results, width),
@@ -128,7 +121,7 @@ def roofline(
     from tco.report.figures.performance import roofline_figure
 
     _, result = given.performed(scenario)
-    write_figure(given, output, roofline_figure(result, width), result.notes)
+    _write_figure(given, output, roofline_figure(result, width), result.notes)
 
 
 @kind("plan", "set", "variant")
@@ -139,7 +132,7 @@ def operators(
     from tco.report.figures.performance import operators_figure
 
     _, result = given.performed(scenario)
-    write_figure(given, output, operators_figure(result, width), result.notes)
+    _write_figure(given, output, operators_figure(result, width), result.notes)
 
 
 @kind("set")
@@ -174,7 +167,7 @@ def frontier(
     notes = [
         f"{one.decode.result.scenario}: {note}" for one in found for note in one.decode.result.notes
     ]
-    write_figure(given, output, frontier_figure(found, metric, width, ranges), notes)
+    _write_figure(given, output, frontier_figure(found, metric, width, ranges), notes)
 
 
 @kind("set", "hold", "variant")
@@ -199,7 +192,7 @@ def tornado(
         baseline=baseline,
         hold=given.hold,
     )
-    write_figure(given, output, tornado_figure(found, width), found.sides[0].result.notes)
+    _write_figure(given, output, tornado_figure(found, width), found.sides[0].result.notes)
 
 
 @kind("set", "hold", name="range")
@@ -218,7 +211,7 @@ def drawn_range(
     from tco.sampling.uncertainty import uncertainty
 
     found = uncertainty(scenario, baseline, samples, seed, given.hold, given.settings, given.data)
-    write_figure(
+    _write_figure(
         given, output, range_figure(found, width), [*notes(found), *found.asked.result.notes]
     )
 
@@ -253,7 +246,7 @@ def drawn_map(
     from tco.evaluation.evaluation import HEADLINE
     from tco.report.figures.maps import map_figure
 
-    ranges = list(zip(of_two(start, "--from"), of_two(end, "--to"), strict=True))
+    ranges = list(zip(_of_two(start, "--from"), _of_two(end, "--to"), strict=True))
     found = field_of(
         scenarios or HEADLINE,
         vary,
@@ -264,7 +257,7 @@ def drawn_map(
         given.variant,
         steps,
     )
-    write_figure(given, output, map_figure(found, width))
+    _write_figure(given, output, map_figure(found, width))
 
 
 @kind("set", "variant")
@@ -290,7 +283,7 @@ def fabric(
         values = inputs.values(as_number)
         found.append((inputs.system.name, fabric_scopes(inputs.system, values)))
         unused += inputs.unused_notes(values, f"the fabric of {name}")
-    write_figure(given, output, fabric_figure(found, width), unused)
+    _write_figure(given, output, fabric_figure(found, width), unused)
 
 
 @kind("set", "variant")
@@ -300,7 +293,7 @@ def bom(given: CommandRequest, output: Output, system: System, width: Width = WI
     from tco.scenario.evaluate import bill_of_system
 
     made = bill_of_system(given.catalogue, system, given.settings, given.variant)
-    write_figure(given, output, bom_figure(made.system, made.bill, made.date, width), made.notes)
+    _write_figure(given, output, bom_figure(made.system, made.bill, made.date, width), made.notes)
 
 
 @kind("set", "variant")
@@ -311,7 +304,7 @@ def money(given: CommandRequest, output: Output, scenario: Scenario, width: Widt
 
     catalogue, (result,) = given.evaluated([scenario])
     found = money_of(result, catalogue)
-    write_figure(given, output, money_figure(result, found, width), [*result.notes, *found.notes])
+    _write_figure(given, output, money_figure(result, found, width), [*result.notes, *found.notes])
 
 
 @kind()
@@ -320,4 +313,4 @@ def errors(given: CommandRequest, output: Output, width: Width = WIDE) -> None:
     from tco.catalog.accuracy import accuracy_rows
     from tco.report.figures.errors import errors_figure
 
-    write_figure(given, output, errors_figure(accuracy_rows(given.catalogue, "chips"), width))
+    _write_figure(given, output, errors_figure(accuracy_rows(given.catalogue, "chips"), width))

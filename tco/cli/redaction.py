@@ -63,10 +63,10 @@ def keeping_back(run: Callable[[], None]) -> None:
     values.
     """
     near = Others()
-    run_with_stand_ins(run, first := Making(0, near.met), near)
+    _run_with_stand_ins(run, first := Making(0, near.met), near)
     if first.shown:
         return
-    others = others_of(run, near) if near.met else near
+    others = _others_of(run, near) if near.met else near
     token = _others.set(others)
     try:
         with warnings.catch_warnings():  # whether there is one tells of the values
@@ -75,14 +75,14 @@ def keeping_back(run: Callable[[], None]) -> None:
     except (KeptBackError, typer.Exit, typer.Abort, OSError):
         raise
     except TcoError as error:
-        raise type(error)(redacted_error(str(error), others.errors)) from None
+        raise type(error)(_redacted_error(str(error), others.errors)) from None
     except Exception:
         raise RuntimeError(UNSAID) from None
     finally:
         _others.reset(token)
 
 
-def others_of(run: Callable[[], None], near: Others) -> Others:
+def _others_of(run: Callable[[], None], near: Others) -> Others:
     """Return the makings of an answer beside the one that is `near`, with stand-ins as far away as
     all of them come to one.
     """
@@ -93,13 +93,13 @@ def others_of(run: Callable[[], None], near: Others) -> Others:
             # two values need all the ways, one needs three
             if (number == 3 and len(found.met) < 2) or (found.errors and span != SPANS[-1]):
                 break
-            run_with_stand_ins(run, Making(number, found.met, span), found)
+            _run_with_stand_ins(run, Making(number, found.met, span), found)
         if not found.errors:
             break
     return found
 
 
-def run_with_stand_ins(run: Callable[[], None], one: Making, found: Others) -> None:
+def _run_with_stand_ins(run: Callable[[], None], one: Making, found: Others) -> None:
     """Run a command with stand-ins, and note what it came to."""
     try:
         with made_with(one), warnings.catch_warnings():
@@ -115,7 +115,7 @@ def run_with_stand_ins(run: Callable[[], None], one: Making, found: Others) -> N
         found.errors.append(str(error) if isinstance(error, TcoError) else UNSAID)
 
 
-def redacted_error(error: str, errors: list[str]) -> str:
+def _redacted_error(error: str, errors: list[str]) -> str:
     """Return the text of `error` that all failed stand-in runs share.
 
     Where `error` has another text, only a shared place before the colon is kept.
@@ -149,8 +149,7 @@ def release_answer(made: Any, combine: Callable[[Any, Any], Any] = redact_differ
     return reduce(combine, others.answers)
 
 
-def is_answer_withheld(kept: Any) -> bool:
-    """Say whether anything of an answer is withheld."""
+def _is_answer_withheld(kept: Any) -> bool:
     return making.get() is None and bool(kept != _others.get().answers[0])
 
 
@@ -166,7 +165,7 @@ def redact_answer(answer: Answer, form: str) -> Answer:
     }
     kept = release_answer(made)
     notes = [note for note in kept["notes"] if note != WITHHELD] + (
-        [NOTE] if is_answer_withheld(kept) else []
+        [NOTE] if _is_answer_withheld(kept) else []
     )
     texts = {form: lambda: "\n".join(kept["lines"])} if own_form else {}
     return Answer(
@@ -231,6 +230,6 @@ def pages_without_own_values(pages: dict[str, ReportPage]) -> dict[str, ReportPa
     kept: dict[str, ReportPage] = release_answer(pages)
     return (
         {name: page._replace(notes=[*page.notes, NOTE]) for name, page in kept.items() if page}
-        if is_answer_withheld(kept)
+        if _is_answer_withheld(kept)
         else kept
     )

@@ -144,7 +144,7 @@ def solve(
     from tco.comparison.maps import map_of
     from tco.report.break_even import map_answer, solution_answer
 
-    ranges = pair_interval_bounds(vary, start, end)
+    ranges = _pair_interval_bounds(vary, start, end)
     catalogue = given.catalogue_of(scenario)
     if len(vary) == 1:
         found = asked(
@@ -182,7 +182,7 @@ def solve(
     )
 
 
-def pair_interval_bounds(
+def _pair_interval_bounds(
     vary: list[str], start: list[str] | None, end: list[str] | None
 ) -> list[tuple[str | None, str | None]]:
     """Return start and end of each varied input; None where not given.
@@ -235,7 +235,7 @@ def sweep(
     from tco.sweeps.run import summarise_sweep
     from tco.sweeps.run import sweep as run
 
-    keep_own(given, study)
+    _keep_own(given, study)
     try:
         with Bar(given.quiet) as bar:
             found = run(
@@ -261,7 +261,7 @@ def sweep(
         raise typer.Exit(1)
 
 
-def keep_own(given: CommandRequest, study: str) -> None:
+def _keep_own(given: CommandRequest, study: str) -> None:
     """Refuse to write cases that are to keep own values back: they are made of them. Nothing of
     one's own is in a shipped study.
     """

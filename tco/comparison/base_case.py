@@ -84,11 +84,11 @@ def base_cases(asked: Sequence[Evaluation], found: Confidence, hold: bool) -> li
     return [
         case
         for one, middle in made
-        if middle is not None and (case := base_case(one, middle, hold)) is not None
+        if middle is not None and (case := _base_case(one, middle, hold)) is not None
     ]
 
 
-def base_case(asked: Evaluation, middle: float, hold: bool) -> BaseCase | None:
+def _base_case(asked: Evaluation, middle: float, hold: bool) -> BaseCase | None:
     """Return a scenario's base case beside the middle of its draws; none where it costs nothing
     known, or nothing at its medians.
     """

@@ -121,10 +121,10 @@ def money_of(
     defaults = catalogue.document_inputs("defaults", "money", "money", "money")
     values = Values(lambda path: result.inputs.get(path) or defaults[path])
     chip = load_system(catalogue, result.system).chip
-    return Project(result, values, chip, market_rent(result, catalogue, chip), after, swap).money()
+    return Project(result, values, chip, _market_rent(result, catalogue, chip), after, swap).money()
 
 
-def market_rent(result: Result, catalogue: Catalogue, chip: str) -> float | None:
+def _market_rent(result: Result, catalogue: Catalogue, chip: str) -> float | None:
     """Return the committed market rent of a chip in USD per chip-hour.
 
     The rent is that of the date of `result`. None where no rent is known, or where the only known
@@ -163,7 +163,7 @@ class Project:
         self.terms = Terms(
             values, [asset for asset, path in RATES.items() if path in result.inputs]
         )
-        self.months = months(values[OPERATION])
+        self.months = _months(values[OPERATION])
         if after is not None and swap >= self.months:
             raise DataError(
                 f"--swap: month {swap} lies beyond the {self.months} months the scale-up domain is "
@@ -279,7 +279,7 @@ class Project:
         last = self.months if self.after is None else self.swap
         yield from self.recurring(self.flows, lead, 1, last)
         if self.after is not None:
-            yield from upgrade_payments(self.result, self.after, lead + self.swap)
+            yield from _upgrade_payments(self.result, self.after, lead + self.swap)
             yield from self.recurring(self.after.lines, lead, self.swap + 1, self.months)
 
     def recurring(
@@ -300,7 +300,7 @@ class Project:
         Classes of assets in `ORDERED` pay a deposit ahead of the first purchase. Value left at the
         end of operation comes back then.
         """
-        life, month = months(flow.life), 0
+        life, month = _months(flow.life), 0
         share = self.values["money.deposit"] if flow.asset in ORDERED else 0.0
         if share:
             yield Payment(-round(self.values["money.deposit_lead"]), flow.amount * share, flow.path)
@@ -335,7 +335,7 @@ class Project:
             MONTHLY,
         )
         yield Payment(0, -principal, DEBT)
-        yield from (Payment(month, each, DEBT) for month in range(1, months(term) + 1))
+        yield from (Payment(month, each, DEBT) for month in range(1, _months(term) + 1))
 
     # ---------------------------------------------------------------- what comes in
     def income(self, lead: int, rent: Any, price: Any) -> list[Payment]:
@@ -374,7 +374,7 @@ class Project:
             self.used * ramped_share(self.time, self.ramp),
             as_array(price_path(self.values["money.price_fall"], self.time + lead)),
         )
-        fixed = min(months(self.values["money.contract"]), self.months)
+        fixed = min(_months(self.values["money.contract"]), self.months)
         least = self.up * self.values["money.take_or_pay"]
         share[:fixed], left[:fixed] = charged_share(share[:fixed], least[:fixed]), 1.0
         if self.after is not None:
@@ -418,8 +418,7 @@ class Project:
             )
 
 
-def months(years: Any) -> int:
-    """Return the months of some years."""
+def _months(years: Any) -> int:
     return round(12 * float(years))
 
 
@@ -499,24 +498,23 @@ def swap_of(text: str) -> SystemUpgrade:
     return SystemUpgrade(found["key"], found["value"], int(found["month"]))
 
 
-def upgrade_payments(before: Result, after: Result, month: int) -> Iterator[Payment]:
+def _upgrade_payments(before: Result, after: Result, month: int) -> Iterator[Payment]:
     """Yield the payments for parts that the variant `after` adds, in `month`.
 
     Parts that are taken out have no resale value.
     """
-    had = priced_part_counts(before)
+    had = _priced_part_counts(before)
     prices = (
         {line.part: line.unit_price for line in after.bill.lines if line.unit_price is not None}
         if after.bill
         else {}
     )
-    for part, count in priced_part_counts(after).items():
+    for part, count in _priced_part_counts(after).items():
         if part in prices and count > had.get(part, 0.0):
             yield Payment(month, prices[part] * (count - had.get(part, 0.0)), f"swap/{part}")
 
 
-def priced_part_counts(result: Result) -> dict[str, float]:
-    """Return the number of each separately priced part in a scale-up domain."""
+def _priced_part_counts(result: Result) -> dict[str, float]:
     found: dict[str, float] = {}
     for line in result.bill.lines if result.bill else []:
         if line.extended is not None:

@@ -48,7 +48,7 @@ def confidence_of(
 
         return curve.draw_confidence(evaluations, baseline, request)
 
-    if not all(is_shipped(evaluation) for evaluation in evaluations):
+    if not all(_is_shipped(evaluation) for evaluation in evaluations):
         return draw()
     names = tuple(evaluation.name for evaluation in evaluations)
     content = disk_cached(("confidence", tuple(request), names, baseline), draw)
@@ -77,10 +77,7 @@ def _field_types(record: type) -> list[Any]:
     return [hints[name] for name in record._fields]  # type: ignore[attr-defined]
 
 
-def is_shipped(one: Evaluation) -> bool:
-    """Say whether a scenario is one that travels with the program, on the data that does, as it
-    stands there.
-    """
+def _is_shipped(one: Evaluation) -> bool:
     catalogue = one.catalogue
     return one.name in catalogue.scenarios and not (
         one.settings or one.saved or catalogue.anchors or len(catalogue.folders) > 1
@@ -109,7 +106,7 @@ def cheaper_elsewhere(asked: Sequence[Evaluation], found: Confidence) -> list[El
         shipped or is asked for other work than the headline's.
 
     """
-    if not all(is_shipped(one) and one.scenario.documents == HEADLINE_DOCUMENTS for one in asked):
+    if not all(_is_shipped(one) and one.scenario.documents == HEADLINE_DOCUMENTS for one in asked):
         return []
     costs = [
         one.median_usd_per_million_output_tokens

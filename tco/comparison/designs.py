@@ -58,32 +58,30 @@ def add_bands(frontier: Frontier, hold: bool) -> None:
     bands: dict[int, Band] = {}
     for start in range(0, len(speeds) if not hold else 0, AT_ONCE):
         bands |= enumerate(
-            bands_in(at_speeds(function, draws, speeds[start : start + AT_ONCE])), start
+            _bands_in(_at_speeds(function, draws, speeds[start : start + AT_ONCE])), start
         )
     # so few draws are weighed with every plan, as those of a comparison are, or each has a plan of
     # its own
     for place in alone:
-        fixed, plan = function.structure, plan_of_point(frontier.held, place)
+        fixed, plan = function.structure, _plan_of_point(frontier.held, place)
         on_plan = function._replace(structure=fixed and fixed._replace(plan=plan))
-        (bands[place],) = bands_in(at_speeds(on_plan, draws, speeds[place : place + 1]))
+        (bands[place],) = _bands_in(_at_speeds(on_plan, draws, speeds[place : place + 1]))
     frontier.bands = [bands[place] for place in range(len(speeds))]
 
 
-def plan_of_point(plans: ServingPlan, place: int) -> ServingPlan:
-    """Return the plan of one point."""
+def _plan_of_point(plans: ServingPlan, place: int) -> ServingPlan:
     decode, prefill = (
         [float(axis[place]) for axis in pool] for pool in (plans.decode, plans.prefill)
     )
     return ServingPlan(DecodePlan(*decode), PrefillPlan(*prefill))
 
 
-def at_speeds(function: ScenarioFunction, draws: Many, speeds: AnyArray) -> Draws:
-    """Evaluate the draws at some interactivities, one after the other."""
+def _at_speeds(function: ScenarioFunction, draws: Many, speeds: AnyArray) -> Draws:
     every = {path: (np.tile(many, len(speeds)), unit) for path, (many, unit) in draws.items()}
     return function.draws(every | {ASKED: (np.repeat(speeds, DRAWS), "token/s")})
 
 
-def bands_in(made: Draws) -> list[Band]:
+def _bands_in(made: Draws) -> list[Band]:
     """Return the bands of some points, whose draws stand one after the other."""
     points = len(made.meets) // DRAWS
     draws = {
@@ -151,7 +149,7 @@ class Design(NamedTuple):
         if own is None or theirs is None or not (either := own.meets | theirs.meets).any():
             return None
         leads = [
-            sign_of(axis) * (theirs.draws[axis] - own.draws[axis])
+            _sign_of(axis) * (theirs.draws[axis] - own.draws[axis])
             for axis in AXES
             if axis in own.draws
         ]
@@ -203,12 +201,11 @@ def merits(figures: Sequence[Sequence[float]]) -> AnyArray:
     each design.
     """
     rounded = np.array([[float(f"{figure:.{DIGITS - 1}e}") for figure in row] for row in figures])
-    found: AnyArray = np.array([sign_of(axis) for axis in AXES]) * np.log(rounded)
+    found: AnyArray = np.array([_sign_of(axis) for axis in AXES]) * np.log(rounded)
     return found
 
 
-def sign_of(axis: str) -> float:
-    """Return one for an axis of which more is better, else minus one."""
+def _sign_of(axis: str) -> float:
     return 1.0 if axis in MORE_IS_BETTER else -1.0
 
 

@@ -48,7 +48,7 @@ FREE = {
 
 
 @cache
-def kind_of_rows() -> Mapping[str, str]:
+def _kind_of_rows() -> Mapping[str, str]:
     """Return by which kind of measurements each parameter of practice is fitted."""
     found = dict(FREE)
     for file in sorted((data_directory() / "fits").glob("*.csv")):
@@ -72,11 +72,11 @@ def regime_with_evidence(
         drivers=leading_drivers(
             ratio.ranges, ratio.one_at_a_time_values(), ratio.together, DRIVERS
         ),
-        measurements=measurements_of(ratio.draws(), ratio.ranges, places, costs, catalogue),
+        measurements=_measurements_of(ratio.draws(), ratio.ranges, places, costs, catalogue),
     )
 
 
-def measurements_of(
+def _measurements_of(
     many: FloatArray,
     ranges: Mapping[str, Range],
     places: Mapping[str, FloatArray],
@@ -89,10 +89,10 @@ def measurements_of(
     groups: dict[tuple[str, str], list[str]] = {}
     for path in ranges:
         group, *owner, name = path.split(".")
-        if group == "performance" and name in kind_of_rows():
+        if group == "performance" and name in _kind_of_rows():
             # a run of its own tells of both
             whose = owner[-1].removeprefix("configuration-").removeprefix("run-")
-            groups.setdefault((kind_of_rows()[name], whose), []).append(path)
+            groups.setdefault((_kind_of_rows()[name], whose), []).append(path)
     shares = [
         (rank_share(many, [places[path] for path in paths]) or 0.0, *one)
         for one, paths in groups.items()
@@ -143,7 +143,7 @@ def evidence_of(catalogue: Catalogue, inputs: Mapping[str, Input]) -> list[Notic
     ]
     found: dict[tuple[str, str], list[FloatArray]] = {}
     for file in sorted((data_directory() / "measured").glob("*.csv.gz")) if asked else ():
-        for kind, logs in errors_in(catalogue, file, asked):
+        for kind, logs in _errors_in(catalogue, file, asked):
             for at, one in enumerate(asked):
                 own = logs[[1 + 2 * at, 0, 2 + 2 * at]]
                 moved = (np.abs(own - own[1]) > STILL).any(axis=0)
@@ -158,7 +158,7 @@ def evidence_of(catalogue: Catalogue, inputs: Mapping[str, Input]) -> list[Notic
     return notices
 
 
-def errors_in(
+def _errors_in(
     catalogue: Catalogue, file: Path, asked: Sequence[Input]
 ) -> Iterator[tuple[str, FloatArray]]:
     """Yield the kind of a file, and the logarithms of the errors of each chip's rows: all inputs at

@@ -118,7 +118,7 @@ def fleet_of(
     stages: list[Stage] = []
     late = []
     for one in asked:
-        own, date, there = of_wave(one), one.result.texts["terms.date"], one.result.available
+        own, date, there = _of_wave(one), one.result.texts["terms.date"], one.result.available
         late += late_notes(one.name, one.result)
         arrives = there.volume if there is not None and there.months else date
         before = stages[-1].so_far if stages else {}
@@ -163,7 +163,7 @@ def parsed(power: str, where: str) -> float:
     return found
 
 
-def of_wave(one: Evaluation) -> dict[str, float | None]:
+def _of_wave(one: Evaluation) -> dict[str, float | None]:
     """Return a wave's hall totals with its yearly and waiting cost, USD.
 
     A cost is None where its metric is unknown.
@@ -244,13 +244,14 @@ def hall_of(result: Result) -> dict[str, float | None] | None:
         "it_power_w": worlds * world,
         "capex_usd": worlds * float(metrics["capex_usd"] or 0),
         "building_usd": None if building is None else worlds * float(building),
-        "output_tokens_per_s": None if rate is None else worlds * chips * rate * used_share(result),
+        "output_tokens_per_s": None
+        if rate is None
+        else worlds * chips * rate * _used_share(result),
         "margin_usd_per_mw_year": margin(result, worlds * chips, power),
     }
 
 
-def used_share(result: Result) -> float:
-    """Return the share of the hours in which chips are up and used."""
+def _used_share(result: Result) -> float:
     return float(result.metrics["goodput"] or 0) * float(result.inputs["terms.utilisation"].value)
 
 
@@ -266,7 +267,7 @@ def margin(result: Result, chips: float, power: float) -> float | None:
     )
     if not rent and not (price and rate):
         return None
-    used = used_share(result)
+    used = _used_share(result)
     month = float(rent_income(rent, 1.0, used)) + (
         float(token_income(price, rate, 1.0, used)) if rate else 0.0
     )

@@ -181,10 +181,7 @@ def evaluate_plan_grid(decode: PoolScenario, prefill: PoolScenario, separate: bo
     return Grid(plan, before, step, rate, share, first, handed, cache, cost, hour, reason)
 
 
-def undominated(speed: AnyArray, cost: AnyArray) -> AnyArray:
-    """Return the positions of the points that no other beats in both, the quickest first; of equals
-    the first stays.
-    """
+def _undominated(speed: AnyArray, cost: AnyArray) -> AnyArray:
     order = np.lexsort((np.arange(cost.size), cost, -speed))
     best = np.minimum.accumulate(np.concatenate(([np.inf], cost[order][:-1])))
     return order[cost[order] < best]
@@ -204,13 +201,13 @@ def frontier_of(decode: PoolScenario, prefill: PoolScenario, separate: bool) -> 
     # the cheapest prefill plan of every decode plan, then the decode plans no other beats
     best = grid.cost.argmin(axis=0)
     least = grid.cost.min(axis=0)
-    kept = undominated(
+    kept = _undominated(
         np.broadcast_to(as_array(passes.tokens_per_user(grid.step.per_token)), best.shape).ravel(),
         least.ravel(),
     )
     rows, batches = np.unravel_index(kept, best.shape)
     places = best[rows, batches], rows, batches
-    made.points = frontier_points(made, grid, places)
+    made.points = _frontier_points(made, grid, places)
     own, before = (
         [np.broadcast_to(axis, grid.cost.shape)[places] for axis in plan]
         for plan in (grid.decode, grid.prefill)
@@ -219,7 +216,7 @@ def frontier_of(decode: PoolScenario, prefill: PoolScenario, separate: bool) -> 
     return made
 
 
-def frontier_points(
+def _frontier_points(
     frontier: Frontier, grid: Grid, places: tuple[AnyArray, AnyArray, AnyArray]
 ) -> list[Point]:
     """Return the points at some places of the grid."""
@@ -305,7 +302,7 @@ def mark_cheapest(frontiers: Sequence[Frontier]) -> None:
         points = [frontier.points[position] for frontier, position in every]
         speed = np.array([point.tokens_per_s_per_user for point in points])
         leading = (
-            undominated(speed, np.array([point.usd_per_million_output_tokens for point in points]))
+            _undominated(speed, np.array([point.usd_per_million_output_tokens for point in points]))
             if points
             else ()
         )
@@ -314,7 +311,7 @@ def mark_cheapest(frontiers: Sequence[Frontier]) -> None:
             frontier.points[position] = points[place]._replace(cheapest=True)
 
 
-def system_frontiers(
+def _system_frontiers(
     decoding: Sequence[tuple[str, Catalogue]],
     prefilling: Sequence[tuple[str, Catalogue]],
     settings: Mapping[str, str],
@@ -376,7 +373,7 @@ def frontier(
         [(name, catalogue_for(name, data) if isfile(name) else shared) for name in part]
         for part in (scenarios, prefill)
     )
-    found = Frontiers(system_frontiers(decoding, prefilling, dict(set or {})))
+    found = Frontiers(_system_frontiers(decoding, prefilling, dict(set or {})))
     if ranges:
         from tco.comparison.designs import add_bands  # draws are not what most ask for
 

@@ -122,17 +122,17 @@ def gigawatts(
     """
     parsed(power, "--power")
     evaluations = evaluate_each(systems, data, {**settings, SITE_POWER: power})
-    return [filled_site_capex(evaluation) for evaluation in evaluations]
+    return [_filled_site_capex(evaluation) for evaluation in evaluations]
 
 
-def filled_site_capex(evaluation: Evaluation) -> Gigawatt:
+def _filled_site_capex(evaluation: Evaluation) -> Gigawatt:
     """Return the capex of a filled site by kind of part, USD."""
     catalogue, result = evaluation.catalogue, evaluation.result
     hall = filled_hall(evaluation)
     sums: dict[str, float] = {}
     for line in result.lines:
         if not line.recurs and line.asset != WAITING:  # nothing is bought by waiting
-            kind = purchase_kind(catalogue, line)
+            kind = _purchase_kind(catalogue, line)
             sums[kind] = sums.get(kind, 0.0) + float(line.amount) * hall["worlds"]
     if not sums:
         raise DataError(
@@ -155,13 +155,13 @@ def filled_site_capex(evaluation: Evaluation) -> Gigawatt:
         usd_per_it_w=usd / it_w,
         output_tokens_per_s=hall["output_tokens_per_s"],
         lines=lines,
-        range=cost_per_watt_percentiles(evaluation),
-        published=published_costs(catalogue, result.system),
+        range=_cost_per_watt_percentiles(evaluation),
+        published=_published_costs(catalogue, result.system),
         evaluation=evaluation,
     )
 
 
-def purchase_kind(catalogue: Catalogue, line: Flow) -> str:
+def _purchase_kind(catalogue: Catalogue, line: Flow) -> str:
     """Return the kind, one of `KINDS`, of the purchase in a cost line.
 
     The class of asset decides. A line of servers takes the kind of the file that holds its part.
@@ -180,7 +180,7 @@ def purchase_kind(catalogue: Catalogue, line: Flow) -> str:
     return KIND_BY_FILE.get(path.stem) or KIND_BY_FILE.get(path.parent.name, BOARDS)
 
 
-def cost_per_watt_percentiles(evaluation: Evaluation) -> dict[str, float]:
+def _cost_per_watt_percentiles(evaluation: Evaluation) -> dict[str, float]:
     """Return percentiles of the capex, USD per facility watt, over draws of every range.
 
     Racks and plan stay as they are.
@@ -193,7 +193,7 @@ def cost_per_watt_percentiles(evaluation: Evaluation) -> dict[str, float]:
     return dict(zip(PERCENTILES, map(float, percentiles), strict=True))
 
 
-def published_costs(catalogue: Catalogue, system: str) -> list[PublishedCost]:
+def _published_costs(catalogue: Catalogue, system: str) -> list[PublishedCost]:
     """Return the published total costs of a system, USD per facility watt, of every publisher."""
     return [
         PublishedCost(

@@ -66,7 +66,7 @@ class Map(Shown):
     @property
     def best(self) -> FloatArray:
         """Place of the scenario with the best value at every point; NOBODY where none has one."""
-        return leading(self.values, self.metric)
+        return _leading(self.values, self.metric)
 
     @property
     def leaders(self) -> dict[str, float]:
@@ -140,28 +140,25 @@ def field_of(
     if all(side.result.metrics[metric] is None for side in sides):
         sides[0].metric(metric)  # says why
     x, y = (
-        map_axis_around(sides, path, pair, steps) for path, pair in zip(vary, ends, strict=True)
+        _map_axis_around(sides, path, pair, steps) for path, pair in zip(vary, ends, strict=True)
     )
     return Map(
         list(scenarios),
         metric,
         x,
         y,
-        np.array([on_grid(side, metric, x, y) for side in sides]),
+        np.array([_on_grid(side, metric, x, y) for side in sides]),
         [side.result for side in sides],
     )
 
 
-def map_axis_around(sides: Sequence[Evaluation], path: str, ends: Ends, steps: int) -> MapAxis:
-    """Return an input's values between two ends, or around that of today; in equal ratios where all
-    are above zero.
-    """
+def _map_axis_around(sides: Sequence[Evaluation], path: str, ends: Ends, steps: int) -> MapAxis:
     today = varied_input(sides, path)[0].in_unit_of(ends)
     values = log_or_linear_grid(*today.interval(ends, WIDE), steps)
     return MapAxis(path, today.unit, today.value, values)
 
 
-def on_grid(side: Evaluation, metric: str, x: MapAxis, y: MapAxis) -> FloatArray:
+def _on_grid(side: Evaluation, metric: str, x: MapAxis, y: MapAxis) -> FloatArray:
     """Return a metric of a scenario in every cell, row by row of the second input."""
     grid = np.array(list(product(y.values, x.values)))
     moved = {
@@ -218,8 +215,7 @@ def map_of(
     return field
 
 
-def leading(values: FloatArray, metric: str) -> FloatArray:
-    """Return the place of the best value at every point; NOBODY where there is none."""
+def _leading(values: FloatArray, metric: str) -> FloatArray:
     known, more = np.isfinite(values), metric in MORE_IS_BETTER
     ranked = np.where(known, values, -np.inf if more else np.inf)
     return np.where(

@@ -68,7 +68,7 @@ class Measured(NamedTuple):
     parts: dict[str, float]
 
 
-def collective_time_breakdown(timing: AlgorithmTiming, ends: float) -> dict[str, float]:
+def _collective_time_breakdown(timing: AlgorithmTiming, ends: float) -> dict[str, float]:
     """Return the parts of a collective's time, in microseconds, by name.
 
     The engine counts trips to memory as a part of the start. The breakdown lists them apart from
@@ -145,7 +145,7 @@ def candidate_rows(
     ):
         time = float(timing.time)
         bus = bus_bandwidth(operation, group.ranks, moved, time)
-        parts = collective_time_breakdown(
+        parts = _collective_time_breakdown(
             timing, float(links.latencies.ends) * float(timing.kernels)
         )
         rows.append(
@@ -341,7 +341,7 @@ def answer_kernel_query(
         raise unknown("library", library, known, "--library")
     shape = {name: sides[name] for name in SHAPES[operation]}
     if cores is not None:
-        refuse_cores(catalogue, values, chip, operation, cores)
+        _refuse_cores(catalogue, values, chip, operation, cores)
     form, on = (
         computed_on(values, chip, precision, "kernel.precision"),
         chip_on(catalogue, values, chip),
@@ -377,7 +377,7 @@ def answer_kernel_query(
     )
 
 
-def refuse_cores(
+def _refuse_cores(
     catalogue: Catalogue, values: Values, chip: str, operation: str, cores: float
 ) -> None:
     """Refuse a part of the cores of a chip that has them all at work, more cores than there are,

@@ -102,7 +102,7 @@ def ranking(
         for one in asked
         if one.result.system in wanted and one.result.metrics[metric] is not None
     ]
-    found = dict(fork_map(lambda one: median_cost_of_draws(one, metric), rated))
+    found = dict(fork_map(lambda one: _median_cost_of_draws(one, metric), rated))
     medians = {one.result.system: found[place] for place, one in enumerate(rated)}
     order = sorted((median, system) for system, median in medians.items() if median is not None)
     ranks = {system: place for place, (_, system) in enumerate(order, 1)}
@@ -137,7 +137,7 @@ def ranking(
     return Ranking(catalogue, metric, [ranked(one) for one in by_cost])
 
 
-def rewrite_ranking() -> None:
+def _rewrite_ranking() -> None:
     """Rewrite `data/ranking.csv`: every shipped system on the headline's terms, the least cost
     first.
     """
@@ -155,7 +155,7 @@ def rewrite_ranking() -> None:
 MISSED = "it misses what is promised in half of the draws"
 
 
-def median_cost_of_draws(one: Evaluation, metric: str) -> float | None:
+def _median_cost_of_draws(one: Evaluation, metric: str) -> float | None:
     """Return the middle of what a scenario's work costs in the draws of a comparison; what has no
     draws costs what it does.
     """
@@ -168,4 +168,4 @@ def median_cost_of_draws(one: Evaluation, metric: str) -> float | None:
 
 
 if __name__ == "__main__":
-    rewrite_ranking()
+    _rewrite_ranking()

@@ -30,7 +30,7 @@ class Costs(NamedTuple):
     ends: Mapping[str, FloatArray] = {}  # with the software of all at an end of its reach
 
 
-def regime_at(names: Sequence[str], costs: Costs, late: Mapping[str, str] = NONE_LATE) -> Regime:
+def _regime_at(names: Sequence[str], costs: Costs, late: Mapping[str, str] = NONE_LATE) -> Regime:
     """Return the regime at one speed: kind, picks, rival and probability.
 
     Args:
@@ -45,7 +45,7 @@ def regime_at(names: Sequence[str], costs: Costs, late: Mapping[str, str] = NONE
     tied = least_regret(costs.drawn)
     foremost = tied[0]
     shares = stakes(costs.drawn)
-    wins = beats(costs.drawn, foremost)
+    wins = _beats(costs.drawn, foremost)
     chances = wins.mean(axis=1)
     rivals = [name for row, name in enumerate(names) if row != foremost]
     software = {
@@ -54,46 +54,44 @@ def regime_at(names: Sequence[str], costs: Costs, late: Mapping[str, str] = NONE
     late_picks = {names[row]: late[names[row]] for row in tied if names[row] in late}
     regret_means = [shares[row].share_of_best.mean for row in tied]
     return Regime(
-        kind_of_lead(costs, tied, wins, software),
-        picks=picks_of(names, tied),
+        _kind_of_lead(costs, tied, wins, software),
+        picks=_picks_of(names, tied),
         foremost=names[foremost],
         rival=rivals[int(chances.argmin())] if rivals else None,
         probability=float(chances.min()) if rivals else float(reach[foremost]),
         keeps=min(regret_means),
         most=max(regret_means),
         worst=min(shares[row].share_of_best.p10 for row in tied),
-        by_software={end: picks_of(names, rows) for end, rows in software.items()},
+        by_software={end: _picks_of(names, rows) for end, rows in software.items()},
         by_software_keeps={
             end: stakes(costs.ends[end])[rows[0]].share_of_best.mean
             for end, rows in software.items()
         },
         late=late_picks,
-        available=picks_in_time(names, costs, late) if late_picks else (),
+        available=_picks_in_time(names, costs, late) if late_picks else (),
     )
 
 
-def picks_of(names: Sequence[str], rows: Sequence[int]) -> tuple[str, ...]:
-    """Return the names of some rows, sorted."""
+def _picks_of(names: Sequence[str], rows: Sequence[int]) -> tuple[str, ...]:
     return tuple(sorted(names[row] for row in rows))
 
 
-def picks_in_time(names: Sequence[str], costs: Costs, late: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the picks among the racks that can be had in time."""
+def _picks_in_time(names: Sequence[str], costs: Costs, late: Mapping[str, str]) -> tuple[str, ...]:
     rows = [row for row, name in enumerate(names) if name not in late]
     drawn = costs.drawn[rows]
     if not rows or np.isfinite(drawn).mean(axis=1).max() < SERVES:
         return ()
-    return picks_of([names[row] for row in rows], least_regret(drawn))
+    return _picks_of([names[row] for row in rows], least_regret(drawn))
 
 
-def kind_of_lead(
+def _kind_of_lead(
     costs: Costs, tied: Sequence[int], wins: FloatArray, software: Mapping[str, Sequence[int]]
 ) -> str:
     """Return the kind of the foremost pick's lead, from `KINDS`."""
     reach = np.isfinite(costs.drawn).mean(axis=1)
     if (np.delete(reach, tied[0]) <= REACHED).all():
         return "alone"
-    if software_decides(costs, software):
+    if _software_decides(costs, software):
         return "software"
     if len(tied) > 1:
         return "tie"
@@ -103,15 +101,13 @@ def kind_of_lead(
     return "likely" if chance >= LIKELY else "close"
 
 
-def software_decides(costs: Costs, software: Mapping[str, Sequence[int]]) -> bool:
-    """Say whether the ends of software surely have picks of which none is the same."""
+def _software_decides(costs: Costs, software: Mapping[str, Sequence[int]]) -> bool:
     if len(software) < 2 or set.intersection(*map(set, software.values())):
         return False
-    return all(surely(beats(costs.ends[end], rows[0])) >= LIKELY for end, rows in software.items())
+    return all(surely(_beats(costs.ends[end], rows[0])) >= LIKELY for end, rows in software.items())
 
 
-def beats(costs: FloatArray, row: int) -> FloatArray:
-    """Return in which draws a row costs less than each of the others."""
+def _beats(costs: FloatArray, row: int) -> FloatArray:
     endless = np.where(np.isnan(costs), np.inf, costs)
     return np.asarray(endless[row] < np.delete(endless, row, axis=0))
 
@@ -133,7 +129,7 @@ def otherwise(regime: Regime) -> dict[str, tuple[str, ...]]:
     }
 
 
-def is_alike(regime: Regime, other: Regime) -> bool:
+def _is_alike(regime: Regime, other: Regime) -> bool:
     """Say whether two neighbouring speeds are one regime."""
     if regime.picks != other.picks or (regime.kind == "alone") != (other.kind == "alone"):
         return False
@@ -143,7 +139,7 @@ def is_alike(regime: Regime, other: Regime) -> bool:
     )
 
 
-def joined_regime(regime: Regime, other: Regime) -> Regime:
+def _joined_regime(regime: Regime, other: Regime) -> Regime:
     """Return two neighbours as one, as sure and keeping as little as the lesser."""
     least = min(regime, other, key=lambda either: either.probability or 0.0)
     ends = [end for end in regime.by_software if end in other.by_software]
@@ -190,9 +186,9 @@ def regimes_of(
         return []
     regimes: list[Regime] = []
     for index, costs_here in enumerate(costs):
-        here = regime_at(names, costs_here, late)._replace(speeds=tuple(speeds[index : index + 1]))
-        if regimes and is_alike(regimes[-1], here):
-            regimes[-1] = joined_regime(regimes[-1], here)
+        here = _regime_at(names, costs_here, late)._replace(speeds=tuple(speeds[index : index + 1]))
+        if regimes and _is_alike(regimes[-1], here):
+            regimes[-1] = _joined_regime(regimes[-1], here)
         else:
             regimes.append(here)
     borders = [

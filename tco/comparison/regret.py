@@ -57,8 +57,7 @@ def shares_of_best(costs: FloatArray) -> FloatArray:
     return found
 
 
-def share_of(kept: FloatArray) -> Share:
-    """Return mean, P10 and P50 of what one choice keeps in the draws; nought without any."""
+def _share_of(kept: FloatArray) -> Share:
     if not len(kept):
         return Share(0.0, 0.0, 0.0)
     low, middle = quantiles(kept, np.array([0.1, 0.5]))
@@ -77,7 +76,7 @@ def stakes(costs: FloatArray) -> list[Stake]:
         (best / best.sum(axis=0)).mean(axis=1) * reached if kept.shape[1] else np.zeros(len(costs))
     )
     return [
-        Stake(float(share), 1 - reached, share_of(own))
+        Stake(float(share), 1 - reached, _share_of(own))
         for share, own in zip(cheapest, kept, strict=True)
     ]
 
@@ -118,11 +117,7 @@ def paired_errors(differences: FloatArray, reached: FloatArray) -> FloatArray:
     return np.asarray(np.sqrt(variances) / reached.sum())
 
 
-def resamplings(draws: int) -> FloatArray:
-    """Return bootstrap weights of the draws, shape resamplings by draws.
-
-    A weight is how often a resampling holds the draw, over the number of draws.
-    """
+def _resamplings(draws: int) -> FloatArray:
     found: FloatArray = (
         np.random.default_rng(0).multinomial(draws, np.full(draws, 1 / draws), RESAMPLINGS) / draws
     )
@@ -134,7 +129,7 @@ def surely(which: FloatArray) -> float:
     least of the rows of `which`.
     """
     return float(
-        np.quantile((resamplings(which.shape[-1]) @ np.atleast_2d(which).T).min(axis=1), 1 - SURE)
+        np.quantile((_resamplings(which.shape[-1]) @ np.atleast_2d(which).T).min(axis=1), 1 - SURE)
     )
 
 
@@ -182,7 +177,7 @@ def rated(choice: SpendingMix, names: Sequence[str], costs: FloatArray) -> Share
     Every dollar counts by its part of the mix.
     """
     kept = shares_of_best(costs)
-    return share_of(
+    return _share_of(
         sum(
             (share * kept[names.index(name)] for name, share in choice.shares.items()),
             np.zeros(kept.shape[1]),

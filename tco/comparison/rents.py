@@ -64,11 +64,11 @@ def rents_of(
         if chip not in chips:
             raise unknown("chip that is let", asked, chips)
         chips = [chip]
-    rents = [one for chip in chips for one in chip_rents(catalogue, chip, settings)]
+    rents = [one for chip in chips for one in _chip_rents(catalogue, chip, settings)]
     return catalogue, rents
 
 
-def chip_rents(catalogue: Catalogue, chip: str, settings: Mapping[str, str]) -> list[Rent]:
+def _chip_rents(catalogue: Catalogue, chip: str, settings: Mapping[str, str]) -> list[Rent]:
     """Return every rent of a chip, by statistic and date."""
     costs: dict[str, float | None] = {}
     found = []
@@ -78,7 +78,7 @@ def chip_rents(catalogue: Catalogue, chip: str, settings: Mapping[str, str]) -> 
         for row in sorted(live(rows, True, path), key=lambda row: row.begins) if rows else ():
             given = to_input(row, path, attribute_of("parts", name, row.where))
             if given.as_of not in costs:
-                costs[given.as_of] = supplier_chip_hour_cost(
+                costs[given.as_of] = _supplier_chip_hour_cost(
                     catalogue, chip, {**settings, "terms.date": given.as_of}
                 )
             cost = costs[given.as_of]
@@ -96,7 +96,7 @@ def chip_rents(catalogue: Catalogue, chip: str, settings: Mapping[str, str]) -> 
     return found
 
 
-def supplier_chip_hour_cost(
+def _supplier_chip_hour_cost(
     catalogue: Catalogue, chip: str, settings: Mapping[str, str]
 ) -> float | None:
     """Return the supplier's cost per chip-hour, USD; None without a price.

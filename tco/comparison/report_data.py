@@ -96,21 +96,21 @@ def material_of(
         tornado
         for one in asked
         if (
-            tornado := study_or_note(
-                partial(tornado_of, one, asked, base, data), one, "tornado", notes
+            tornado := _study_or_note(
+                partial(_tornado_of, one, asked, base, data), one, "tornado", notes
             )
         )
     ]
-    frontiers = evaluation_frontiers(
+    frontiers = _evaluation_frontiers(
         [one for one in asked if one.result.texts["workload.kind"] == "serving"], notes
     )
     fabrics = {(one.result.system, str(variant_of(one))): one for one in asked}
     scopes = [
         found
         for one in fabrics.values()
-        if (found := study_or_note(partial(fabric_of, one), one, "fabric", notes))
+        if (found := _study_or_note(partial(fabric_of, one), one, "fabric", notes))
     ]
-    field = field_between(asked, tornados, data, settings, notes)
+    field = _field_between(asked, tornados, data, settings, notes)
     return Material(
         catalogue_of(asked, data),
         asked,
@@ -124,7 +124,7 @@ def material_of(
     )
 
 
-def study_or_note(
+def _study_or_note(
     make: Callable[[], T], asked: Evaluation, what: str, notes: list[str]
 ) -> T | None:
     """Return a study of a scenario, or a note why there is none."""
@@ -135,7 +135,7 @@ def study_or_note(
         return None
 
 
-def tornado_of(
+def _tornado_of(
     one: Evaluation, asked: Sequence[Evaluation], baseline: str, data: Path | None
 ) -> Sensitivity:
     """Return the sensitivity analysis of a scenario against the baseline.
@@ -153,7 +153,7 @@ def tornado_of(
     return found
 
 
-def field_between(
+def _field_between(
     asked: Sequence[Evaluation],
     tornados: Sequence[Sensitivity],
     data: Path | None,
@@ -194,17 +194,17 @@ def field_between(
         data,
         settings,
     )
-    return study_or_note(make, rated[0], "map", notes)
+    return _study_or_note(make, rated[0], "map", notes)
 
 
-def evaluation_frontiers(asked: Sequence[Evaluation], notes: list[str]) -> list[Frontier]:
+def _evaluation_frontiers(asked: Sequence[Evaluation], notes: list[str]) -> list[Frontier]:
     """Return the frontiers of cost against interactivity, per system.
 
     The frontiers are compared with each other. A system without a frontier adds a note.
     """
     found = []
     for one in asked:
-        pool = study_or_note(
+        pool = _study_or_note(
             partial(pool_of, one.catalogue, one.name, one.settings), one, "frontier", notes
         )
         if pool is not None:

@@ -96,7 +96,7 @@ class Service(NamedTuple):
     share_of_best: float = 1.0
 
 
-def inputs_for_traffic(
+def _inputs_for_traffic(
     catalogue: Catalogue,
     name: str,
     settings: Mapping[str, str],
@@ -126,7 +126,7 @@ def inputs_for_traffic(
     return inputs, own
 
 
-def size_serving_fleet(
+def _size_serving_fleet(
     scenario: str,
     traffic: str,
     promises: Sequence[str] = (),
@@ -159,7 +159,7 @@ def size_serving_fleet(
     if not asked:
         raise DataError(f"{traffic}: promises nothing; say --promise, such as 'ttft p99 <= 2 s'")
     rest = {path: text for path, text in given.items() if path not in own}
-    inputs, settings = inputs_for_traffic(catalogue, scenario, rest, variant or {}, found)
+    inputs, settings = _inputs_for_traffic(catalogue, scenario, rest, variant or {}, found)
     values = inputs.values()
     machine, model = server_of(inputs, values)
     request = request_of(values)
@@ -180,25 +180,25 @@ def size_serving_fleet(
             f"{scenario}: no plan keeps {', '.join(map(str, asked))} under {found.id}: {nearest}"
         )
     values.check_given(inputs.is_known)
-    metrics = fleet_metrics(result, found, asked, fleet, goodput)
+    metrics = _fleet_metrics(result, found, asked, fleet, goodput)
     if racks is not None and metrics["racks"] > racks:
-        raise DataError(f"{scenario}: {too_few_racks(racks, search.rate, fleet, metrics)}")
+        raise DataError(f"{scenario}: {_too_few_racks(racks, search.rate, fleet, metrics)}")
     errors = {
         f"{name}_p{at}_s": quantile_error(times, at / 100)
         for name, times in fleet.times.items()
         for at in PERCENTILES
     }
     spread = (
-        token_cost_percentiles(scenario, settings, data, fleet, metrics, samples, seed)
+        _token_cost_percentiles(scenario, settings, data, fleet, metrics, samples, seed)
         if samples
         else None
     )
     plan = {
-        "decode" if fleet.reader else "both": described(fleet.decoder.plan, machine)
+        "decode" if fleet.reader else "both": _described(fleet.decoder.plan, machine)
         | {"engines": fleet.decoders}
     }
     if fleet.reader is not None:
-        plan["prefill"] = described(fleet.reader.plan, machine, "drafts", "batch") | {
+        plan["prefill"] = _described(fleet.reader.plan, machine, "drafts", "batch") | {
             "engines": fleet.readers
         }
     return Service(result, found, asked, router, fleet, plan, metrics, errors, spread)
@@ -223,7 +223,7 @@ def services(scenarios: Sequence[str], *asked: Any, **how: Any) -> tuple[list[Se
     found, missed = list[Service](), list[DataError]()
     for name in scenarios:
         try:
-            found.append(size_serving_fleet(name, *asked, **how))
+            found.append(_size_serving_fleet(name, *asked, **how))
         except DataError as error:
             missed.append(error)
     if not found:
@@ -234,8 +234,7 @@ def services(scenarios: Sequence[str], *asked: Any, **how: Any) -> tuple[list[Se
     ], list(map(str, missed))
 
 
-def described(plan: Any, machine: Any, *without: str) -> JsonObject:
-    """Return the axes of a plan by name."""
+def _described(plan: Any, machine: Any, *without: str) -> JsonObject:
     return {"chips": int(plan.chips)} | {
         name: axis
         for name, axis in decode_plan_document(plan, machine.links).items()
@@ -243,7 +242,7 @@ def described(plan: Any, machine: Any, *without: str) -> JsonObject:
     }
 
 
-def too_few_racks(
+def _too_few_racks(
     racks: float, rate: float, fleet: ServingFleet, metrics: Mapping[str, float]
 ) -> str:
     """Return the error text for racks that cannot hold `rate` requests/s."""
@@ -259,7 +258,7 @@ def too_few_racks(
     return f"{needs}; {racks:g} could hold about {could:.3g}"
 
 
-def fleet_metrics(
+def _fleet_metrics(
     result: Result,
     traffic: Traffic,
     promises: Sequence[Promise],
@@ -323,7 +322,7 @@ def fleet_metrics(
     }
 
 
-def token_cost_percentiles(
+def _token_cost_percentiles(
     scenario: str,
     settings: Mapping[str, str],
     data: Path | None,

@@ -89,12 +89,12 @@ def price_turns(
     turns = [
         turn
         for path, span in every.items()
-        if (turn := turn_of(racks, drawn, pick, path, span, dice)) is not None
+        if (turn := _turn_of(racks, drawn, pick, path, span, dice)) is not None
     ]
     return sorted(turns, key=lambda turn: (turn.sigmas, turn.path))[:NAMED]
 
 
-def turn_of(
+def _turn_of(
     racks: Sequence[Priced], drawn: FloatArray, pick: str, path: str, span: Range, dice: Dice
 ) -> PriceTurn | None:
     """Return the nearest value of a price at which the pick changes.
@@ -108,10 +108,10 @@ def turn_of(
     places = span.home + np.linspace(-FAR * P95, FAR * P95, STEPS_LOOKED)
     prices = span.quantile(places)
     before = span.quantile(dice.correlated_deviates(span))
-    means = mean_shares(drawn, bases, slopes, before, prices, span.value)
+    means = _mean_shares(drawn, bases, slopes, before, prices, span.value)
     row = [rack.name for rack in racks].index(pick)
     leads = means[:, row] - np.delete(means, row, axis=1).max(axis=1)
-    found = nearest_crossing(places - span.home, leads)
+    found = _nearest_crossing(places - span.home, leads)
     if found is None:
         return None
     offset, beyond = found
@@ -135,7 +135,7 @@ def turn_of(
     )
 
 
-def mean_shares(
+def _mean_shares(
     drawn: FloatArray,
     bases: FloatArray,
     slopes: FloatArray,
@@ -155,7 +155,7 @@ def mean_shares(
     return np.array(rows)
 
 
-def nearest_crossing(offsets: FloatArray, leads: FloatArray) -> tuple[float, int] | None:
+def _nearest_crossing(offsets: FloatArray, leads: FloatArray) -> tuple[float, int] | None:
     """Return the offset of the nearest crossing, and the first index beyond.
 
     At the crossing the lead falls below zero. The result is None where the lead is never lost.

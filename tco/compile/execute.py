@@ -76,7 +76,7 @@ def fork_map(make: Callable[[Any], Any], many: Sequence[Any]) -> Iterator[tuple[
         try:
             # where the system refuses processes, or files in memory, this one makes their shares
             with contextlib.suppress(OSError, AttributeError):
-                copies.extend(fork_worker(make, many[at::cores]) for at in range(1, cores))
+                copies.extend(_fork_worker(make, many[at::cores]) for at in range(1, cores))
             for first in (0, *range(len(copies) + 1, cores)):
                 for at, one in enumerate(many[first::cores]):
                     yield first + at * cores, make(one)
@@ -96,7 +96,7 @@ def fork_map(make: Callable[[Any], Any], many: Sequence[Any]) -> Iterator[tuple[
         SHARING.release()
 
 
-def fork_worker(make: Callable[[Any], Any], some: Sequence[Any]) -> tuple[int, IO[bytes]]:
+def _fork_worker(make: Callable[[Any], Any], some: Sequence[Any]) -> tuple[int, IO[bytes]]:
     """Return a process that makes something of each of some, and the file in memory it writes that
     to.
     """
@@ -112,7 +112,7 @@ def fork_worker(make: Callable[[Any], Any], some: Sequence[Any]) -> tuple[int, I
     if process:
         return process, file
     try:
-        end_with(parent)
+        _end_with(parent)
         for one in some:
             pickle.dump(make(one), file, pickle.HIGHEST_PROTOCOL)
         file.flush()
@@ -121,8 +121,7 @@ def fork_worker(make: Callable[[Any], Any], some: Sequence[Any]) -> tuple[int, I
         os._exit(failed)
 
 
-def end_with(parent: int) -> None:
-    """Let the system end this process with the one it is a copy of, however that one ends."""
+def _end_with(parent: int) -> None:
     import ctypes
 
     ctypes.CDLL(None).prctl(END_WITH_PARENT, signal.SIGKILL)
@@ -143,7 +142,7 @@ class ScheduleRunner:
             for place, value in self.values.items()
             if value.ndim and value.shape[-1] == count
         }
-        self.rows = candidate_count(self.values.values())
+        self.rows = _candidate_count(self.values.values())
         self.few: tuple[FloatArray, ScheduleRunner] | None = (
             # where each draw stands among those asked for last, below zero elsewhere, and their own
             # run
@@ -180,7 +179,7 @@ class ScheduleRunner:
 
     def evaluate_all_draws(self, own: Mapping[int, FloatArray]) -> list[Any]:
         """Return the results in all draws, computed piece by piece."""
-        size = max(CELLS // max(self.rows, candidate_count(own.values())), 1)
+        size = max(CELLS // max(self.rows, _candidate_count(own.values())), 1)
         if self.count <= size * 1.5:
             return self.schedule.run({**self.values, **own})
 
@@ -198,11 +197,7 @@ class ScheduleRunner:
         ]
 
 
-def candidate_count(values: Iterable[Any]) -> int:
-    """Return the largest number of plans, or tries, on a first axis.
-
-    Only two-dimensional `values` count. The number is 1 without any.
-    """
+def _candidate_count(values: Iterable[Any]) -> int:
     return max([len(value) for value in values if value.ndim == 2], default=1)
 
 

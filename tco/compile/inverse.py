@@ -82,7 +82,7 @@ def largest_within(
             )
         if step < STEPS:
             tried = np.minimum(
-                np.maximum(onward((newest, before, earlier), power), quick[0]), slow[0]
+                np.maximum(_onward((newest, before, earlier), power), quick[0]), slow[0]
             )
             again = ((tried == quick[0]) & ~np.isnan(quick[1])) | (
                 (tried == slow[0]) & ~np.isnan(slow[1])
@@ -98,7 +98,7 @@ def largest_within(
     return found[0], (found[1] + 1) * aim
 
 
-def onward(points: tuple[AnyArray, AnyArray, AnyArray], power: AnyArray) -> AnyArray:
+def _onward(points: tuple[AnyArray, AnyArray, AnyArray], power: AnyArray) -> AnyArray:
     """Return the number at which the aimed time is expected.
 
     A single point gives a step by a power of the number. Two points give a secant, and three points

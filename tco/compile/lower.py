@@ -77,7 +77,7 @@ class Recipe(NamedTuple):
 
 
 @cache
-def recipe(formula: Formula) -> Recipe:
+def _recipe(formula: Formula) -> Recipe:
     """Return the operations of a formula."""
     names = {
         name: lower_symbol - len(formula.parameters)
@@ -105,11 +105,7 @@ def recipe(formula: Formula) -> Recipe:
     return Recipe(tuple(found), result)
 
 
-def weight(varies: int) -> tuple[int, int]:
-    """Return the sort key of the computing effort of axes `varies`.
-
-    The batch axis counts most, because batches are tried repeatedly. The axis of the draws is next.
-    """
+def _weight(varies: int) -> tuple[int, int]:
     return varies & (BATCH | DRAW), varies.bit_count()
 
 
@@ -196,7 +192,7 @@ class ArithmeticKernel:
                 found = formula.function(*[numbers[one] for one in taken])
                 return self.number(found, axes.pop() if axes else 0)
         made: list[int] = []
-        operations, result = recipe(formula)
+        operations, result = _recipe(formula)
         for operation, operands in operations:
             places = []
             for one in operands:
@@ -228,7 +224,7 @@ class ArithmeticKernel:
                     for one in {*self.taken[term]}:
                         takers.setdefault(one, []).append(term)
             shared = max(
-                takers, key=lambda one: (len(takers[one]), weight(self.varies[one])), default=None
+                takers, key=lambda one: (len(takers[one]), _weight(self.varies[one])), default=None
             )
             if shared is not None and len(some := takers[shared]) > 1:
                 others = [sum(self.taken[term]) - shared for term in some]  # of a pair
@@ -315,8 +311,8 @@ class ArithmeticKernel:
             return None
         for one, other in (taken, taken[::-1]):
             if self.operation[one] == operation:
-                least, most = sorted(self.taken[one], key=lambda place: weight(self.varies[place]))
-                if weight(self.varies[least] | self.varies[other]) < weight(self.varies[one]):
+                least, most = sorted(self.taken[one], key=lambda place: _weight(self.varies[place]))
+                if _weight(self.varies[least] | self.varies[other]) < _weight(self.varies[one]):
                     return self.put(operation, most, self.put(operation, least, other))
         return None
 

@@ -75,7 +75,7 @@ class Program:
         place = self.met.get(key)
         if place is None:
             place = self.met[key] = self.keep(None, value)
-            self.leaves[place] = number_or_row(value)
+            self.leaves[place] = _number_or_row(value)
             if path is not None:
                 self.inputs.setdefault(path, []).append(place)
         return place
@@ -130,11 +130,7 @@ class Program:
         return self.values[place]
 
 
-def number_or_row(value: Any) -> float | PlanNumbers:
-    """Return the content of a leaf: a number or a `PlanNumbers`.
-
-    A `PlanNumbers` holds the numbers of the plans along the only axis on which they differ.
-    """
+def _number_or_row(value: Any) -> float | PlanNumbers:
     if not isinstance(value, np.ndarray) or value.size == 1:
         return float(value)
     (axis,) = (place for place, length in enumerate(value.shape) if length > 1)

@@ -168,7 +168,7 @@ def _saved_evaluation(
             f"{source.scenario if isinstance(source, Result) else source}: a saved result "
             "cannot be changed; name its scenario"
         )
-    result = source if isinstance(source, Result) else kept_result(Path(source), catalogue)
+    result = source if isinstance(source, Result) else _kept_result(Path(source), catalogue)
     origin = result.origin
     settings = {} if origin is None else {**origin.documents, **origin.settings}
     # one that rests on another scenario, or on other data, cannot be evaluated again
@@ -191,7 +191,7 @@ def catalogue_of(asked: Sequence[Evaluation], data: Path | None) -> Catalogue:
     return asked[-1].catalogue if asked else catalogue_for(None, data)
 
 
-def kept_result(path: Path, catalogue: Catalogue) -> Result:
+def _kept_result(path: Path, catalogue: Catalogue) -> Result:
     """Return a saved result, with a note where it rests on other data than today's."""
     from tco.scenario.saved import load_result
 

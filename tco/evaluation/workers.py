@@ -171,7 +171,7 @@ def done_by(
     if workers is None and cluster is None:
         return (Piece(number, make(number), arithmetic()) for number in numbers)
     own = ground()
-    return made_by_others(
+    return _made_by_others(
         workers, cluster, own, partial(on_ground, own, ask, ask(), arithmetic(), make), numbers
     )
 
@@ -200,7 +200,7 @@ def on_ground(
 
 
 # ---------------------------------------------------------------- workers of Dask
-def made_by_others(
+def _made_by_others(
     workers: int | None, cluster: str | None, ground: Ground, make: Make, numbers: Iterable[int]
 ) -> Iterator[Piece]:
     """Yield pieces as workers make them; those that run another program or see other data are
@@ -215,18 +215,17 @@ def made_by_others(
             )
             if why is not None:
                 raise DataError(f"the worker {address} {why}; install the same on all")
-        yield from handed_out(client, make, iter(numbers))
+        yield from _handed_out(client, make, iter(numbers))
 
 
-def dask() -> Any:
-    """Return `distributed`, whose functions say nothing of their types."""
+def _dask() -> Any:
     return library("distributed", "sharing work among processes", "cluster")
 
 
 @contextlib.contextmanager
 def connected(workers: int | None, cluster: str | None) -> Iterator[Any]:
     """Give a client of a scheduler, or of workers of this machine that end with it."""
-    distributed = dask()
+    distributed = _dask()
     for name in (
         "distributed",
         "distributed.worker",
@@ -251,7 +250,7 @@ def connected(workers: int | None, cluster: str | None) -> Iterator[Any]:
             address = held.enter_context(own)
         else:
             address = cluster
-            refuse_unspoken(distributed, cluster)
+            _refuse_unspoken(distributed, cluster)
         try:
             client = distributed.Client(address, timeout=PATIENCE, set_as_default=False)
         except (OSError, TimeoutError, ValueError) as error:
@@ -269,7 +268,7 @@ def connected(workers: int | None, cluster: str | None) -> Iterator[Any]:
         yield client
 
 
-def refuse_unspoken(distributed: Any, address: str) -> None:
+def _refuse_unspoken(distributed: Any, address: str) -> None:
     """Refuse an address that Dask does not speak to; what TLS needs is read from its own
     configuration.
     """
@@ -293,7 +292,7 @@ def refuse_unspoken(distributed: Any, address: str) -> None:
         )
 
 
-def handed_out(client: Any, make: Make, numbers: Iterator[int]) -> Iterator[Piece]:
+def _handed_out(client: Any, make: Make, numbers: Iterator[int]) -> Iterator[Piece]:
     """Hand out pieces, a few ahead of those made; one whose worker is lost goes to another."""
     run = uuid4().hex[:8]
 
@@ -301,19 +300,19 @@ def handed_out(client: Any, make: Make, numbers: Iterator[int]) -> Iterator[Piec
         return client.submit(make, number, key=f"tco-{run}-{number}", pure=False)
 
     threads = max(sum(client.nthreads().values()), 1)
-    waiting = dask().as_completed(
+    waiting = _dask().as_completed(
         [ask(number) for number in islice(numbers, AHEAD * threads)], loop=client.loop
     )
     try:
         for future in waiting:
-            yield worker_result(future)
+            yield _worker_result(future)
             for number in islice(numbers, 1):
                 waiting.add(ask(number))
     finally:
         client.cancel(list(waiting.futures), force=True)
 
 
-def worker_result(future: Any) -> Any:
+def _worker_result(future: Any) -> Any:
     """Return the result of a worker's future.
 
     Errors of this program pass unchanged. Raises `UsageError` where the scheduler is lost, or where
@@ -323,7 +322,7 @@ def worker_result(future: Any) -> Any:
         return future.result()
     except TcoError:
         raise
-    except dask().KilledWorker as error:
+    except _dask().KilledWorker as error:
         raise UsageError(
             f"workers died again and again over one piece of the work ({error})"
         ) from None

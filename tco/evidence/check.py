@@ -94,7 +94,7 @@ def check_claim(context: Context, speeds: Sequence[float] = ()) -> Finding:
 
     """
     claim = context.claim
-    note = FIGURE.sub(lambda figure: render_note_figure(figure, context), claim.note)
+    note = FIGURE.sub(lambda figure: _render_note_figure(figure, context), claim.note)
     if "{" in note:
         raise DataError(
             f"{claim.where}: note: "
@@ -110,7 +110,7 @@ def check_claim(context: Context, speeds: Sequence[float] = ()) -> Finding:
             conclusion = conclusion_probability(context, speeds)
     except Underived as reason:
         return Finding(claim, computed, "not-derivable", context.rests_on, str(reason))
-    verdict = claim_verdict(claim, computed, conclusion)
+    verdict = _claim_verdict(claim, computed, conclusion)
     return Finding(claim, computed, verdict, context.rests_on, conclusion=conclusion)
 
 
@@ -124,7 +124,7 @@ def _finite_figure(context: Context) -> float:
     return figure
 
 
-def render_note_figure(figure: re.Match[str], context: Context) -> str:
+def _render_note_figure(figure: re.Match[str], context: Context) -> str:
     """Return a figure of a note, such as `{C017 | % | 3}`, with its number of digits.
 
     The claim does not rest on what the figure reads.
@@ -144,7 +144,7 @@ def render_note_figure(figure: re.Match[str], context: Context) -> str:
     return f"{float(rounded):,.{max(decimals - exponent, 0)}f}"
 
 
-def claim_verdict(
+def _claim_verdict(
     claim: Claim, computed: float, conclusion: ConclusionProbability | None
 ) -> Verdict:
     """Return the verdict on a claim by its computed value, or by the draws of a conclusion."""

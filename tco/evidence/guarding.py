@@ -45,7 +45,7 @@ class Guard(NamedTuple):
         return tuple(dict.fromkeys((*self.dearer, *self.cheaper)))
 
 
-def prices_in_force(catalogue: Catalogue) -> dict[str, Input]:
+def _prices_in_force(catalogue: Catalogue) -> dict[str, Input]:
     """Return the dated prices that the headline bills rest on, by path."""
     prices: dict[str, Input] = {}
     for name in HEADLINE:
@@ -58,7 +58,7 @@ def prices_in_force(catalogue: Catalogue) -> dict[str, Input]:
 
 def measure_guards(catalogue: Catalogue) -> list[Guard]:
     """Return each price in force with the published figures that check it."""
-    prices = prices_in_force(catalogue)
+    prices = _prices_in_force(catalogue)
     failures: dict[tuple[str, float], list[str]] = {}
     for name in catalogue.published:
         for row in read_published(catalogue, name):
@@ -127,8 +127,7 @@ def write_guards(guards: list[Guard], path: Path) -> None:
             writer.writerow((guard.price.path, guard.price.as_of, *counts, ";".join(guard.figures)))
 
 
-def rewrite_guards() -> None:
-    """Measure the shipped catalogue and write `data/guards.csv`."""
+def _rewrite_guards() -> None:
     catalogue = load_catalogue()
     path = data_directory() / GUARDS
     if not path.is_file():
@@ -137,4 +136,4 @@ def rewrite_guards() -> None:
 
 
 if __name__ == "__main__":
-    rewrite_guards()
+    _rewrite_guards()

@@ -62,11 +62,11 @@ def read_ledger(catalogue: Catalogue) -> dict[str, Claim]:
             if catalogue.is_overlay(path):
                 refuse_own(f"{path}: claims of your own")
             for line, row in read_csv(path, COLUMNS, optional=("command",)):
-                claims[row["id"]] = parse_claim(row, f"{path}:{line}")
+                claims[row["id"]] = _parse_claim(row, f"{path}:{line}")
     return claims
 
 
-def parse_claim(row: Mapping[str, str], where: str) -> Claim:
+def _parse_claim(row: Mapping[str, str], where: str) -> Claim:
     """Return a row as a claim.
 
     Args:
@@ -94,12 +94,12 @@ def parse_claim(row: Mapping[str, str], where: str) -> Claim:
     _unit_factor(row["formula_unit"], where)
     parsed = {
         "claimed": statement._replace(**RELATIONS[row["relation"]]),
-        "given": parse_premises(row["given"], where),
+        "given": _parse_premises(row["given"], where),
     }
     return Claim(**{**row, **parsed}, where=where)  # type: ignore[arg-type]
 
 
-def parse_premises(text: str, where: str) -> dict[str, Premise]:
+def _parse_premises(text: str, where: str) -> dict[str, Premise]:
     """Return premises such as 'buildings=7; port=400 Gb/s'."""
     premises = {}
     for term in filter(None, map(str.strip, text.split(";"))):

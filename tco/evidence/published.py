@@ -147,7 +147,7 @@ BILL_METRICS: dict[str, tuple[str, Callable[[BillLine], float], Divisor]] = {
 }
 
 
-def computed_value_and_unit(result: Result, row: PublishedRow) -> tuple[float | None, str]:
+def _computed_value_and_unit(result: Result, row: PublishedRow) -> tuple[float | None, str]:
     """Return the computed value that a row asks for, and its unit.
 
     Raises:
@@ -161,27 +161,21 @@ def computed_value_and_unit(result: Result, row: PublishedRow) -> tuple[float | 
         return float(result.inputs[metric].value), result.inputs[metric].unit
     if metric in BILL_METRICS and result.bill is not None:
         unit, measure, divisor = BILL_METRICS[metric]
-        return sum(map(measure, chosen_parts(result.bill, row))) / divisor(result), unit
+        return sum(map(measure, _chosen_parts(result.bill, row))) / divisor(result), unit
     if metric not in COST_METRICS:
         raise unknown("metric", metric, [*METRICS, *COST_METRICS, *BILL_METRICS], row.where)
     unit, amount, divisor = COST_METRICS[metric]
-    return sum(map(amount, chosen_lines(result, row))) / divisor(result), unit
+    return sum(map(amount, _chosen_lines(result, row))) / divisor(result), unit
 
 
-def chosen_parts(bill: Bill, row: PublishedRow) -> list[BillLine]:
-    """Return the lines of a bill that a row names by their parts, or all lines.
-
-    Raises:
-        DataError: The bill has no such part.
-
-    """
+def _chosen_parts(bill: Bill, row: PublishedRow) -> list[BillLine]:
     known_parts = {line.part for line in bill.lines}
     parts = row.cells.get("parts", known_parts)
     refuse_unknown("part of the bill", parts, known_parts, row.where)
     return [line for line in bill.lines if line.part in parts]
 
 
-def chosen_lines(result: Result, row: PublishedRow) -> list[Flow]:
+def _chosen_lines(result: Result, row: PublishedRow) -> list[Flow]:
     """Return the cost lines at or below the paths that a row names, or all lines.
 
     Raises:
@@ -209,8 +203,8 @@ def priced_amounts(result: Result, row: PublishedRow) -> list[tuple[float, tuple
     if metric in result.inputs:
         return [(1.0, (metric,))]
     if metric in BILL_METRICS and result.bill is not None:
-        return [(_extended(line), line.inputs) for line in chosen_parts(result.bill, row)]
-    flows = chosen_lines(result, row)
+        return [(_extended(line), line.inputs) for line in _chosen_parts(result.bill, row)]
+    flows = _chosen_lines(result, row)
     if "hour" in metric:
         return [(_chip_hour(flow), flow.inputs) for flow in flows]
     return [
@@ -220,7 +214,7 @@ def priced_amounts(result: Result, row: PublishedRow) -> list[tuple[float, tuple
     ]
 
 
-def publishers_of_prices(result: Result, row: PublishedRow) -> tuple[str, ...]:
+def _publishers_of_prices(result: Result, row: PublishedRow) -> tuple[str, ...]:
     """Return the publishers whose prices carry a share of at least `MOVING_SHARE` of a figure.
 
     A price is of who states it, and of those from whose figures it was solved.
@@ -287,11 +281,11 @@ def evaluate_published_figure(row: PublishedRow) -> ReproducedFigure:
 
     """
     cells, result = row.cells, row.result()
-    value, native_unit = computed_value_and_unit(result, row)
+    value, native_unit = _computed_value_and_unit(result, row)
     metric, unit = cells["metric"], cells.get("unit", native_unit)
     if "over" in cells:
         divisor_row = row._replace(cells=cells | {"system": cells["over"]})
-        divisor, _ = computed_value_and_unit(divisor_row.result(), divisor_row)
+        divisor, _ = _computed_value_and_unit(divisor_row.result(), divisor_row)
         value = value / divisor if value and divisor else None
         metric, unit, native_unit = f"{metric} over that of {cells['over']}", "", ""
     if names := [*cells.get("lines", ()), *cells.get("parts", ())]:
@@ -299,7 +293,7 @@ def evaluate_published_figure(row: PublishedRow) -> ReproducedFigure:
     computed = None if value is None else value / parse_quantity(f"1 {unit}", native_unit)
     statement = read_statement(cells, row.where)
     publisher = row.catalogue.publisher(cells["source"])
-    rests_on = publishers_of_prices(result, row)
+    rests_on = _publishers_of_prices(result, row)
     is_related = cells["kind"] == INDEPENDENT and publisher in rests_on
     return ReproducedFigure(
         RELATED if is_related else cells["kind"],

@@ -169,8 +169,7 @@ def device_name(torch: Any, device: str) -> str:
     return str(torch.cuda.get_device_name(0)) if device == "cuda" else processor_name()
 
 
-def torch_dtype(torch: Any, dtype: str) -> Any:
-    """Return PyTorch's number format."""
+def _torch_dtype(torch: Any, dtype: str) -> Any:
     return {"bfloat16": torch.bfloat16, "fp32": torch.float32}[dtype]
 
 
@@ -197,12 +196,12 @@ class TorchKernels:
         return (
             self.captured(call)
             if self.device == "cuda"
-            else Operation(lambda rounds: timed_by_clock(call, rounds))
+            else Operation(lambda rounds: _timed_by_clock(call, rounds))
         )
 
     def call(self, kernel: MeasuredKernel) -> Callable[[], Any]:
         """Return a function that runs the kernel once."""
-        torch, dtype = self.torch, torch_dtype(self.torch, kernel.dtype)
+        torch, dtype = self.torch, _torch_dtype(self.torch, kernel.dtype)
 
         def operand(*sizes: int) -> Any:
             return torch.randn(sizes, dtype=dtype, device=self.device)
@@ -265,8 +264,7 @@ class TorchKernels:
         return Operation(lambda rounds: seconds(graph.replay, rounds), calls, held=call)
 
 
-def timed_by_clock(call: Callable[[], Any], rounds: int) -> float:
-    """Return the seconds of some calls that end before they return."""
+def _timed_by_clock(call: Callable[[], Any], rounds: int) -> float:
     begin = time.perf_counter()
     for _ in range(rounds):
         call()
@@ -306,7 +304,7 @@ class TorchCollectives:
     def call(self, collective: Collective) -> Callable[[], Any]:
         """Return a function that starts the collective once."""
         torch, group = self.torch, self.torch.distributed
-        dtype = torch_dtype(torch, collective.dtype)
+        dtype = _torch_dtype(torch, collective.dtype)
         whole, other = (
             torch.zeros(collective.numbers, dtype=dtype, device=self.device) for _ in range(2)
         )
@@ -342,7 +340,7 @@ class TorchCollectives:
         return float(held.item())
 
 
-def rank_of_group(
+def _rank_of_group(
     rank: int,
     ranks: int,
     device: str,
@@ -387,7 +385,7 @@ def measure_group(
     with tempfile.TemporaryDirectory() as folder:
         try:
             torch.multiprocessing.spawn(
-                rank_of_group, (ranks, device, shapes, effort, folder, loud), nprocs=ranks
+                _rank_of_group, (ranks, device, shapes, effort, folder, loud), nprocs=ranks
             )
         except Exception as error:  # the library wraps whatever a rank ran into
             last = str(error).strip().splitlines()

@@ -37,22 +37,18 @@ DIGITS = 6  # significant ones that a clock gives
 
 
 @cache
-def columns_of(kind: str) -> list[str]:
-    """Return the columns of the measured rows of a kind: those of the file that travels with the
-    program.
-    """
+def _columns_of(kind: str) -> list[str]:
     with gzip.open(
         data_directory() / "measured" / f"{kind}.csv.gz", "rt", encoding="utf-8"
     ) as stream:
         return next(csv.reader(stream))
 
 
-def round_measured_number(value: Any) -> float:
-    """Return a measured number at the digits a clock gives."""
+def _round_measured_number(value: Any) -> float:
     return float(f"{float(value):.{DIGITS}g}")
 
 
-def flops_of(kernel: MeasuredKernel) -> Any:
+def _flops_of(kernel: MeasuredKernel) -> Any:
     """Return the work of a kernel; None where it only moves data. Under the causal mask a query
     meets half the keys.
     """
@@ -68,16 +64,16 @@ def flops_of(kernel: MeasuredKernel) -> Any:
 
 def kernel_cells(kernel: MeasuredKernel, timing: CallTiming, library: str) -> JsonObject:
     """Return the cells of a kernel's result row, keyed by column."""
-    attention, flops = kernel.op.startswith("attention"), flops_of(kernel)
+    attention, flops = kernel.op.startswith("attention"), _flops_of(kernel)
     return {name: getattr(kernel, name) or None for name in SHAPE} | {
         "op": kernel.op,
         "kernel_source": library,
         "dtype": f"{kernel.dtype}/kv {kernel.dtype}" if attention else kernel.dtype,
         "causal": 1 if attention else None,
-        "tflops": None if flops is None else round_measured_number(flops / timing.seconds / 1e12),
+        "tflops": None if flops is None else _round_measured_number(flops / timing.seconds / 1e12),
         "gb_s": None
         if kernel.op == "attention_prefill"
-        else round_measured_number(
+        else _round_measured_number(
             kernel.numbers * NUMBER_SIZES[kernel.dtype] / timing.seconds / 1e9
         ),
         "notes": COUNTED.get(kernel.op, ""),
@@ -95,8 +91,8 @@ def collective_cells(collective: Collective, timing: CallTiming, library: str) -
         "op": collective.op,
         "dtype": collective.dtype,
         "message_size_bytes": collective.size,
-        "algbw_gb_s": round_measured_number(bandwidth),
-        "busbw_gb_s": round_measured_number(
+        "algbw_gb_s": _round_measured_number(bandwidth),
+        "busbw_gb_s": _round_measured_number(
             bandwidth * bus_factor(collective.ranks, 2 if collective.op == "all_reduce" else 1)
         ),
         "notes": "size of the whole buffer as nccl-tests counts it; slowest rank",
@@ -129,7 +125,7 @@ class Session(NamedTuple):
         does not apply.
         """
         found = cells(outcome.shape, timing, library)
-        spread = f"P10-P90 {round_measured_number(timing.low * 1e6):g}-{round_measured_number(timing.high * 1e6):g} us"
+        spread = f"P10-P90 {_round_measured_number(timing.low * 1e6):g}-{_round_measured_number(timing.high * 1e6):g} us"
         taken = (
             f"median of {timing.runs} runs, calls a run: {timing.calls}, {spread}, same "
             "operands in every call"
@@ -142,7 +138,7 @@ class Session(NamedTuple):
             "value_kind": "measured",
         }
         found |= {
-            "time_us": round_measured_number(timing.seconds * 1e6),
+            "time_us": _round_measured_number(timing.seconds * 1e6),
             "notes": "; ".join(filter(None, (taken, found["notes"], outcome.conditions))),
         }
         return [found.get(name) for name in columns]
@@ -190,8 +186,8 @@ def kernel_session(asked: Session) -> tuple[Sequence[str], list[list[Any]]]:
         found = measure_shapes(
             TorchKernels(asked.torch, asked.device, meter), shapes, QUICK if asked.quick else FULL
         )
-        return columns_of("kernels"), asked.rows(
-            columns_of("kernels"),
+        return _columns_of("kernels"), asked.rows(
+            _columns_of("kernels"),
             kernel_cells,
             f"PyTorch {asked.torch.__version__}",
             found,
@@ -226,7 +222,7 @@ def collective_session(asked: Session) -> tuple[Sequence[str], list[list[Any]]]:
             f"note: collectives need two devices and PyTorch finds {available}: skipped, nothing "
             "is written"
         )
-        return columns_of("collectives"), []
-    return columns_of("collectives"), asked.rows(
-        columns_of("collectives"), collective_cells, library_name(asked.torch, asked.device), found
+        return _columns_of("collectives"), []
+    return _columns_of("collectives"), asked.rows(
+        _columns_of("collectives"), collective_cells, library_name(asked.torch, asked.device), found
     )

@@ -105,8 +105,7 @@ class Sizes(NamedTuple):
 
 
 @cache
-def sizes_of(device: str, quick: bool) -> Sizes:
-    """Return the sizes of a device's sweep."""
+def _sizes_of(device: str, quick: bool) -> Sizes:
     return Sizes(
         **read_toml(data_directory() / "measure.toml")[device]["quick" if quick else "full"]
     )
@@ -116,7 +115,7 @@ def kernels(device: str, quick: bool) -> Iterator[MeasuredKernel]:
     """Yield the kernels of a device's sweep; a prompt is computed with every head's own keys, so
     each number of heads is met once.
     """
-    sizes = sizes_of(device, quick)
+    sizes = _sizes_of(device, quick)
     for dtype in FORMATS[device]:
         for n, k in sizes.weights:
             for m in sizes.rows:
@@ -126,7 +125,7 @@ def kernels(device: str, quick: bool) -> Iterator[MeasuredKernel]:
                 yield MeasuredKernel(
                     "attention_prefill",
                     dtype,
-                    **heads_of(heads, heads, sizes),
+                    **_heads_of(heads, heads, sizes),
                     batch=batch,
                     seq_q=tokens,
                     seq_kv=tokens,
@@ -136,7 +135,7 @@ def kernels(device: str, quick: bool) -> Iterator[MeasuredKernel]:
                 yield MeasuredKernel(
                     "attention_decode",
                     dtype,
-                    **heads_of(heads, groups, sizes),
+                    **_heads_of(heads, groups, sizes),
                     batch=batch,
                     seq_q=1,
                     seq_kv=tokens,
@@ -146,8 +145,7 @@ def kernels(device: str, quick: bool) -> Iterator[MeasuredKernel]:
                 yield MeasuredKernel(op, dtype, m=m, n=sizes.width)
 
 
-def heads_of(heads: int, groups: int, sizes: Sizes) -> dict[str, int]:
-    """Return the head fields of an attention kernel."""
+def _heads_of(heads: int, groups: int, sizes: Sizes) -> dict[str, int]:
     return {"heads_q": heads, "heads_kv": groups, "head_dim": sizes.head_dim}
 
 
@@ -167,5 +165,5 @@ def collectives(device: str, ranks: int, quick: bool) -> Iterator[Collective]:
     """
     dtype = FORMATS[device][0]
     for op in OPERATIONS:
-        for size in sizes_of(device, quick).buffers:
+        for size in _sizes_of(device, quick).buffers:
             yield Collective(op, dtype, ranks, size // NUMBER_SIZES[dtype] // ranks * ranks)

@@ -58,7 +58,7 @@ class OperatorProfile:
         return None if self.ideal is None or not self.time else self.ideal / self.time
 
 
-def bound_of(operator: Operator) -> str:
+def _bound_of(operator: Operator) -> str:
     """Return the bound of an operator's time: compute, memory, link or latency.
 
     Compute stands for its FLOPs, memory for its bytes. Latency is the time before either starts.
@@ -80,7 +80,7 @@ def time_by_bound(result: TimedPass) -> dict[str, float]:
     whole = float(result.time)
     shares = dict.fromkeys(BOUNDS_OF_A_PASS, 0.0)
     for operator in result.operators:
-        shares[bound_of(operator)] += float(operator.time) / whole
+        shares[_bound_of(operator)] += float(operator.time) / whole
     shares["latency"] += max(0.0, 1 - sum(shares.values()))
     return shares
 
@@ -93,7 +93,7 @@ def profile_lines(phase: TimedPass) -> list[OperatorProfile]:
     for operator in phase.operators:
         if not float(operator.time):  # a collective of one chip
             continue
-        bound = bound_of(operator)
+        bound = _bound_of(operator)
         # a link moves another number of bytes than its buffer holds, and latency has no peak
         ideal = None
         if bound == "compute":

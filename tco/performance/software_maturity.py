@@ -71,7 +71,7 @@ MONTHS, DAYS = 12, 30  # of a year and of a month
 
 
 # ---------------------------------------------------------------- engines and libraries
-def serving_families(catalogue: Catalogue) -> dict[str, JsonObject]:
+def _serving_families(catalogue: Catalogue) -> dict[str, JsonObject]:
     """Return the serving engines and collective libraries of each chip family.
 
     The key `engine` holds the engine that runs unless a workload names another engine.
@@ -123,8 +123,8 @@ def untuned_on(
     """
     return tuple(
         Untuned(
-            on_the_calendar(row["since"]),
-            on_the_calendar(row["until"]),
+            _on_the_calendar(row["since"]),
+            _on_the_calendar(row["until"]),
             f"performance.{row['practice']}.untuned_factor",
         )
         for row in served_by(catalogue, family).get("untuned", ())
@@ -149,7 +149,7 @@ def served_by(catalogue: Catalogue, family: str) -> JsonObject:
         DataError: The family is unknown.
 
     """
-    known = serving_families(catalogue)
+    known = _serving_families(catalogue)
     if family not in known:
         raise unknown("family of chips", family, known, "performance/engines.toml")
     return known[family]
@@ -295,12 +295,12 @@ def parse_software_name(catalogue: Catalogue, text: str) -> str:
 
     """
     text = ALSO.get(text, text)
-    families = serving_families(catalogue)
+    families = _serving_families(catalogue)
     if (
         text not in LEVELS
         and text not in families
         and days_of(text) is None
-        and parse_months(text) is None
+        and _parse_months(text) is None
     ):
         raise unknown(
             "software", text, [*LEVELS, *families], f"{SOFTWARE} (or a month such as 2026-02)"
@@ -308,7 +308,7 @@ def parse_software_name(catalogue: Catalogue, text: str) -> str:
     return text
 
 
-def parse_months(text: str) -> float | None:
+def _parse_months(text: str) -> float | None:
     """Return a time such as '6 months' in months; None of anything else."""
     if not re.match(r"\d", text):
         return None
@@ -342,7 +342,7 @@ def parse_calendar_month(text: str) -> float | None:
     )
 
 
-def on_the_calendar(date: str) -> float:
+def _on_the_calendar(date: str) -> float:
     """Return a date in months of the calendar, that of a year or a quarter by its middle."""
     if (month := parse_calendar_month(date)) is not None:
         return month
@@ -400,7 +400,7 @@ def stated_by(catalogue: Catalogue, chip: str, text: str) -> dict[str, Input]:
     """
     if text == DRAWN:
         return {}
-    if text in serving_families(catalogue):
+    if text in _serving_families(catalogue):
         return parameters_of_family(catalogue, chip, text)
     reach = float(text == THE_BEST)
     return {
@@ -425,7 +425,7 @@ def practice_family(catalogue: Catalogue, chip: str, text: str) -> str:
         DataError: `text` names no family, and the chip is unknown.
 
     """
-    return text if text in serving_families(catalogue) else family_of(catalogue, chip)
+    return text if text in _serving_families(catalogue) else family_of(catalogue, chip)
 
 
 def resolve_software_maturity(
@@ -457,8 +457,8 @@ def resolve_software_maturity(
     dated = days_of(text) is not None
     age: Quantity | None
     age, month = (
-        None if dated else parse_months(text),
-        on_the_calendar(text if dated else period(date).last.isoformat()),
+        None if dated else _parse_months(text),
+        _on_the_calendar(text if dated else period(date).last.isoformat()),
     )
     if age is None and catalogue.has_part_value(chip, "released"):
         age = months_since(
@@ -466,7 +466,7 @@ def resolve_software_maturity(
         )
     reached, later = (
         values.unless_zero(REACH),
-        month - on_the_calendar(period(since).last.isoformat()),
+        month - _on_the_calendar(period(since).last.isoformat()),
     )
     if reached is None and later <= 0:
         return MEASURED._replace(months=age)

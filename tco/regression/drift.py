@@ -91,7 +91,7 @@ class Rule(NamedTuple):
         """Say whether a move is a drift."""
         if move.metric not in self.metrics or self.threshold.allows(move):
             return False
-        worse = is_move_worse(move)
+        worse = _is_move_worse(move)
         if self.max_increase is None or worse is None:
             return True
         return worse and not self.max_increase.allows(move)
@@ -175,11 +175,7 @@ def known_metrics(names: Sequence[str] | None) -> Sequence[str]:
     return names or tuple(METRICS)
 
 
-def is_move_worse(move: Move) -> bool | None:
-    """Say whether a move is for the worse.
-
-    A metric that went is a loss and one that came a gain; None has no better direction.
-    """
+def _is_move_worse(move: Move) -> bool | None:
     if move.ends is not None:
         return is_worse(move.metric, move.ends[1] - move.ends[0])
     return None if is_worse(move.metric, 1.0) is None else move.new is None
@@ -228,7 +224,7 @@ def drifts(
             if not rule.is_broken(move) or _is_withheld(move.metric, old[name], old[base]):
                 continue
             steps = steps_of(name, move, move.ends[0]) if move.ends else ()
-            drifted.append(Drift(name, move._replace(steps=steps), is_move_worse(move)))
+            drifted.append(Drift(name, move._replace(steps=steps), _is_move_worse(move)))
     return drifted
 
 

@@ -60,7 +60,7 @@ class EntryList(NamedTuple):
     record: Record
 
 
-def list_parts(catalogue: Catalogue) -> Iterator[PartEntry]:
+def _list_parts(catalogue: Catalogue) -> Iterator[PartEntry]:
     """Yield every part by id."""
     from tco.cost.price_dates import source_table_name
 
@@ -96,7 +96,7 @@ def _chip_names(catalogue: Catalogue) -> dict[str, str]:
     return names
 
 
-def list_systems(catalogue: Catalogue) -> Iterator[JsonObject]:
+def _list_systems(catalogue: Catalogue) -> Iterator[JsonObject]:
     """Yield every system, also one whose file lacks a key or has malformed variants."""
     from tco.catalog.system_tree import variant_options
 
@@ -108,7 +108,7 @@ def list_systems(catalogue: Catalogue) -> Iterator[JsonObject]:
         yield {**texts, **document, "id": name, "variants": options}
 
 
-def list_models(catalogue: Catalogue) -> Iterator[JsonObject]:
+def _list_models(catalogue: Catalogue) -> Iterator[JsonObject]:
     """Yield every model; one that cannot be read has only its id and the reason."""
     from tco.models.architecture import load_model
 
@@ -120,26 +120,23 @@ def list_models(catalogue: Catalogue) -> Iterator[JsonObject]:
             yield {"id": name, "not_read": str(error)}
 
 
-def list_scenarios(catalogue: Catalogue) -> list[Scenario]:
-    """Return every shipped scenario."""
+def _list_scenarios(catalogue: Catalogue) -> list[Scenario]:
     from tco.scenario.document import load_scenario
 
     return [load_scenario(catalogue, name) for name in catalogue.scenarios]
 
 
-def list_agreements(catalogue: Catalogue) -> list[Agreement]:
-    """Return every agreement with a supplier."""
+def _list_agreements(catalogue: Catalogue) -> list[Agreement]:
     from tco.cost.ownership import load_agreement
 
     return [load_agreement(catalogue, name) for name in catalogue.ids("rebates")]
 
 
-def list_documents(folder: str, catalogue: Catalogue) -> list[DocumentContents]:
-    """Return the documents of a kind."""
+def _list_documents(folder: str, catalogue: Catalogue) -> list[DocumentContents]:
     return [document_contents(catalogue, folder, name) for name in catalogue.ids(folder)]
 
 
-def list_metrics(_: Catalogue) -> list[MetricEntry]:
+def _list_metrics(_: Catalogue) -> list[MetricEntry]:
     """Return every metric."""
     from tco.scenario.metrics import METRICS, is_worse
 
@@ -152,12 +149,12 @@ def list_metrics(_: Catalogue) -> list[MetricEntry]:
 
 MODEL_SIZES = ("parameters", "active_parameters", "layers", "context")
 LISTS = {
-    "parts": EntryList(list_parts, record_of(PartEntry)),
+    "parts": EntryList(_list_parts, record_of(PartEntry)),
     "systems": EntryList(
-        list_systems, Record("id", "name", "chip", "cooling", Member("variants", {str: [str]}))
+        _list_systems, Record("id", "name", "chip", "cooling", Member("variants", {str: [str]}))
     ),
     "models": EntryList(
-        list_models,
+        _list_models,
         Record(
             "id",
             *(Member(name, int, optional=True) for name in MODEL_SIZES),
@@ -165,7 +162,7 @@ LISTS = {
         ),
     ),
     "scenarios": EntryList(
-        list_scenarios,
+        _list_scenarios,
         Record(
             Member("id", read="name"),
             "title",
@@ -175,7 +172,7 @@ LISTS = {
     ),
     "sources": EntryList(lambda catalogue: catalogue.sources.values(), record_of(Source)),
     "rebates": EntryList(
-        list_agreements,
+        _list_agreements,
         Record(
             "id",
             "supplier",
@@ -185,10 +182,10 @@ LISTS = {
             Member("until", read="ends"),
         ),
     ),
-    "metrics": EntryList(list_metrics, record_of(MetricEntry)),
+    "metrics": EntryList(_list_metrics, record_of(MetricEntry)),
     **{
         folder: EntryList(
-            partial(list_documents, folder),
+            partial(_list_documents, folder),
             Record(
                 Member("id", read="name"),
                 *(Member(key, str | None, f"texts.{key}.0") for key in kind.texts),

@@ -36,7 +36,7 @@ PART_ROW = STATED_VALUE.only(
 PART = Document("parts-show", "part", Member("rows", [PART_ROW]))
 
 
-def part_answer(catalogue: Catalogue, part: str) -> Answer:
+def _part_answer(catalogue: Catalogue, part: str) -> Answer:
     """Return every row of a part, with notes, sources and the systems that hold the part.
 
     Args:
@@ -69,7 +69,7 @@ def part_answer(catalogue: Catalogue, part: str) -> Answer:
             "Sources:",
             *(f"{source}: {_source_text(catalogue, source)}" for source in sources),
         ]
-        above = [f"stands in: {', '.join(systems_with(catalogue, part)) or 'no system'}"]
+        above = [f"stands in: {', '.join(_systems_with(catalogue, part)) or 'no system'}"]
         return [PART_ROW.table(rows, part, above, below)._replace(align="lrllllll")]
 
     return PART.answer(catalogue, {"part": part, "rows": rows}, tables, (PART_ROW, rows))
@@ -94,7 +94,7 @@ def _source_text(catalogue: Catalogue, name: str) -> str:
     return ", ".join(filter(None, (source.title, source.date, source.url)))
 
 
-def systems_with(catalogue: Catalogue, part: str) -> list[str]:
+def _systems_with(catalogue: Catalogue, part: str) -> list[str]:
     """Return the systems in whose tree a part stands, or may stand in place of another."""
     from tco.catalog.system_tree import load_system
 
@@ -135,7 +135,7 @@ SYSTEM = Document(
 )
 
 
-def system_answer(catalogue: Catalogue, name: str, variant: Mapping[str, str]) -> Answer:
+def _system_answer(catalogue: Catalogue, name: str, variant: Mapping[str, str]) -> Answer:
     """Return the tree of a system, with its chip and its scale-up domain.
 
     Args:
@@ -238,7 +238,7 @@ SIZES = Record(
 MODEL = Document("models-show", SIZES, Member("blocks", [BLOCK]))
 
 
-def model_answer(catalogue: Catalogue, name: str) -> Answer:
+def _model_answer(catalogue: Catalogue, name: str) -> Answer:
     """Return the shape of a model; each part of a kind of layer has a row."""
     from tco.models.architecture import load_model
 
@@ -256,7 +256,7 @@ SOURCE = Document("sources-show", record_of(Source).read_via("0"), Member("value
 SOURCE_FACT = Record(FACT.members[0], Member("which", read="1", label="which"))
 
 
-def source_answer(catalogue: Catalogue, name: str) -> Answer:
+def _source_answer(catalogue: Catalogue, name: str) -> Answer:
     """Return a source and every value of a part that is based on it."""
     if name not in catalogue.sources:
         raise unknown("source", name, catalogue.sources)
@@ -305,7 +305,7 @@ AGREEMENT = Document(
 )
 
 
-def agreement_answer(catalogue: Catalogue, name: str, settings: Mapping[str, str]) -> Answer:
+def _agreement_answer(catalogue: Catalogue, name: str, settings: Mapping[str, str]) -> Answer:
     """Return an agreement: its terms by path, its vesting and its worth.
 
     The key of the share price names the date of the worth.
@@ -385,12 +385,12 @@ def entry_answer(kind: str, catalogue: Catalogue, name: str, *choices: JsonObjec
 
     """
     pages: dict[str, Callable[..., Answer]] = {
-        "parts": part_answer,
-        "systems": system_answer,
-        "models": model_answer,
+        "parts": _part_answer,
+        "systems": _system_answer,
+        "models": _model_answer,
         "scenarios": scenario_answer,
-        "sources": source_answer,
-        "rebates": agreement_answer,
+        "sources": _source_answer,
+        "rebates": _agreement_answer,
     }
     page = pages.get(kind, partial(document_answer, kind))
     return page(catalogue, name, *choices)

@@ -57,11 +57,15 @@ def claims_answer(
 
     """
     return CLAIMS.answer(
-        catalogue, findings, lambda: [claims_table(catalogue, findings)], (FINDING, findings), notes
+        catalogue,
+        findings,
+        lambda: [_claims_table(catalogue, findings)],
+        (FINDING, findings),
+        notes,
     )
 
 
-def claims_table(catalogue: Catalogue, findings: Sequence[Finding]) -> Table:
+def _claims_table(catalogue: Catalogue, findings: Sequence[Finding]) -> Table:
     """Return the ledger with the notes of each claim on lines below it, and the counts by verdict.
 
     Args:
@@ -85,7 +89,7 @@ def claims_table(catalogue: Catalogue, findings: Sequence[Finding]) -> Table:
             )
         )
         remarks = (
-            conclusion and probability_text(conclusion),
+            conclusion and _probability_text(conclusion),
             claim.command,
             finding.note,
             "" if finding.as_expected else f"The ledger expects: {claim.verdict}.",
@@ -110,7 +114,7 @@ def claims_table(catalogue: Catalogue, findings: Sequence[Finding]) -> Table:
     )
 
 
-def probability_text(conclusion: ConclusionProbability) -> str:
+def _probability_text(conclusion: ConclusionProbability) -> str:
     """Return a sentence on the probability of a conclusion, by speed, and where it turns."""
     by_speed = ", ".join(
         f"{point.probability * 100:.0f} % at {point.tokens_per_s_per_user:g}"

@@ -39,8 +39,7 @@ RATES = {  # cost of work -> rate of the work
 }
 
 
-def step_label(step: ChangeContribution) -> str:
-    """Return the label of a step in words."""
+def _step_label(step: ChangeContribution) -> str:
     first, *rest = (LABELS.get(cause.path, cause.path) for cause in step.causes)
     return f"{first} to {rest[-1]}" if rest else first
 
@@ -48,7 +47,7 @@ def step_label(step: ChangeContribution) -> str:
 STEP_BETWEEN_SYSTEMS = Record(
     Member("cause", read="name"),
     Member("of", read="last_cause.kind"),
-    Member("label", read=step_label),
+    Member("label", read=_step_label),
     Member("own", float | str | None, "last_cause.old"),
     Member("other", float | str | None, "last_cause.new"),
     Member("from", float, "start"),
@@ -64,7 +63,7 @@ def counterfactual_table(walk: Counterfactual) -> Table:
     start, end = walk.ends
     rows = [
         (
-            step_label(step),
+            _step_label(step),
             _side_cell(step.last_cause.old),
             _side_cell(step.last_cause.new),
             *_step_cells(step.start, step.end, size),

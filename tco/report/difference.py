@@ -36,8 +36,7 @@ def side_cell(value: Side) -> str:
     return significant(value, 6) if isinstance(value, (int, float)) else side_text(value)
 
 
-def signed_percent(change: float | None) -> str:
-    """Return a relative change as a percentage with its sign."""
+def _signed_percent(change: float | None) -> str:
     return "" if change is None else f"{change * 100:+.3g} %"
 
 
@@ -68,7 +67,7 @@ MOVE = Record(
     Member("metric", label="metric"),
     Member("unit", read=lambda move: METRICS[move.metric].unit),
     *side_members(float | None),
-    Member("change", float | None, label="change", show=lambda move: signed_percent(move.change)),
+    Member("change", float | None, label="change", show=lambda move: _signed_percent(move.change)),
     Member("steps", [STEP], csv=False),
 )
 DIFF = Document(
@@ -161,7 +160,7 @@ def _difference_table(a: str, b: str, difference: Difference, metrics: Sequence[
     """Return the table of metrics, then causes by kind; below, the steps of some metrics."""
     moves, causes = difference
     rows = [
-        (_sign(move), move.metric, _change_text(move), signed_percent(move.change))
+        (_sign(move), move.metric, _change_text(move), _signed_percent(move.change))
         for move in moves
     ]
     for kind in KINDS:
@@ -201,12 +200,12 @@ def _change_text(change: Move | ChangeCause) -> str:
 
 def metric_change_lines(move: Move) -> list[str]:
     """Return a line for a metric and one for each step: difference, relative change and causes."""
-    unit, percent = METRICS[move.metric].unit, signed_percent(move.change)
+    unit, percent = METRICS[move.metric].unit, _signed_percent(move.change)
     head = f"{move.metric} {_change_text(move)} {unit}".rstrip()
     cells = [
         (
             f"{step.difference:+.4g}",
-            signed_percent(None if step.ratio is None else step.ratio - 1),
+            _signed_percent(None if step.ratio is None else step.ratio - 1),
             _causes_text(step.causes),
         )
         for step in move.steps

@@ -51,7 +51,7 @@ class View(NamedTuple):
         return self.depth is not None and level >= self.depth
 
 
-def node_record(name: str, node: Node, view: View) -> JsonObject:
+def _node_record(name: str, node: Node, view: View) -> JsonObject:
     """Return the record of a node: name, value, unit, equation and source."""
     value, unit = node.shown or (node.value, node.unit)
     source = source_text(node, view.catalogue)
@@ -65,12 +65,11 @@ def node_record(name: str, node: Node, view: View) -> JsonObject:
     }
 
 
-def nonempty_members(**members: Any) -> JsonObject:
-    """Return the members there is something to say in."""
+def _nonempty_members(**members: Any) -> JsonObject:
     return {name: said for name, said in members.items() if said}
 
 
-def explanation_tree(metric: str, root: Node, view: View) -> JsonObject:
+def _explanation_tree(metric: str, root: Node, view: View) -> JsonObject:
     """Return the tree as JSON members; a node that is not opened says how many inputs it has."""
     seen: set[str] = set()
 
@@ -78,12 +77,12 @@ def explanation_tree(metric: str, root: Node, view: View) -> JsonObject:
         if node.id in seen:
             return {"ref": node.id}
         seen.add(node.id)
-        made = node_record(name, node, view) | nonempty_members(
+        made = _node_record(name, node, view) | _nonempty_members(
             formula=node.formula and node.formula.name, path=node.path
         )
         if node.is_leaf:
             given = node.given
-            made |= {"kind": node.kind} | nonempty_members(
+            made |= {"kind": node.kind} | _nonempty_members(
                 as_of=given and given.as_of, own=given and given.overlay, note=node.note
             )
         elif view.ends(level):
@@ -100,15 +99,14 @@ def source_text(node: Node, catalogue: Catalogue) -> str:
     return STRUCTURE_TITLE if node.source == STRUCTURE else catalogue.source_title(node.source)
 
 
-def origin(node: Node, view: View) -> str:
-    """Return the origin of a leaf: kind of value, date and source."""
+def _origin(node: Node, view: View) -> str:
     if node.source == STRUCTURE:
         return STRUCTURE
     own, date = (" (own)" * node.given.overlay, node.given.as_of) if node.given else ("", "")
     return f"{node.kind}{own}{f' {date}' if date else ''}; {source_text(node, view.catalogue)}"
 
 
-def explanation_lines(metric: str, root: Node, view: View) -> Iterator[str]:
+def _explanation_lines(metric: str, root: Node, view: View) -> Iterator[str]:
     """Yield the lines of the tree, the terms of a sum from the largest down; a node met again is
     named by its id.
     """
@@ -121,7 +119,7 @@ def explanation_lines(metric: str, root: Node, view: View) -> Iterator[str]:
         shown = f"{weak(node.kind)}{significant(value, 6)} {unit}".rstrip()
         text = f"{lead}{node.path if node.is_leaf and node.path else name} = {shown}{share}"
         if node.is_leaf:
-            yield f"{text}  [{origin(node, view)}]"
+            yield f"{text}  [{_origin(node, view)}]"
         elif node.id in seen:
             yield f"{text}  (see {node.id})"
         elif view.ends(level):
@@ -132,7 +130,7 @@ def explanation_lines(metric: str, root: Node, view: View) -> Iterator[str]:
             yield f"{tail}  = {node_equation(node)}" + (
                 "" if node.source == STRUCTURE else f"  [{source_text(node, view.catalogue)}]"
             )
-            terms, rest = expanded_terms(node, view)
+            terms, rest = _expanded_terms(node, view)
             for position, (inner_name, inner, inner_share) in enumerate(terms):
                 last = position == len(terms) - 1 and not rest
                 ends = ("`- ", "   ") if last else ("|- ", "|  ")
@@ -145,7 +143,7 @@ def explanation_lines(metric: str, root: Node, view: View) -> Iterator[str]:
     yield from visit(metric, root, "", "", 0)
 
 
-def expanded_terms(node: Node, view: View) -> tuple[list[tuple[str, Node, str]], str]:
+def _expanded_terms(node: Node, view: View) -> tuple[list[tuple[str, Node, str]], str]:
     """Return the terms below a node, and a note on omitted terms.
 
     The terms of a sum are sorted by their share of it. The note gives the number of terms beyond
@@ -177,7 +175,7 @@ NODE = Record(
 )
 
 
-def explanation_rows(root: Node, view: View) -> list[JsonObject]:
+def _explanation_rows(root: Node, view: View) -> list[JsonObject]:
     """Return the CSV rows: every node once, parents before inputs."""
     rows: list[JsonObject] = []
     seen: set[str] = set()
@@ -187,7 +185,7 @@ def explanation_rows(root: Node, view: View) -> list[JsonObject]:
             return
         seen.add(node.id)
         rows.append(
-            node_record(name, node, view)
+            _node_record(name, node, view)
             | {
                 "path": node.path,
                 "kind": node.kind,
@@ -206,7 +204,7 @@ EXPLAIN = Document(
     "explain",
     Member("scenario", read="0.scenario"),
     Member("metric", read="1"),
-    Member("tree", dict, lambda found: explanation_tree(*found[1:])),
+    Member("tree", dict, lambda found: _explanation_tree(*found[1:])),
     Member("structure", dict | None, lambda found: structure_document(found[0].structure)),
 )
 
@@ -232,13 +230,13 @@ def explanation_answer(result: Result, metric: str, root: Node, view: View, shor
     below += structure_text(result.structure)
 
     def tables() -> list[Table]:
-        return [Table((), [], title, list(explanation_lines(metric, root, short)), below)]
+        return [Table((), [], title, list(_explanation_lines(metric, root, short)), below)]
 
     return EXPLAIN.answer(
         view.catalogue,
         (result, metric, root, view),
         tables,
-        (NODE, explanation_rows(root, view)),
+        (NODE, _explanation_rows(root, view)),
         result.notes,
         of=result.context,
     )

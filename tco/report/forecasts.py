@@ -21,11 +21,11 @@ def forecasts_answer(catalogue: Catalogue, forecasts: Sequence[Forecast]) -> Ans
 
     """
     return FORECASTS.answer(
-        catalogue, forecasts, lambda: [forecasts_table(forecasts)], (Record(Forecast), forecasts)
+        catalogue, forecasts, lambda: [_forecasts_table(forecasts)], (Record(Forecast), forecasts)
     )
 
 
-def forecasts_table(forecasts: Sequence[Forecast]) -> Table:
+def _forecasts_table(forecasts: Sequence[Forecast]) -> Table:
     """Return the forecasts, and what each is of below."""
     rows = [
         (

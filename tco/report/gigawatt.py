@@ -14,8 +14,7 @@ from tco.report.table import Table, significant
 BILLION = 1e9
 
 
-def capex_of_kind(kind: str, site: Gigawatt) -> float:
-    """Return the capex of a kind of part, USD; nought where the site has no such part."""
+def _capex_of_kind(kind: str, site: Gigawatt) -> float:
     return dict(site.lines).get(kind, 0.0)
 
 
@@ -28,7 +27,7 @@ CSV_ROW = Record(
         Member(
             "usd_of_" + kind.lower().replace(",", "").replace(" ", "_"),
             float,
-            partial(capex_of_kind, kind),
+            partial(_capex_of_kind, kind),
         )
         for kind in KINDS
     ),
@@ -51,14 +50,14 @@ def gigawatt_answer(catalogue: Catalogue, sites: Sequence[Gigawatt]) -> Answer:
     return GIGAWATT.answer(
         catalogue,
         sites,
-        lambda: [gigawatt_table(sites)],
+        lambda: [_gigawatt_table(sites)],
         (CSV_ROW, sites),
         notes,
         of=lambda site: site.evaluation.result.context,
     )
 
 
-def gigawatt_table(sites: Sequence[Gigawatt]) -> Table:
+def _gigawatt_table(sites: Sequence[Gigawatt]) -> Table:
     """Return a column for each system: from the grid to racks, from racks to dollars."""
     rows: list[Sequence[str]] = []
 
@@ -77,7 +76,7 @@ def gigawatt_table(sites: Sequence[Gigawatt]) -> Table:
     add("chips", lambda site: "~" + significant(site.chips))
     add("billion USD", lambda site: f"~{site.usd / BILLION:.2f}")
     for kind in KINDS:
-        capex = partial(capex_of_kind, kind)
+        capex = partial(_capex_of_kind, kind)
         if any(map(capex, sites)):
             rows.append((f"  {kind}", *(f"~{capex(site) / BILLION:.2f}" for site in sites)))
     add("USD a watt of the grid", lambda site: f"~{site.usd_per_grid_w:.1f}")

@@ -55,8 +55,7 @@ BILL = Record(
 )
 
 
-def total_rebates(rack: SystemBill) -> float:
-    """Return the sum of the rebates, in USD."""
+def _total_rebates(rack: SystemBill) -> float:
     return sum(float(rebate.value) for rebate in rack.rebates)
 
 
@@ -73,8 +72,8 @@ BOM = Document(
         "totals",
         Record(
             Member("price_usd", float, "bill.price"),
-            Member("rebate_usd", float, total_rebates),
-            Member("net_usd", float, lambda rack: float(rack.bill.price) - total_rebates(rack)),
+            Member("rebate_usd", float, _total_rebates),
+            Member("net_usd", float, lambda rack: float(rack.bill.price) - _total_rebates(rack)),
             Member("power_w", float, "bill.power"),
             Member("chips", float, "system.chips"),
             Member("racks", float, "system.racks"),
@@ -94,14 +93,14 @@ def bill_answer(rack: SystemBill) -> Answer:
     return BOM.answer(
         rack.inputs.catalogue,
         rack,
-        lambda: [bill_table(rack)],
+        lambda: [_bill_table(rack)],
         (BILL, rack.bill.lines),
         [*rack.notes, *rack.unguarded],
         of=context_of_system(rack.inputs),
     )
 
 
-def bill_table(rack: SystemBill) -> Table:
+def _bill_table(rack: SystemBill) -> Table:
     """Return the bill, indented as the tree."""
     system, bill = rack.system, rack.bill
     above = f"{system.owner_pays} | prices of {rack.date} | {system.variant_text}".rstrip(" |")

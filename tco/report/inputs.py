@@ -42,8 +42,7 @@ SCENARIO = Document(
 )
 
 
-def result_inputs(result: Result) -> list[Input]:
-    """Return the inputs of a result in the units of the formulas, texts first."""
+def _result_inputs(result: Result) -> list[Input]:
     texts = [Input(path, text, "", kind="") for path, text in sorted(result.texts.items())]
     return texts + [number for _, number in sorted(result.inputs.items())]
 
@@ -63,7 +62,7 @@ def result_and_money_inputs(catalogue: Catalogue, result: Result) -> list[Input]
 
     """
     money = catalogue.document_inputs("defaults", "money", "money", "money")
-    rows = result_inputs(result)
+    rows = _result_inputs(result)
     rows += [number for path, number in sorted(money.items()) if path not in result.inputs]
     return list(map(written_input, rows))
 
@@ -119,7 +118,7 @@ def inputs_answer(catalogue: Catalogue, result: Result, rows: Sequence[Input]) -
     return INPUTS.answer(
         catalogue,
         (result, rows),
-        lambda: [inputs_table(result, rows)],
+        lambda: [_inputs_table(result, rows)],
         (INPUT, rows),
         result.notes,
         of=result.context,
@@ -141,18 +140,17 @@ def scenario_answer(catalogue: Catalogue, scenario: str) -> Answer:
     from tco.scenario.evaluate import evaluate
 
     result = evaluate(scenario, catalogue=catalogue)
-    rows = result_inputs(result)
+    rows = _result_inputs(result)
     return SCENARIO.answer(
         catalogue,
         (result, rows),
-        lambda: [inputs_table(result, list(map(written_input, rows)))],
+        lambda: [_inputs_table(result, list(map(written_input, rows)))],
         (OF_SCENARIO, rows),
         of=result.context,
     )
 
 
-def inputs_table(result: Result, rows: Sequence[Input]) -> Table:
-    """Return inputs as a table, with a mark at each estimate and each value of the user's own."""
+def _inputs_table(result: Result, rows: Sequence[Input]) -> Table:
     below = [
         f"{len(rows)} inputs; ~ an estimate or an assumption. Replace one: tco compare --set "
         "'PATH=VALUE UNIT'."

@@ -23,8 +23,7 @@ GIGA = 1e9
 BINARY_PREFIXES = ("B", "KiB", "MiB", "GiB", "TiB")
 
 
-def binary_size_text(size: float) -> str:
-    """Return a size in bytes with a binary prefix."""
+def _binary_size_text(size: float) -> str:
     power = math.floor(math.log2(max(size, 1)) / 10)
     power = max(0, min(len(BINARY_PREFIXES) - 1, power))
     return f"{significant(size / 1024**power)} {BINARY_PREFIXES[power]}"
@@ -36,7 +35,7 @@ def _choice_text(row: Measured) -> str:
     return "" if row.offered else "not offered"
 
 
-SIZE = Member("size_bytes", float, "size", "size", lambda row: binary_size_text(row.size))
+SIZE = Member("size_bytes", float, "size", "size", lambda row: _binary_size_text(row.size))
 ALGORITHM = Member("algorithm", label="algorithm")
 TIMES = Record(
     Member("time_us", float, label="us"),
@@ -214,14 +213,14 @@ def kernel_answer(catalogue: Catalogue, kernel: KernelAnswer, notes: Sequence[st
     return KERNEL.answer(
         catalogue,
         kernel,
-        lambda: [KERNEL_PART.table(parts, kernel.chip, kernel_facts(kernel), below)],
+        lambda: [KERNEL_PART.table(parts, kernel.chip, _kernel_facts(kernel), below)],
         (KERNEL_PART, parts),
         notes,
         of=context | kernel.shape,
     )
 
 
-def kernel_facts(kernel: KernelAnswer) -> list[str]:
+def _kernel_facts(kernel: KernelAnswer) -> list[str]:
     """Return lines on a kernel's shape, time, rate and binding bound."""
     form, cut, correction = kernel.form, kernel.cut, kernel.correction
     sides = ", ".join(

@@ -56,7 +56,7 @@ class Bar:
             self.first = now, progress.made
         elif self.first is not None and now > self.first[0]:
             rate = (progress.made - self.first[1]) / (now - self.first[0])
-            text += f", {rate:,.0f} a second, {lasting((progress.cases - done) / rate)} left"
+            text += f", {rate:,.0f} a second, {_lasting((progress.cases - done) / rate)} left"
         if self.moves:
             sys.stderr.write(f"{ANEW}{done / max(progress.cases, 1):.0%} {text}")
             sys.stderr.flush()
@@ -65,8 +65,7 @@ class Bar:
             tell(text)
 
 
-def lasting(seconds: float) -> str:
-    """Return a time as people say it."""
+def _lasting(seconds: float) -> str:
     for size, name in ((86400.0, "days"), (3600.0, "h"), (60.0, "min")):
         if seconds >= 2 * size:
             return f"{seconds / size:.0f} {name}"

@@ -79,7 +79,7 @@ class Member(NamedTuple):
 
     def of(self, source: Any) -> Any:
         """Return the value in `source`."""
-        return read_field(source, self.key) if self.read is None else read_from(source, self.read)
+        return _read_field(source, self.key) if self.read is None else _read_from(source, self.read)
 
     def text(self, source: Any) -> str:
         """Return the value in `source` as a table shows it."""
@@ -96,7 +96,7 @@ class Member(NamedTuple):
         """Return whether an object is without this key at `value`."""
         if not self.optional:
             return False
-        nullable = isinstance(self.shape, Maybe) or NoneType in union_types(self.shape)
+        nullable = isinstance(self.shape, Maybe) or NoneType in _union_types(self.shape)
         return value is LEFT_OUT or (value is None and not nullable)
 
 
@@ -136,11 +136,11 @@ class Record:
 
         def member_via(member: Member) -> Member:
             def value(source: Any) -> Any:
-                inner = read_from(source, read)
+                inner = _read_from(source, read)
                 return None if inner is None else member.of(inner)
 
             def text(source: Any) -> str:
-                return member.text(read_from(source, read))
+                return member.text(_read_from(source, read))
 
             show = text if callable(member.show) else member.show
             return member._replace(key=prefix + member.key, read=value, show=show)
@@ -163,7 +163,7 @@ class Record:
 
     def cells(self, source: Any) -> list[Any]:
         """Return the cells of a CSV row: a flag as 1 or 0, a list in one cell."""
-        return [csv_value(member.of(source)) for member in self.members if member.csv]
+        return [_csv_value(member.of(source)) for member in self.members if member.csv]
 
     def table(
         self,
@@ -185,7 +185,7 @@ class Record:
         """
         labelled = [member for member in self.members if member.label is not None]
         rows = [[member.text(source) for member in labelled] for source in sources]
-        align = "".join("r" if is_numeric_shape(member.shape) else "l" for member in labelled)
+        align = "".join("r" if _is_numeric_shape(member.shape) else "l" for member in labelled)
         columns = [member.label or "" for member in labelled]
         return Table(columns, [*rows, *last], title, above, below, align)
 
@@ -194,7 +194,7 @@ class Record:
         return {
             "type": "object",
             "required": [member.key for member in self.members if not member.optional],
-            "properties": {member.key: json_schema_of(member.shape) for member in self.members},
+            "properties": {member.key: _json_schema_of(member.shape) for member in self.members},
         }
 
 
@@ -244,7 +244,7 @@ class Document(Record):
         contexts = [of(row_source) if callable(of) else of or {} for row_source in sources]
         context_keys = [key for key in (contexts[0] if contexts else {}) if key not in row.header]
         cells = [
-            [*row.cells(row_source), *(csv_value(context[key]) for key in context_keys)]
+            [*row.cells(row_source), *(_csv_value(context[key]) for key in context_keys)]
             for row_source, context in zip(sources, contexts, strict=True)
         ]
         return Answer(
@@ -325,8 +325,7 @@ def json_number_or_none(value: Any) -> float | int | None:
     return int(number) if number.is_integer() and abs(number) < 2**53 else number
 
 
-def read_field(source: Any, name: str) -> Any:
-    """Return a field of an object by its name, or of a tuple by its position."""
+def _read_field(source: Any, name: str) -> Any:
     if source is None:
         return None
     if isinstance(source, Mapping):
@@ -334,9 +333,8 @@ def read_field(source: Any, name: str) -> Any:
     return source[int(name)] if name.isdigit() else getattr(source, name)
 
 
-def read_from(source: Any, read: Callable[[Any], Any] | str) -> Any:
-    """Return the value that a function or a dotted path reads from `source`."""
-    return reduce(read_field, read.split("."), source) if isinstance(read, str) else read(source)
+def _read_from(source: Any, read: Callable[[Any], Any] | str) -> Any:
+    return reduce(_read_field, read.split("."), source) if isinstance(read, str) else read(source)
 
 
 def json_value(value: Any, shape: Any) -> Any:
@@ -355,17 +353,16 @@ def json_value(value: Any, shape: Any) -> Any:
     if isinstance(shape, dict):
         (inner_shape,) = shape.values()
         return {key: json_value(entry, inner_shape) for key, entry in value.items()}
-    if is_result_class(shape):
+    if _is_result_class(shape):
         return record_of(shape).json(value)
-    types = union_types(shape)
+    types = _union_types(shape)
     if float not in types or isinstance(value, (str, bool)):
         return value
     number = json_number_or_none(value)
     return value if number is None and NoneType not in types else number
 
 
-def csv_value(value: Any) -> Any:
-    """Return a value as a cell of a CSV."""
+def _csv_value(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return ";".join(map(str, value))
     if value is LEFT_OUT:
@@ -373,20 +370,17 @@ def csv_value(value: Any) -> Any:
     return int(value) if isinstance(value, bool) else value
 
 
-def union_types(shape: Any) -> tuple[Any, ...]:
-    """Return the types of a simple shape."""
+def _union_types(shape: Any) -> tuple[Any, ...]:
     return get_args(shape) if isinstance(shape, UnionType) else (shape,)
 
 
-def is_numeric_shape(shape: Any) -> bool:
-    """Return whether a shape is a number or null."""
-    types = union_types(shape)
+def _is_numeric_shape(shape: Any) -> bool:
+    types = _union_types(shape)
     is_type = isinstance(shape, (type, UnionType))
     return is_type and bool({float, int} & {*types}) and str not in types
 
 
-def is_result_class(shape: Any) -> bool:
-    """Return whether a shape is a class with typed fields."""
+def _is_result_class(shape: Any) -> bool:
     return isinstance(shape, type) and (hasattr(shape, "_fields") or is_dataclass(shape))
 
 
@@ -415,43 +409,43 @@ def _column_of(hint: Any) -> Column:
 
 def _member_of(name: str, hint: Any, column: Column) -> Member:
     presentation = (column.label, column.show, column.unit, column.csv, column.optional)
-    return Member(column.key or name, shape_of(hint), name, *presentation)
+    return Member(column.key or name, _shape_of(hint), name, *presentation)
 
 
-def shape_of(hint: Any) -> Any:
+def _shape_of(hint: Any) -> Any:
     """Return the shape of a type hint, such as `[str]` of `Sequence[str]`."""
     origin, arguments = get_origin(hint), get_args(hint)
     if origin is Annotated:
-        return shape_of(arguments[0])
+        return _shape_of(arguments[0])
     if origin in (list, tuple, collections.abc.Sequence):
-        return [shape_of(arguments[0])]
+        return [_shape_of(arguments[0])]
     if origin in (dict, collections.abc.Mapping):
-        return dict if arguments[1] is Any else {str: shape_of(arguments[1])}
+        return dict if arguments[1] is Any else {str: _shape_of(arguments[1])}
     if origin in (Union, UnionType):
         inner = [argument for argument in arguments if argument is not NoneType]
         if len(inner) == 1 and inner[0] not in JSON_TYPES:
-            inner_shape = shape_of(inner[0])
+            inner_shape = _shape_of(inner[0])
             return dict | None if inner_shape is dict else Maybe(inner_shape)
     return float if hint is Quantity else hint
 
 
-def json_schema_of(shape: Any) -> JsonObject:
+def _json_schema_of(shape: Any) -> JsonObject:
     """Return the JSON Schema of a shape."""
     if isinstance(shape, Maybe):
-        inner = json_schema_of(shape.shape)
+        inner = _json_schema_of(shape.shape)
         return {**inner, "type": sorted({"null", inner["type"]})}
     if isinstance(shape, Record):
         return shape.schema()
     if isinstance(shape, list):
-        return {"type": "array", "items": json_schema_of(shape[0])}
+        return {"type": "array", "items": _json_schema_of(shape[0])}
     if isinstance(shape, dict):
         (inner_shape,) = shape.values()
-        return {"type": "object", "additionalProperties": json_schema_of(inner_shape)}
-    if is_result_class(shape):
+        return {"type": "object", "additionalProperties": _json_schema_of(inner_shape)}
+    if _is_result_class(shape):
         return record_of(shape).schema()
     if get_origin(shape) is Literal:
         return {"enum": list(get_args(shape))}
-    names = sorted({JSON_TYPES[kind] for kind in union_types(shape)})
+    names = sorted({JSON_TYPES[kind] for kind in _union_types(shape)})
     return {"type": names if len(names) > 1 else names[0]}
 
 

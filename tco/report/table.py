@@ -78,8 +78,7 @@ def headed(label: str, unit: str) -> str:
     return f"{label}, {unit}" if unit and unit != "x" else label
 
 
-def unmarked(text: str) -> str:
-    """Return a text on one line of Markdown in which no tag opens and no link leads anywhere."""
+def _unmarked(text: str) -> str:
     return printable_line(text).replace("<", "&lt;").replace("](", "]\\(")
 
 
@@ -92,7 +91,7 @@ def to_markdown(table: Table) -> str:
     """
 
     def line(cells: Sequence[str]) -> str:
-        return "| " + " | ".join(unmarked(cell).replace("|", "\\|") for cell in cells) + " |"
+        return "| " + " | ".join(_unmarked(cell).replace("|", "\\|") for cell in cells) + " |"
 
     rule = [
         "---" if table.side(position) == "left" else "---:"
@@ -104,9 +103,9 @@ def to_markdown(table: Table) -> str:
         else []
     )
     above, below = (
-        "  \n".join(unmarked(line) for line in lines) for lines in (table.above, table.below)
+        "  \n".join(_unmarked(line) for line in lines) for lines in (table.above, table.below)
     )
-    blocks = [f"### {unmarked(table.title)}" if table.title else "", above, "\n".join(grid), below]
+    blocks = [f"### {_unmarked(table.title)}" if table.title else "", above, "\n".join(grid), below]
     return "\n\n".join(block for block in blocks if block) + "\n"
 
 

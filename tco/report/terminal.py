@@ -50,16 +50,16 @@ def grid(table: Table, width: int, gap: int) -> list[str]:
     columns = list(zip(*(row for row in cells if not is_heading(row)), strict=True))
     least = [
         max(
-            narrowest(column[0]),
-            *(minimum_cell_width(cell, table.side(at)) for cell in column[1:]),
+            _narrowest(column[0]),
+            *(_minimum_cell_width(cell, table.side(at)) for cell in column[1:]),
             0,
         )
         for at, column in enumerate(columns)
     ]
     lines: list[str] = []
-    for block in column_blocks(least, width, gap):
+    for block in _column_blocks(least, width, gap):
         sides = [table.side(at) for at in block]
-        rooms = fit_column_widths(
+        rooms = _fit_column_widths(
             [max(map(len, columns[at])) for at in block],
             [least[at] for at in block],
             sides,
@@ -69,7 +69,7 @@ def grid(table: Table, width: int, gap: int) -> list[str]:
             list(
                 folded(row[0], width)
                 if is_heading(row)
-                else row_lines([row[at] for at in block], rooms, sides, gap)
+                else _row_lines([row[at] for at in block], rooms, sides, gap)
             )
             for row in cells
         ]
@@ -78,7 +78,7 @@ def grid(table: Table, width: int, gap: int) -> list[str]:
     return lines
 
 
-def minimum_cell_width(cell: str, side: str) -> int:
+def _minimum_cell_width(cell: str, side: str) -> int:
     """Return the least room of a cell: a short number stays whole, a text may be folded between its
     words.
     """
@@ -88,23 +88,19 @@ def minimum_cell_width(cell: str, side: str) -> int:
         and len(cell) <= WHOLE
         and cell[:1] not in ("", " ")
         and any(map(str.isdigit, cell))
-        else narrowest(cell)
+        else _narrowest(cell)
     )
 
 
-def narrowest(text: str) -> int:
-    """Return the length of the longest piece of a text that no line breaks, with what it is
-    indented by.
-    """
-    return indent_of(text) + max((len(piece) for _, piece in line_break_pieces(text)), default=0)
+def _narrowest(text: str) -> int:
+    return _indent_of(text) + max((len(piece) for _, piece in _line_break_pieces(text)), default=0)
 
 
-def indent_of(text: str) -> int:
-    """Return the number of leading blanks of `text`."""
+def _indent_of(text: str) -> int:
     return len(text) - len(text.lstrip(" "))
 
 
-def line_break_pieces(text: str) -> Iterator[tuple[str, str]]:
+def _line_break_pieces(text: str) -> Iterator[tuple[str, str]]:
     """Yield (leading blanks, piece) pairs; a line may break after every piece."""
     gap = ""
     for word in WORDS.findall(text.strip(" ")):
@@ -120,9 +116,9 @@ def folded(text: str, width: int) -> list[str]:
     """Return the lines of a text that keep to some width, its own indent before each; a piece
     longer than the width is broken.
     """
-    indent = min(indent_of(text), max(width - 1, 0))
+    indent = min(_indent_of(text), max(width - 1, 0))
     lines, line = [], " " * indent
-    for gap, piece in line_break_pieces(text):
+    for gap, piece in _line_break_pieces(text):
         whole = line + (gap if line.strip() else "") + piece
         if len(whole) > width and line.strip():
             lines.append(line)
@@ -134,7 +130,7 @@ def folded(text: str, width: int) -> list[str]:
     return [*lines, line]
 
 
-def column_blocks(least: Sequence[int], width: int, gap: int) -> list[list[int]]:
+def _column_blocks(least: Sequence[int], width: int, gap: int) -> list[list[int]]:
     """Return which columns stand beside each other: as many as have the least room they need."""
     found: list[list[int]] = [[0]]
     for at in range(1, len(least)):
@@ -146,7 +142,7 @@ def column_blocks(least: Sequence[int], width: int, gap: int) -> list[list[int]]
     return found
 
 
-def fit_column_widths(
+def _fit_column_widths(
     rooms: list[int], least: list[int], sides: Sequence[str], space: int
 ) -> list[int]:
     """Return the rooms of columns that fill no more than a space.
@@ -167,7 +163,7 @@ def fit_column_widths(
     return rooms
 
 
-def row_lines(
+def _row_lines(
     cells: Sequence[str], rooms: Sequence[int], sides: Sequence[str], gap: int
 ) -> Iterator[str]:
     """Yield the lines of a row, its cells folded and beside each other."""

@@ -65,7 +65,7 @@ def validation_answer(
     The rows are the measurements where `with_rows`, else the scores of all groups.
     """
     asked: JsonObject = {"file": str(path), "kind": found.kind, "card": found.card}
-    rows: tuple[Record, Sequence[Any]] = (ROW, score_rows(found.card))
+    rows: tuple[Record, Sequence[Any]] = (ROW, _score_rows(found.card))
     if with_rows:
         # nothing where nothing was predicted
         plain = found.rows.astype(object).where(found.rows.notna(), None)
@@ -79,11 +79,11 @@ def validation_answer(
             for row in rows[1]
         ]
     return VALIDATION.answer(
-        catalogue, asked, lambda: validation_tables(path.name, found.kind, found.card), rows
+        catalogue, asked, lambda: _validation_tables(path.name, found.kind, found.card), rows
     )
 
 
-def score_rows(card: JsonObject) -> list[tuple[str, str, Any]]:
+def _score_rows(card: JsonObject) -> list[tuple[str, str, Any]]:
     """Return every score of a file: over all, on what was left out of the fit, inside one curve,
     and by group.
     """
@@ -98,30 +98,29 @@ def score_rows(card: JsonObject) -> list[tuple[str, str, Any]]:
     ]
 
 
-def one_decimal_percent(value: float | None) -> str:
-    """Return a fraction as a percentage."""
+def _one_decimal_percent(value: float | None) -> str:
     return "-" if value is None else f"{value * 100:.1f}"
 
 
-def score_cells(label: str, found: JsonObject, count: str = "n") -> list[str]:
+def _score_cells(label: str, found: JsonObject, count: str = "n") -> list[str]:
     """Return one line of scores."""
     rank = found.get("spearman")
     return [
         label,
         f"{int(found[count]):,}",
-        *(one_decimal_percent(found.get(name)) for name in ERRORS[:4]),
+        *(_one_decimal_percent(found.get(name)) for name in ERRORS[:4]),
         "-" if rank is None else f"{rank:.3f}",
     ]
 
 
-def validation_tables(name: str, kind: str, card: JsonObject) -> list[Table]:
+def _validation_tables(name: str, kind: str, card: JsonObject) -> list[Table]:
     """Return the overall score, what was skipped and why, and the errors by group, the largest
     groups first.
     """
     columns = ("", "rows", "median %", "mean %", "P90 %", "bias %", "rank corr.")
-    rows = [score_cells("all scored rows", card, "scored")]
+    rows = [_score_cells("all scored rows", card, "scored")]
     rows += [
-        score_cells(f"leave-one-{what}-out", found)
+        _score_cells(f"leave-one-{what}-out", found)
         for what, found in card["left_out"].items()
         if what != "nothing"
     ]
@@ -129,7 +128,7 @@ def validation_tables(name: str, kind: str, card: JsonObject) -> list[Table]:
         ("inside one curve (curves)", card["curves"]),
         ("offline", card["offline"]),
     ):
-        rows += [score_cells(label, some)] if some["n"] else []
+        rows += [_score_cells(label, some)] if some["n"] else []
     skipped = [
         f"skipped {count:,}: {reason}"
         for reason, count in sorted(card["skipped"].items(), key=lambda item: -item[1])
@@ -164,7 +163,7 @@ def validation_tables(name: str, kind: str, card: JsonObject) -> list[Table]:
             tables.append(
                 Table(
                     (group, *columns[1:]),
-                    [score_cells(key, found) for key, found in largest],
+                    [_score_cells(key, found) for key, found in largest],
                     "",
                     [],
                     more,
@@ -229,11 +228,11 @@ def envelopes_answer(
     asked = {"file": str(path), "summary": whole, "envelopes": made}
     rows = [(one, run) for one, _ in envelopes for run in one.runs]
     return ENVELOPES.answer(
-        catalogue, asked, lambda: [envelope_table(envelopes, whole)], (RUN_ROW, rows)
+        catalogue, asked, lambda: [_envelope_table(envelopes, whole)], (RUN_ROW, rows)
     )
 
 
-def envelope_table(envelopes: Sequence[tuple[Envelope, JsonObject]], whole: JsonObject) -> Table:
+def _envelope_table(envelopes: Sequence[tuple[Envelope, JsonObject]], whole: JsonObject) -> Table:
     """Return a line for each envelope, and one for all."""
 
     def figures(found: JsonObject) -> list[str]:
@@ -256,10 +255,10 @@ def envelope_table(envelopes: Sequence[tuple[Envelope, JsonObject]], whole: Json
         "runs",
         *(title for _, title, _ in SHOWN),
     )
-    return Table(columns, [*rows, ["all", "", "", *figures(whole)]], "", [], envelope_notes(whole))
+    return Table(columns, [*rows, ["all", "", "", *figures(whole)]], "", [], _envelope_notes(whole))
 
 
-def envelope_notes(whole: JsonObject) -> list[str]:
+def _envelope_notes(whole: JsonObject) -> list[str]:
     """Return notes on the envelope figures and on pairs of chips."""
     notes = [
         "Runs that no other run of their envelope beats, each configuration by its newest run, at "
@@ -290,22 +289,21 @@ def envelope_notes(whole: JsonObject) -> list[str]:
 EXPECTED = 0.8  # the share between P10 and P90 were belief and measurement of one distribution
 
 
-def share_member(key: str, name: str, label: str) -> Member:
-    """Return the member of a share, shown in whole per cent."""
+def _share_member(key: str, name: str, label: str) -> Member:
     return Member(key, float, name, label, lambda one: f"{getattr(one, name) * 100:.0f} %")
 
 
 WIDTH = Member("median_width", float, "width", "P90/P10", "{:.2f}")
-INSIDE = share_member("inside", "inside", "inside P10-P90")
+INSIDE = _share_member("inside", "inside", "inside P10-P90")
 TESTED = Record(
     Member("chip", read="0", label="chip taken as unmeasured"),
     Record(
         Member("rows", int, label="rows", show="{:,}"),
         INSIDE,
-        share_member("below", "below", "below"),
-        share_member("above", "above", "above"),
+        _share_member("below", "below", "below"),
+        _share_member("above", "above", "above"),
         WIDTH,
-        share_member("inside_by_parameters_alone", "alone", "by parameters alone"),
+        _share_member("inside_by_parameters_alone", "alone", "by parameters alone"),
     ).read_via("1"),
 )
 BACK_TEST = Document(
@@ -453,13 +451,13 @@ def write_report(found: Validation, name: str, folder: Path) -> None:
     """Write `KIND.csv`, `KIND.md` and `KIND.png` into a folder."""
     picture = scatter(found)
     page = "\n".join(
-        to_markdown(table) for table in validation_tables(name, found.kind, found.card)
+        to_markdown(table) for table in _validation_tables(name, found.kind, found.card)
     )
     if not isdir(folder):
         raise UsageError(f"{folder}: no such folder to write the report to")
     write_atomically(
         folder / f"{found.kind}.csv",
-        to_csv(ROW.header, list(map(ROW.cells, score_rows(found.card)))),
+        to_csv(ROW.header, list(map(ROW.cells, _score_rows(found.card)))),
     )
     write_atomically(
         folder / f"{found.kind}.md",
@@ -489,7 +487,7 @@ def write_accuracy(folder: Path, found: Mapping[str, Calibration], date: str) ->
         raise UsageError(f"{folder}: no such folder")
     made: dict[str, list[Sequence[Any]]] = {
         name: [
-            [kind, key, *round_figures(one, figures), date]
+            [kind, key, *_round_figures(one, figures), date]
             for kind, fit in found.items()
             for key, one in getattr(fit, of).items()
         ]
@@ -499,7 +497,7 @@ def write_accuracy(folder: Path, found: Mapping[str, Calibration], date: str) ->
         )
     } | {
         "orders": [
-            [kind, *round_figures(fit.order, ("pairs", "right", "ratio_error")), date]
+            [kind, *_round_figures(fit.order, ("pairs", "right", "ratio_error")), date]
             for kind, fit in found.items()
             if fit.order
         ],
@@ -523,8 +521,7 @@ def write_accuracy(folder: Path, found: Mapping[str, Calibration], date: str) ->
         write_atomically(path, to_csv(columns, ordered))
 
 
-def round_figures(found: JsonMapping, names: Sequence[str]) -> tuple[Any, ...]:
-    """Return some figures at four decimals; None where there is none."""
+def _round_figures(found: JsonMapping, names: Sequence[str]) -> tuple[Any, ...]:
     return tuple(
         round(found[name], 4) if isinstance(found[name], float) else found[name] for name in names
     )

@@ -77,7 +77,7 @@ def indices(function: Callable[[FloatArray], FloatArray], a: FloatArray, b: Floa
 
 
 # ---------------------------------------------------------------- knowing an input
-def r_squared_adjusted(y: FloatArray, places: Sequence[FloatArray]) -> float:
+def _r_squared_adjusted(y: FloatArray, places: Sequence[FloatArray]) -> float:
     """Return the share of the variance of some numbers that polynomials in the places of some
     inputs explain together.
 
@@ -100,7 +100,7 @@ def first_order(values: FloatArray, places: Mapping[str, FloatArray]) -> dict[st
     if kept.sum() < FEW or (values[kept] <= 0).any() or np.ptp(values[kept]) == 0:
         return {}
     y = np.log(values[kept])
-    return {path: r_squared_adjusted(y, [place[kept]]) for path, place in places.items()}
+    return {path: _r_squared_adjusted(y, [place[kept]]) for path, place in places.items()}
 
 
 def narrowing(share: float) -> float:
@@ -134,7 +134,7 @@ def rank_share(values: FloatArray, places: Sequence[FloatArray]) -> float | None
     _, which, many = np.unique(values[kept], return_inverse=True, return_counts=True)
     if kept.sum() < FEW or len(many) < 2:
         return None
-    return r_squared_adjusted(
+    return _r_squared_adjusted(
         (np.cumsum(many) - many / 2)[which.ravel()], [place[kept] for place in places]
     )
 
@@ -167,7 +167,7 @@ def leading_drivers(
         count: Greatest number of inputs.
 
     """
-    swings = {path: ratio_swing(many) for path, many in ratios.items()}
+    swings = {path: _ratio_swing(many) for path, many in ratios.items()}
     most = sorted(
         (path for path, swing in swings.items() if swing),
         key=lambda path: (-abs(swings[path]), path),
@@ -186,12 +186,7 @@ def leading_drivers(
     ]
 
 
-def ratio_swing(ratios: FloatArray) -> float:
-    """Return the change of a ratio from low to high input.
-
-    Zero where both ends are equal or both are ties. Infinite where the ends differ and an end is
-    infinite or a tie (nan).
-    """
+def _ratio_swing(ratios: FloatArray) -> float:
     low, high = ratios[[0, -1]]
     if low == high or (np.isnan(low) and np.isnan(high)):
         return 0.0
@@ -231,14 +226,14 @@ def flips_of(
             len(smooth), FINE
         )
         found += [
-            (path, crossing_deviate(moved[path][row], looked[row]))
+            (path, _crossing_deviate(moved[path][row], looked[row]))
             for row, (path, _) in enumerate(smooth)
         ]
     nearest = sorted(found, key=lambda one: -abs(one[1] - ranges[one[0]].home))
     return {path: float(ranges[path].quantile(np.array(place))) for path, place in nearest}
 
 
-def crossing_deviate(places: FloatArray, ratios: FloatArray) -> float:
+def _crossing_deviate(places: FloatArray, ratios: FloatArray) -> float:
     """Return the first place at which a ratio passes one; between two of them its logarithm is
     taken to be a line.
     """
@@ -285,7 +280,7 @@ def pairs_that_flip(
             far[path] = float(three_point_deviates(ranges[path])[gain.argmax()])
             gains[path] = float(gain.max())
     names = sorted(gains, key=lambda path: (-gains[path], path))
-    pairs = near_enough(
+    pairs = _near_enough(
         ranges, names, np.array([gains[path] for path in names]), side * float(np.log(centre))
     )
     if not pairs:
@@ -312,7 +307,7 @@ def pairs_that_flip(
     return sorted(found, key=lambda one: (side * one.ratio, one.paths))
 
 
-def near_enough(
+def _near_enough(
     ranges: Mapping[str, Range], names: list[str], gains: FloatArray, needed: float
 ) -> list[tuple[str, str]]:
     """Return the pairs whose gains come near to what is needed, those that gain most first."""

@@ -235,10 +235,10 @@ def sensitivity(
             pairs_that_flip(quantity.ranges, ways, quantity.together),
         )
     swings = sorted(
-        (input_swing(ranged[path], way, ratio, flips.get(path)) for path, way in ways.items()),
+        (_input_swing(ranged[path], way, ratio, flips.get(path)) for path, way in ways.items()),
         key=rank,
     )
-    drivers = sobol_indices_by_input(quantity, sides, swings, sobol, seed) if sobol else {}
+    drivers = _sobol_indices_by_input(quantity, sides, swings, sobol, seed) if sobol else {}
     centre = quantity.metric_or_ratio(
         [
             np.array([np.nan if (value := side.result.metrics[read]) is None else value])
@@ -252,12 +252,12 @@ def sensitivity(
         finite_or_none(float(centre[0])),
         swings,
         drivers,
-        variance_shares(quantity),
+        _variance_shares(quantity),
         pairs,
     )
 
 
-def variance_shares(quantity: ScenarioQuantity) -> dict[str, float]:
+def _variance_shares(quantity: ScenarioQuantity) -> dict[str, float]:
     """Return the share of the metric's variance over the draws that have it which knowing each
     input takes away.
     """
@@ -277,7 +277,7 @@ def rank(one: Swing) -> tuple[float, str]:
     return -np.inf if one.swing is None else -abs(one.swing), one.given.path
 
 
-def input_swing(given: Input, way: FloatArray, ratio: bool, flips_at: float | None) -> Swing:
+def _input_swing(given: Input, way: FloatArray, ratio: bool, flips_at: float | None) -> Swing:
     """Return the swing of an input from what the metric is at its low, its value and its high; one
     that is but rounding is none.
     """
@@ -293,7 +293,7 @@ def input_swing(given: Input, way: FloatArray, ratio: bool, flips_at: float | No
 
 
 # ---------------------------------------------------------------- all together
-def sobol_indices_by_input(
+def _sobol_indices_by_input(
     quantity: ScenarioQuantity,
     sides: Sequence[Evaluation],
     swings: Sequence[Swing],

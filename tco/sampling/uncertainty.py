@@ -181,7 +181,7 @@ def uncertainty(
         scenario_evaluation.result, reference.result
     )
     experiment = Experiment(functions[0], functions[-1] if comparable else None, seed, samples)
-    parts, kinds = sample_in_blocks(experiment, workers, cluster, tell)
+    parts, kinds = _sample_in_blocks(experiment, workers, cluster, tell)
     ranges = {path: belief for side in functions for path, belief in side.ranges.items()}
     ranged = {path for evaluation in evaluations for path in beliefs_of(evaluation.result)}
     return Uncertainty(
@@ -189,7 +189,7 @@ def uncertainty(
         reference,
         seed,
         dict(sorted(ranges.items())),
-        joint(parts),
+        _joint(parts),
         kinds,
         hold,
         sorted(ranged - ranges.keys()),
@@ -225,7 +225,7 @@ class Experiment(NamedTuple):
         return sample_of(draws[0], None if self.baseline is None else draws[len(sides) - 1])
 
 
-def sample_in_blocks(
+def _sample_in_blocks(
     asked: Experiment,
     workers: int | None,
     cluster: str | None,
@@ -292,7 +292,7 @@ def sample_of(own: Draws, baseline: Draws | None) -> Sample:
     return Sample(found, own.meets, own.meets & baseline.meets, ties)
 
 
-def joint(parts: list[Sample]) -> Sample:
+def _joint(parts: list[Sample]) -> Sample:
     """Return pieces as one, and leave none of their metrics, whose memory serves again."""
     if len(parts) == 1:
         return parts[0]

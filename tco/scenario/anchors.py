@@ -79,8 +79,7 @@ class Moved(NamedTuple):
     variance_of_sum: float
 
 
-def half_width(given: Input) -> float:
-    """Return the standard deviation of a share of time, or of the logarithm of an efficiency."""
+def _half_width(given: Input) -> float:
     if given.low is None or given.high is None:
         return 0.0
     if given.path.endswith(EFFICIENCY):
@@ -88,13 +87,12 @@ def half_width(given: Input) -> float:
     return math.log((1 + given.high) / (1 + given.low)) / (2 * P95)
 
 
-def practice_at(catalogue: Catalogue, path: str) -> Input:
-    """Return the catalogue's parameter of practice at an input path."""
+def _practice_at(catalogue: Catalogue, path: str) -> Input:
     owner, _, name = path.removeprefix("performance.").rpartition(".")
     return catalogue.practice(owner, name)._replace(path=path)
 
 
-def stated_levels(
+def _stated_levels(
     catalogue: Catalogue, run: Anchor, system: str
 ) -> tuple[list[RandomEffect], float]:
     """Return the levels of unexplained time of a run as it is configured, and the deviation of
@@ -105,14 +103,14 @@ def stated_levels(
     )
     levels = []
     for level, path in paths.items():
-        given = practice_at(catalogue, path)
+        given = _practice_at(catalogue, path)
         owner: Effect = run.configuration if level == CONFIGURATION else (path,)
         if level != RUN:
-            levels.append(RandomEffect((level, *owner), half_width(given), given))
-    return levels, half_width(practice_at(catalogue, paths[RUN]))
+            levels.append(RandomEffect((level, *owner), _half_width(given), given))
+    return levels, _half_width(_practice_at(catalogue, paths[RUN]))
 
 
-def deployed_levels(
+def _deployed_levels(
     catalogue: Catalogue, run: Anchor, system: str
 ) -> tuple[list[RandomEffect], float]:
     """Return the levels of deployment efficiency of a chosen plan, and the deviation of single
@@ -121,17 +119,19 @@ def deployed_levels(
     owners = {"family": family_of(catalogue, run.chip), "chip": run.chip}
     levels = []
     for level, owner in owners.items():
-        given = practice_at(catalogue, efficiency_path(owner))
-        levels.append(RandomEffect((level, owner), half_width(given), given))
-    alone = practice_at(catalogue, system_path(system) if system else efficiency_path(SYSTEM_OWNER))
-    deviation = half_width(alone)
+        given = _practice_at(catalogue, efficiency_path(owner))
+        levels.append(RandomEffect((level, owner), _half_width(given), given))
+    alone = _practice_at(
+        catalogue, system_path(system) if system else efficiency_path(SYSTEM_OWNER)
+    )
+    deviation = _half_width(alone)
     levels.append(
         RandomEffect(("configuration", *run.configuration), deviation * math.sqrt(OWN_SHARE), alone)
     )
     return levels, deviation * math.sqrt(1 - OWN_SHARE)
 
 
-def posterior(
+def _posterior(
     levels: Sequence[RandomEffect],
     rows: Sequence[Sequence[RandomEffect]],
     beyond: FloatArray,
@@ -180,22 +180,22 @@ def anchored(
 
     """
     catalogue, system = inputs.catalogue, inputs.system
-    first, shape = catalogue.anchors[0], model_dimensions(catalogue, model)
+    first, shape = catalogue.anchors[0], _model_dimensions(catalogue, model)
     runs = [
         run._replace(model=model)
         for run in catalogue.anchors
-        if model_dimensions(catalogue, run.model) == shape
+        if _model_dimensions(catalogue, run.model) == shape
     ]
     if not runs:
         raise DataError(
             f"{first.where}: measured on {first.model}, and {model} is asked for: expected runs of "
             "the same model"
         )
-    levels_of = stated_levels if stated else deployed_levels
+    levels_of = _stated_levels if stated else _deployed_levels
     asked = Anchor("", system.chip, engine, model, formats, 0.0)
     levels, scatter = levels_of(catalogue, asked, system.id)
     rows = [levels_of(catalogue, run, "")[0] for run in runs]
-    moved = posterior(levels, rows, np.array([run.beyond for run in runs]), scatter)
+    moved = _posterior(levels, rows, np.array([run.beyond for run in runs]), scatter)
     spread = sum(moved.variances)
     # effects that runs tell of together are known better
     joint = math.sqrt(moved.variance_of_sum / spread) if spread else 0.0
@@ -203,7 +203,7 @@ def anchored(
     inputs_moved = {}
     for level, mean, variance in zip(levels, moved.means, moved.variances, strict=True):
         if level.given is not None:
-            inputs_moved[level.given.path] = moved_input(
+            inputs_moved[level.given.path] = _moved_input(
                 level.given, float(mean), joint * math.sqrt(variance), file
             )
     left = 1.0 if stated or gap is None else float(np.ravel(untraced_value(gap))[0])
@@ -217,7 +217,7 @@ def anchored(
     return inputs_moved, note + (f"; {others} of another model are not used" if others else "")
 
 
-def moved_input(given: Input, mean: float, deviation: float, file: str) -> Input:
+def _moved_input(given: Input, mean: float, deviation: float, file: str) -> Input:
     """Return an input whose time, as a logarithm, runs have moved: a share of time, or the
     efficiency that is its inverse.
     """
@@ -240,11 +240,7 @@ def moved_input(given: Input, mean: float, deviation: float, file: str) -> Input
     )
 
 
-def model_dimensions(catalogue: Catalogue, model: str) -> Any:
-    """Return hidden size, blocks and vocabulary of a model.
-
-    The dimensions identify a model whatever its name.
-    """
+def _model_dimensions(catalogue: Catalogue, model: str) -> Any:
     architecture = load_model(catalogue, model)
     return architecture.hidden, architecture.blocks, architecture.vocabulary
 

@@ -131,7 +131,7 @@ def every_plan(inputs: ResolvedScenario) -> ServingPlan:
     request = request_of(values)
     depths = depths_of(machine, model, request, values)
     if machine.deployer is not None and machine.deployer.name != FLEET:
-        return plans_of_operator(inputs, machine, model, request, values)
+        return _plans_of_operator(inputs, machine, model, request, values)
     if request.offline or values.exists("workload.concurrency"):
         axes = plans.filling(plan_choice.offered_axes(machine, model, 0), machine.links)
         every = plans.decoding_at(axes, 1.0, depths)
@@ -145,7 +145,7 @@ def every_plan(inputs: ResolvedScenario) -> ServingPlan:
     )
 
 
-def plans_of_operator(
+def _plans_of_operator(
     inputs: ResolvedScenario,
     machine: Machine,
     model: Architecture,
@@ -312,7 +312,7 @@ class Lot:
             if key not in self.rows:
                 every = self.kernel(paths, {})
                 self.rows[key] = plan_choice_compiled.promising(
-                    every, kernel_indices(every, parts[0].names[0]), pilots, plans, speeds
+                    every, _kernel_indices(every, parts[0].names[0]), pilots, plans, speeds
                 )
             rows, known = self.rows[key]
             plans = plan_choice_compiled.of_rows(plans, rows)
@@ -342,7 +342,9 @@ class Lot:
             )
             block = plan_choice_compiled.DrawBlock(kernel, names, many, len(which))
             asked = [
-                (part.names[0], its) for part in some if len(its := positions_in(which, part.draws))
+                (part.names[0], its)
+                for part in some
+                if len(its := _positions_in(which, part.draws))
             ]
             found = (
                 plan_choice_compiled.best_plans_per_draw(block, plans, begin, every_speed)
@@ -365,7 +367,7 @@ class Lot:
                 if len(alike) == 1
                 else np.sort(np.concatenate([part.draws for part in some]))
             )
-            names = kernel_indices(kernel, some[0].names[0])
+            names = _kernel_indices(kernel, some[0].names[0])
             held = some[0].plan.decode.sequences if pilots is None else np.nan
             begin = known or self.hints(kernel, names, plans, every_speed)
             for which in np.array_split(together, max(-(-len(together) // most), 1)):
@@ -427,8 +429,7 @@ class Lot:
         }
 
 
-def positions_in(which: FloatArray, draws: FloatArray) -> FloatArray:
-    """Return the places among some draws, which are in order, of others that are among them."""
+def _positions_in(which: FloatArray, draws: FloatArray) -> FloatArray:
     some = draws[(draws >= which[0]) & (draws <= which[-1])]
     found: FloatArray = np.searchsorted(which, some)
     return found
@@ -464,8 +465,7 @@ def structure_in(answer: Result) -> Structure:
     return answer.structure
 
 
-def kernel_indices(kernel: ArithmeticKernel, names: Mapping[str, int]) -> dict[str, int]:
-    """Return the places of results in a kernel."""
+def _kernel_indices(kernel: ArithmeticKernel, names: Mapping[str, int]) -> dict[str, int]:
     return {name: kernel.made[place] for name, place in names.items()}
 
 
@@ -526,7 +526,7 @@ class ScenarioPrograms:
         """Return the program of a structure, with the places of its results; `inputs` gives those
         of a structure, some drawn ones at one value.
         """
-        key: tuple[Any, ...] = structure_key(structure, plans)
+        key: tuple[Any, ...] = _structure_key(structure, plans)
         if key not in self.known:
             self.known[key] = self.trace(inputs(structure, ()), structure, plans)
         if others := drawn & self.known[key][2]:
@@ -540,7 +540,7 @@ class ScenarioPrograms:
     ) -> tuple[Lot, list[dict[str, int]], set[str]]:
         """Trace a structure on the plan it holds, or on those to choose among."""
         each: list[Any] = (
-            [without_batch(structure.plan)]
+            [_without_batch(structure.plan)]
             if plans is None
             else [every_plan(inputs)]
             if plans is ALL
@@ -553,13 +553,13 @@ class ScenarioPrograms:
         return lot, [names for names, _ in made], set().union(*(cut for _, cut in made))
 
 
-def structure_key(structure: Structure, plans: Any) -> tuple[Any, ...]:
+def _structure_key(structure: Structure, plans: Any) -> tuple[Any, ...]:
     """Return a hashable key of a structure and its candidate plans.
 
     The key tells the structure from other structures of its scenario.
     """
     plan = (
-        without_batch(structure.plan) if plans is None else plans if plans is ALL else tuple(plans)
+        _without_batch(structure.plan) if plans is None else plans if plans is ALL else tuple(plans)
     )
     return (
         structure.texts.get(SWITCH),
@@ -569,8 +569,7 @@ def structure_key(structure: Structure, plans: Any) -> tuple[Any, ...]:
     )
 
 
-def without_batch(plan: Any) -> Any:
-    """Return a plan as others that differ from it in a batch that is solved for have it too."""
+def _without_batch(plan: Any) -> Any:
     if isinstance(plan, ServingPlan) and plan.engines is None:
         return plan._replace(decode=plan.decode._replace(sequences=1.0))
     return plan

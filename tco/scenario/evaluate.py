@@ -171,9 +171,9 @@ def assemble_result(
     """
     catalogue, found = inputs.catalogue, inputs.scenario
     many = bool(inputs.shape)  # shares, bounds and ages are told of one number
-    keep_for_studies(inputs, values)
+    _keep_for_studies(inputs, values)
     walked = chain
-    standing_notes, chain, ages = fit_to_site(inputs, values, walked, refuse)
+    standing_notes, chain, ages = _fit_to_site(inputs, values, walked, refuse)
     chosen = [*inputs.notes, *agreement_notes(inputs)]
     notes = [
         *chosen,
@@ -240,7 +240,7 @@ def assemble_result(
         title=found.title,
         system=chain.system.id,
         perspective=perspective,
-        metrics={name: plain_metric(chain.metrics.get(name)) for name in METRICS},
+        metrics={name: _plain_metric(chain.metrics.get(name)) for name in METRICS},
         notes=[*notes, *chain.serving.notes],
         chosen=chosen,
         lines=chain.cost.lines if chain.cost else [],
@@ -248,7 +248,7 @@ def assemble_result(
         rebates=chain.rebates,
         serving=chain.serving,
         shares=dict(
-            told_of(inputs, "shares", chain.cost, partial(shares_of_cost, chain.cost, values))
+            _told_of(inputs, "shares", chain.cost, partial(_shares_of_cost, chain.cost, values))
         )
         if chain.cost and not many
         else {},
@@ -277,9 +277,9 @@ def assemble_result(
         inputs.settings,
         chain.system.variant,
         lambda: catalogue.once("hash", catalogue.hash),
-        lambda: formulas_of(nodes()),
+        lambda: _formulas_of(nodes()),
         used_by=lambda metric: frozenset(
-            formulas_of({metric: nodes()[metric]} if metric in nodes() else {})
+            _formulas_of({metric: nodes()[metric]} if metric in nodes() else {})
         ),
     )
     if trace:
@@ -287,7 +287,7 @@ def assemble_result(
     return result
 
 
-def keep_for_studies(inputs: ResolvedScenario, values: Values) -> None:
+def _keep_for_studies(inputs: ResolvedScenario, values: Values) -> None:
     """Keep inputs that no metric rests on with the result: those of the money by month, and the
     power of a site that is to be filled.
     """
@@ -299,7 +299,7 @@ def keep_for_studies(inputs: ResolvedScenario, values: Values) -> None:
             values.input(path)
 
 
-def fit_to_site(
+def _fit_to_site(
     inputs: ResolvedScenario, values: Values, chain: Chain, refuse: bool
 ) -> tuple[list[str], Chain, Ages]:
     """Return notes on how the racks stand in the site, the chain, and the ages of its prices:
@@ -315,7 +315,7 @@ def fit_to_site(
         if chain.unpriced or chain.cost is None or chain.bill is None:
             raise chain.unpriced or UnavailableError(f"{chain.system.id} has no cost")
         aged = partial(ages_of, inputs.catalogue, chain.cost.lines, values.inputs, inputs.date)
-        ages = Ages() if inputs.shape else told_of(inputs, "ages", chain.cost, aged)
+        ages = Ages() if inputs.shape else _told_of(inputs, "ages", chain.cost, aged)
         return rack_placement_notes(inputs, chain.bill), chain, ages
     except UnavailableError as error:
         if refuse:
@@ -329,7 +329,7 @@ def fit_to_site(
         return [f"{why}: {error}"], chain._replace(cost=None, metrics=left), Ages()
 
 
-def told_of(inputs: ResolvedScenario, name: str, cost: Cost, make: Callable[[], T]) -> T:
+def _told_of(inputs: ResolvedScenario, name: str, cost: Cost, make: Callable[[], T]) -> T:
     """Return `make()`, cached under `name` for as long as `cost` is unchanged.
 
     A cost that a stage has kept is therefore described once.
@@ -342,26 +342,19 @@ def told_of(inputs: ResolvedScenario, name: str, cost: Cost, make: Callable[[], 
     return told
 
 
-def shares_of_cost(cost: Cost, values: Values) -> dict[str, dict[str, float]]:
-    """Return the shares of a cost by the kind of what they rest on, and how direct its
-    sources are.
-    """
+def _shares_of_cost(cost: Cost, values: Values) -> dict[str, dict[str, float]]:
     return shares_by_kind(cost.lines) | {
         "directness": shares_by_directness(cost.lines, values.inputs)
     }
 
 
-def plain_metric(value: Any) -> Any:
-    """Return a metric as a result carries it: a finite number, an array where many were asked
-    together, or none.
-    """
+def _plain_metric(value: Any) -> Any:
     if value is None or (isinstance(value, np.ndarray) and value.ndim):
         return value
     return float(value) if math.isfinite(value) else None
 
 
-def formulas_of(nodes: Mapping[str, Node]) -> dict[str, str]:
-    """Return the fingerprint of every formula that some metrics rest on."""
+def _formulas_of(nodes: Mapping[str, Node]) -> dict[str, str]:
     from tco.core.equation import (
         fingerprints,
     )  # a saved result asks for them, an answer does not
@@ -421,8 +414,8 @@ def run(
     workload = found or rate_workload(inputs, values, plan)
     metrics = collect(values, system, cost, workload)
     if cost is not None:
-        add_carbon(inputs, values, cost, metrics)
-        add_waiting(inputs, values, cost, metrics)
+        _add_carbon(inputs, values, cost, metrics)
+        _add_waiting(inputs, values, cost, metrics)
     return Chain(system, bill, network, rebates, cost, workload, metrics, unpriced)
 
 
@@ -530,7 +523,7 @@ GRID = "site.grid_carbon"
 WAITING = "waiting_usd_per_chip"
 
 
-def add_carbon(inputs: ResolvedScenario, values: Values, cost: Cost, found: JsonObject) -> None:
+def _add_carbon(inputs: ResolvedScenario, values: Values, cost: Cost, found: JsonObject) -> None:
     """Add the metrics of gas that can be computed: a site that states no intensity of its grid, or
     a chip no area of its dies, has none.
     """
@@ -542,9 +535,9 @@ def add_carbon(inputs: ResolvedScenario, values: Values, cost: Cost, found: Json
             )
         found["grid_co2e_g_per_chip_hour"] = hours[-1]
     with scope("metrics", "embodied_co2e_g_per_chip_hour"):
-        area = area_of(inputs, values)
+        area = _area_of(inputs, values)
         if area is not None:
-            hours.append(embodied(inputs, values, cost, area))
+            hours.append(_embodied(inputs, values, cost, area))
             found["embodied_co2e_g_per_chip_hour"] = hours[-1]
     if len(hours) == 2 and TOKENS in found:
         name = "co2e_g_per_million_output_tokens"
@@ -553,7 +546,7 @@ def add_carbon(inputs: ResolvedScenario, values: Values, cost: Cost, found: Json
             found[name] = carbon_of_tokens(total("carbon", hours), *used, found[TOKENS])
 
 
-def add_waiting(inputs: ResolvedScenario, values: Values, cost: Cost, found: JsonObject) -> None:
+def _add_waiting(inputs: ResolvedScenario, values: Values, cost: Cost, found: JsonObject) -> None:
     """Add what waiting for a system costs that is not there at the date; one none of whose parts
     states a date has no such cost.
     """
@@ -570,7 +563,7 @@ def add_waiting(inputs: ResolvedScenario, values: Values, cost: Cost, found: Jso
             )
 
 
-def area_of(inputs: ResolvedScenario, values: Values) -> Any:
+def _area_of(inputs: ResolvedScenario, values: Values) -> Any:
     """Return the area of a chip's logic dies, stated or of the dies it is built up from; None where
     nobody knows it.
     """
@@ -585,7 +578,7 @@ def area_of(inputs: ResolvedScenario, values: Values) -> Any:
     )
 
 
-def embodied(inputs: ResolvedScenario, values: Values, cost: Cost, area: Quantity) -> Quantity:
+def _embodied(inputs: ResolvedScenario, values: Values, cost: Cost, area: Quantity) -> Quantity:
     """Return the gas of making a chip, its rack and its building a chip-hour; a renter's contract
     is no life of either.
     """

@@ -127,24 +127,24 @@ def evaluate_draws(
     chosen = dict(
         (variant or {}) if structure is None else structure.variant_of(found.system, variant)
     )
-    many = {path: one for path, one in set.items() if is_many(one)}
+    many = {path: one for path, one in set.items() if _is_many(one)}
     programs = programs_of(
         catalogue, found, {path: one for path, one in set.items() if path not in many}, chosen
     )
-    case = Case(programs, sampled_input_arrays(programs, many))
+    case = Case(programs, _sampled_input_arrays(programs, many))
     centre = None if structure is not None else programs.centre
     inputs = programs.inputs(structure or structure_in(programs.centre), case.drawn)
     values = inputs.values()
     case.refuse(inputs, values)
     if structure is not None or hold or centre is None:
-        return evaluate_groups(
+        return _evaluate_groups(
             case,
             [StructureGroup(np.arange(case.count), inputs.structure)],  # type: ignore[arg-type]
             None,
             solve,
             speeds,
         )
-    return evaluate_groups(case, grouped(case, centre, inputs, values), centre, True, speeds)
+    return _evaluate_groups(case, grouped(case, centre, inputs, values), centre, True, speeds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +176,7 @@ class Case:
         workload_kind(inputs).judge(inputs, values)
 
 
-def is_many(setting: Any) -> bool:
+def _is_many(setting: Any) -> bool:
     """Say whether a setting is an array, with its unit or alone."""
     try:
         return not isinstance(setting, str) and bool(
@@ -186,7 +186,7 @@ def is_many(setting: Any) -> bool:
         return False
 
 
-def sampled_input_arrays(programs: ScenarioPrograms, many: JsonMapping) -> Many:
+def _sampled_input_arrays(programs: ScenarioPrograms, many: JsonMapping) -> Many:
     """Return the arrays of a scenario's settings in the units of their inputs; arrays of different
     lengths raise `DataError`.
     """
@@ -230,7 +230,7 @@ def grouped(
             if name in held.alternatives
         }
         read = {
-            path: of_kind(held.readings[path], column[draw])
+            path: _of_kind(held.readings[path], column[draw])
             for path, column in decided.items()
             if path in held.readings
         }
@@ -243,12 +243,12 @@ def grouped(
         )
         if own is None:
             settings: JsonObject = (
-                {} if held.readings.decide_alike(size) else resized(case, held, size, draw)
+                {} if held.readings.decide_alike(size) else _resized(case, held, size, draw)
             )
             if any(held.texts.get(path) != part for path, part in texts.items()):
-                settings = resized(case, held, size, draw) | texts
+                settings = _resized(case, held, size, draw) | texts
             plans = (
-                plans_trained(case, settings, jobs)
+                _plans_trained(case, settings, jobs)
                 if inputs.kind == "training"
                 else ALL
                 if inputs.kind == "serving"
@@ -290,7 +290,7 @@ def equal_groups(decided: Mapping[str, AnyArray], count: int) -> list[AnyArray]:
     return [np.flatnonzero(group == place) for place in range(group.max() + 1)]
 
 
-def resized(
+def _resized(
     case: Case, held: Structure, size: Mapping[str, float], draw: int
 ) -> dict[str, tuple[float, str]]:
     """Return the settings under which a draw has sizes of its own, such as another number of chips;
@@ -340,13 +340,12 @@ def held_part(inputs: ResolvedScenario, place: str, chosen: int) -> str:
     return list(inputs.system.alternatives[place])[chosen]
 
 
-def of_kind(reading: float, found: Any) -> float:
-    """Return a decision as structure remembers it: a flag, or a number."""
+def _of_kind(reading: float, found: Any) -> float:
     return bool(found) if isinstance(reading, bool) else float(found)
 
 
 # ---------------------------------------------------------------- plans of draws
-def plans_trained(
+def _plans_trained(
     case: Case, settings: Settings, known: dict[tuple[Any, ...], list[Any]]
 ) -> list[Any]:
     """Return the quickest plans of a training job under some settings: those `known` of a job of
@@ -363,7 +362,7 @@ def plans_trained(
     return known[size]
 
 
-def plans_of_missed(case: Case, group: StructureGroup, missed: AnyArray) -> list[Any]:
+def _plans_of_missed(case: Case, group: StructureGroup, missed: AnyArray) -> list[Any]:
     """Return the quickest plans of draws of a training job that no plan of their group fits; none
     in serving, where all were weighed.
     """
@@ -373,13 +372,13 @@ def plans_of_missed(case: Case, group: StructureGroup, missed: AnyArray) -> list
     found = dict.fromkeys(
         plan
         for draw in some
-        for plan in plans_trained(case, case.inputs_at_draw(draw, case.drawn), {})
+        for plan in _plans_trained(case, case.inputs_at_draw(draw, case.drawn), {})
     )
     return [plan for plan in found if plan not in group.plans]
 
 
 # ---------------------------------------------------------------- draws of a program
-def evaluate_groups(
+def _evaluate_groups(
     case: Case,
     groups: list[StructureGroup],
     centre: Result | None,
@@ -398,7 +397,7 @@ def evaluate_groups(
         for group in some:
             place[group.draws] = len(structures)
             structures.append(group.structure)
-        looked_at(case, some, made, centre, solve, speeds)
+        _looked_at(case, some, made, centre, solve, speeds)
 
     with case.programs.lock:
         look(groups)
@@ -407,7 +406,7 @@ def evaluate_groups(
             [
                 StructureGroup(draws, group.structure, more)
                 for group, draws in missed
-                if len(draws) and (more := plans_of_missed(case, group, draws))
+                if len(draws) and (more := _plans_of_missed(case, group, draws))
             ]
         )
     own, *others = [
@@ -421,23 +420,18 @@ def evaluate_groups(
         for one in made
     ]
     for one in others:
-        one.metrics[COST] = cost_at(own, one)
-    return own._replace(at=as_good_as_quicker(dict(zip(speeds, others, strict=True))))
+        one.metrics[COST] = _cost_at(own, one)
+    return own._replace(at=_as_good_as_quicker(dict(zip(speeds, others, strict=True))))
 
 
-def cost_at(own: Draws, other: Draws) -> AnyArray | None:
-    """Return the cost in USD per million output tokens at another speed.
-
-    The cost of an hour does not depend on the output of the chips. The result is None where the
-    cost of an hour or the rate is missing.
-    """
+def _cost_at(own: Draws, other: Draws) -> AnyArray | None:
     hour, rate = own.metrics["tco_usd_per_used_chip_hour"], other.metrics[RATE]
     if hour is None or rate is None:
         return None
     return as_array(joined.usd_per_million(hour, rate, 1.0))
 
 
-def as_good_as_quicker(at: dict[float, Draws]) -> dict[float, Draws]:
+def _as_good_as_quicker(at: dict[float, Draws]) -> dict[float, Draws]:
     """Return draws at some speeds, each on the plan of a higher speed where that makes more tokens:
     it keeps the slower promise too.
     """
@@ -473,7 +467,7 @@ def programs_of(
     return found
 
 
-def looked_at(
+def _looked_at(
     case: Case,
     groups: list[StructureGroup],
     found: list[DrawResults],
@@ -501,7 +495,7 @@ def looked_at(
             for path, (one, _) in case.drawn.items()
         }
         own = [part._replace(draws=place[part.draws]) for part in parts]
-        pilots = None if lot.plans is None or centre is None else pilots_of(case, centre)
+        pilots = None if lot.plans is None or centre is None else _pilots_of(case, centre)
         for whole, part in zip(
             found, lot.run(many, own, len(places), pilots, solve, speeds), strict=True
         ):
@@ -515,16 +509,13 @@ def looked_at(
 
 
 @cache
-def ends_met(path: str) -> AnyArray:
-    """Return at which of low, value, value and high an input lies in each pilot draw; the first lie
-    at its value.
-    """
+def _ends_met(path: str) -> AnyArray:
     found = np.random.default_rng(crc32(path.encode())).integers(0, 4, max(PILOTS, 3))
     found[:3] = 1
     return found
 
 
-def pilots_of(case: Case, centre: Result) -> dict[str, AnyArray]:
+def _pilots_of(case: Case, centre: Result) -> dict[str, AnyArray]:
     """Return draws that tell which plans can be the best: first centres, then each input at its
     value or at an end of its range.
 
@@ -543,7 +534,7 @@ def pilots_of(case: Case, centre: Result) -> dict[str, AnyArray]:
         )
         if not isinstance(held.get(path, True), bool):
             low = high = value
-        ends = np.array([low, value, value, high])[ends_met(path)]
+        ends = np.array([low, value, value, high])[_ends_met(path)]
         if not ranged:
             ends[1:3] = low, high
         found[path] = ends[:PILOTS]

@@ -50,7 +50,7 @@ def plan_from(found: Any, where: str = "plan") -> Any:
     kind = kind_of_plan(found)
     if kind == "serving":
         phases = {
-            name: parse_plan_record(kind, found.get(name), f"{where}: {name}", {})
+            name: _parse_plan_record(kind, found.get(name), f"{where}: {name}", {})
             for name, kind in (("decode", DecodePlan), ("prefill", PrefillPlan))
         }
         rest = {"stated": False, "flight": None} | {
@@ -62,11 +62,11 @@ def plan_from(found: Any, where: str = "plan") -> Any:
             "flight": None,
             "stated": (True, False),
         }
-        return parse_plan_record(ServingPlan, phases | rest, where, free)
+        return _parse_plan_record(ServingPlan, phases | rest, where, free)
     if kind == "training":
         from tco.performance.training.plans import RECOMPUTE, SCHEDULES, TrainingPlan
 
-        return parse_plan_record(
+        return _parse_plan_record(
             TrainingPlan,
             {"chosen": 0} | dict(found),
             where,
@@ -98,7 +98,7 @@ def plan_for(kind: str, plan: Any) -> Any:
     return found
 
 
-def parse_plan_record(
+def _parse_plan_record(
     kind: type, found: Any, where: str, other: Mapping[str, tuple[Any, ...] | None]
 ) -> Any:
     """Return a record of numbers; `other` fields take one of some words, or may be null."""
@@ -117,7 +117,7 @@ def parse_plan_record(
         elif (
             not isinstance(value, tuple)
             and not (value is None and words is None)
-            and not is_number_at_least(value, 0 if name in MAY_BE_ZERO else 1)
+            and not _is_number_at_least(value, 0 if name in MAY_BE_ZERO else 1)
         ):
             raise DataError(
                 f"{where}: {name} is {str(value)[:60]!r}, expected a number from "
@@ -126,7 +126,7 @@ def parse_plan_record(
     return kind(**found)
 
 
-def is_number_at_least(value: Any, least: float) -> bool:
+def _is_number_at_least(value: Any, least: float) -> bool:
     """Say whether a value is a finite number that is not below the least."""
     return (
         isinstance(value, (int, float))

@@ -302,7 +302,7 @@ def saved_document(result: Result) -> JsonObject:
         else {**result.bill._asdict(), "lines": [asdict(line) for line in result.bill.lines]},
         "rebates": [rebate._asdict() for rebate in result.rebates],
         "inputs": {
-            path: given._asdict() | {"where": portable_location(given.where)}
+            path: given._asdict() | {"where": _portable_location(given.where)}
             for path, given in sorted(result.inputs.items())
         },
         "standing": result.standing._asdict(),
@@ -318,8 +318,7 @@ def saved_document(result: Result) -> JsonObject:
     }
 
 
-def portable_location(where: str) -> str:
-    """Return the place of a value, that of a shipped one the same on every machine."""
+def _portable_location(where: str) -> str:
     return where.removeprefix(f"{data_directory().parent}/")
 
 
@@ -357,10 +356,10 @@ def why_incomparable(result: Result, other: Result) -> str | None:
 
     """
     for path in SAME:
-        if comparable_value(result, path) != comparable_value(other, path):
+        if _comparable_value(result, path) != _comparable_value(other, path):
             return (
-                f"its {path} is {input_text(result, path)}, that of {other.scenario} "
-                f"{input_text(other, path)}"
+                f"its {path} is {_input_text(result, path)}, that of {other.scenario} "
+                f"{_input_text(other, path)}"
             )
     circular = next(
         (
@@ -377,16 +376,14 @@ def why_incomparable(result: Result, other: Result) -> str | None:
     )
 
 
-def comparable_value(result: Result, path: str) -> Any:
-    """Return a value as it counts: two ways to write one day are one."""
+def _comparable_value(result: Result, path: str) -> Any:
     if path == "terms.date":
         return period(result.texts[path], path).last
     given = result.inputs.get(path)
     return result.texts.get(path) if given is None else given.value
 
 
-def input_text(result: Result, path: str) -> str:
-    """Return a value as a person reads it."""
+def _input_text(result: Result, path: str) -> str:
     given = result.inputs.get(path)
     if given is None:
         return result.texts.get(path, "not stated")
@@ -473,12 +470,12 @@ def chip_figures(inputs: ResolvedScenario, values: Values) -> Figures:
     """
     system = inputs.system
     found = Figures(domain={"chips": system.chips})
-    capacity = chip_attribute_or_none(found, inputs.catalogue, values, system.chip, "hbm_capacity")
-    bandwidth = chip_attribute_or_none(
+    capacity = _chip_attribute_or_none(found, inputs.catalogue, values, system.chip, "hbm_capacity")
+    bandwidth = _chip_attribute_or_none(
         found, inputs.catalogue, values, system.chip, "hbm_bandwidth"
     )
     for name in FORMATS:
-        peak = chip_attribute_or_none(found, inputs.catalogue, values, system.chip, f"peak_{name}")
+        peak = _chip_attribute_or_none(found, inputs.catalogue, values, system.chip, f"peak_{name}")
         found.chip[f"peak_{name}_flop_per_s"] = peak
         found.domain[f"peak_{name}_flop_per_s"] = (
             None if peak is None else domain_peak(system.chips, peak)
@@ -501,7 +498,7 @@ def chip_figures(inputs: ResolvedScenario, values: Values) -> Figures:
     return found
 
 
-def chip_attribute_or_none(
+def _chip_attribute_or_none(
     found: Figures, catalogue: Catalogue, values: Values, chip: str, attribute: str
 ) -> Any:
     """Return an attribute of the chip; one that nobody states is None, and noted."""

@@ -86,23 +86,17 @@ FIELDS: dict[type, dict[str, str]] = {
 }
 
 
-def is_finite_number(value: Any) -> bool:
-    """Say whether a value is a finite number.
-
-    Args:
-        value: Any value; a Boolean is not a number.
-
-    """
+def _is_finite_number(value: Any) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
 
 
 HOLDS: dict[str, Callable[[Any], bool]] = {
     "a text": lambda value: isinstance(value, str),
     "a text or null": lambda value: value is None or isinstance(value, str),
-    NUMBER: is_finite_number,
-    MAYBE: lambda value: value is None or is_finite_number(value),
-    MONTHS: lambda value: isinstance(value, int) and is_finite_number(value) and value >= 0,
-    YEARS: lambda value: is_finite_number(value) and 0 < value <= 100,
+    NUMBER: _is_finite_number,
+    MAYBE: lambda value: value is None or _is_finite_number(value),
+    MONTHS: lambda value: isinstance(value, int) and _is_finite_number(value) and value >= 0,
+    YEARS: lambda value: _is_finite_number(value) and 0 < value <= 100,
     FLAG: lambda value: isinstance(value, bool),
     LIST: lambda value: isinstance(value, list) and all(isinstance(one, str) for one in value),
     SHOWN: lambda value: (
@@ -110,7 +104,7 @@ HOLDS: dict[str, Callable[[Any], bool]] = {
         or (
             isinstance(value, list)
             and len(value) == 2
-            and is_finite_number(value[0])
+            and _is_finite_number(value[0])
             and isinstance(value[1], str)
         )
     ),
@@ -124,14 +118,14 @@ HOLDS: dict[str, Callable[[Any], bool]] = {
     ),
     READINGS: lambda value: (
         isinstance(value, dict)
-        and all(isinstance(one, bool) or is_finite_number(one) for one in value.values())
+        and all(isinstance(one, bool) or _is_finite_number(one) for one in value.values())
     ),
     "a table of numbers": lambda value: (
-        isinstance(value, dict) and all(is_finite_number(one) for one in value.values())
+        isinstance(value, dict) and all(_is_finite_number(one) for one in value.values())
     ),
     "a table of numbers or nulls": lambda value: (
         isinstance(value, dict)
-        and all(one is None or is_finite_number(one) for one in value.values())
+        and all(one is None or _is_finite_number(one) for one in value.values())
     ),
 }
 TOP = {

@@ -34,11 +34,11 @@ def structure_of(inputs: ResolvedScenario, values: Readable, chain: Chain) -> St
         plan,
         readings,
         tuple(inputs.compared),
-        structural_choices(inputs, values, chain),
+        _structural_choices(inputs, values, chain),
     )
 
 
-def structural_choices(inputs: ResolvedScenario, values: Readable, chain: Chain) -> JsonObject:
+def _structural_choices(inputs: ResolvedScenario, values: Readable, chain: Chain) -> JsonObject:
     """Return network, formats, operators per phase and collectives of a chain.
 
     An entry is absent where the chain makes no such choice.

@@ -47,7 +47,7 @@ class Structure(NamedTuple):
         """
         if dict(system.variant) != dict(self.variant):
             own, other = (
-                system_with_variants(self.system, variant)
+                _system_with_variants(self.system, variant)
                 for variant in (self.variant, system.variant)
             )
             raise DataError(f"structure: it is that of {own}, not of {other}")
@@ -59,8 +59,7 @@ class Structure(NamedTuple):
                 )
 
 
-def system_with_variants(system: str, variant: Mapping[str, str]) -> str:
-    """Return a system with its variants, as a command line names it."""
+def _system_with_variants(system: str, variant: Mapping[str, str]) -> str:
     return system + "".join(
         f"{'@' if not place else ','}{key}={value}"
         for place, (key, value) in enumerate(sorted(variant.items()))

@@ -66,11 +66,11 @@ def parse_expected_figures(document: JsonMapping, where: str) -> tuple[ExpectedF
             "figure of the answer"
         )
     return tuple(
-        figure_of(one, document, f"{where}: expect[{place}]") for place, one in enumerate(found)
+        _figure_of(one, document, f"{where}: expect[{place}]") for place, one in enumerate(found)
     )
 
 
-def figure_of(found: JsonMapping, document: JsonMapping, where: str) -> ExpectedFigure:
+def _figure_of(found: JsonMapping, document: JsonMapping, where: str) -> ExpectedFigure:
     """Return one figure: of words in the answer, a metric that is reported, and one case of the
     grid.
     """
@@ -91,7 +91,7 @@ def figure_of(found: JsonMapping, document: JsonMapping, where: str) -> Expected
         or not 0 <= quantile <= 1
     ):
         raise DataError(f"{where}: quantile is {quantile!r}, expected a share from 0 to 1")
-    at, over = (case_of(found.get(key), document, f"{where}: {key}") for key in ("at", "over"))
+    at, over = (_case_of(found.get(key), document, f"{where}: {key}") for key in ("at", "over"))
     if missing := [
         path for path in ("scenario", *document.get("grid", {})) if path not in (at or {})
     ]:
@@ -107,7 +107,7 @@ def figure_of(found: JsonMapping, document: JsonMapping, where: str) -> Expected
     return ExpectedFigure(says, metric, at or {}, over, float(quantile))
 
 
-def case_of(found: Any, document: JsonMapping, where: str) -> JsonMapping | None:
+def _case_of(found: Any, document: JsonMapping, where: str) -> JsonMapping | None:
     """Return the case in the table `found`, checked against the study.
 
     Values must be written as in the study. Other values raise `DataError`. The result is None

@@ -56,14 +56,14 @@ def today(figure: ExpectedFigure, found: Sweep) -> float | None:
     """
     import numpy as np
 
-    many = read_case_draws(figure.metric, figure.at, found)
+    many = _read_case_draws(figure.metric, figure.at, found)
     if figure.over is not None:
-        many = many / read_case_draws(figure.metric, {**figure.at, **figure.over}, found)
+        many = many / _read_case_draws(figure.metric, {**figure.at, **figure.over}, found)
     many = many[np.isfinite(many)]
     return float(np.quantile(many, figure.quantile)) if len(many) else None
 
 
-def read_case_draws(metric: str, at: JsonMapping, found: Sweep) -> Any:
+def _read_case_draws(metric: str, at: JsonMapping, found: Sweep) -> Any:
     """Return a metric in every draw of a case, in the order of the draws."""
     dataset = library("pyarrow.dataset", "Parquet", "sweep")
 

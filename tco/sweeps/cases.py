@@ -64,7 +64,7 @@ class Strata(Dice):
         if found is None:
             key = splitmix64(splitmix64(self.seed.copy()) + np.uint64(crc32(name.encode())))
             within = uniform(splitmix64(key + (self.draws + np.uint64(1)) * GOLDEN))
-            found = self.thrown[name] = deviates(
+            found = self.thrown[name] = _deviates(
                 (permuted(self.draws, self.samples, splitmix64(key)) + within) / self.samples
             )
         return found
@@ -78,7 +78,7 @@ class Sequence(Dice):
     ) -> None:
         super().__init__(catalogue, seed, start, stop)
         points = _sobol_points(seed, len(names), start, stop)
-        self.thrown = {name: deviates(points[:, place]) for place, name in enumerate(names)}
+        self.thrown = {name: _deviates(points[:, place]) for place, name in enumerate(names)}
 
 
 def permuted(places: AnyArray, count: int, key: AnyArray) -> AnyArray:
@@ -98,8 +98,7 @@ def permuted(places: AnyArray, count: int, key: AnyArray) -> AnyArray:
     return found
 
 
-def deviates(shares: AnyArray) -> AnyArray:
-    """Return the standard normal deviates of shares of probability."""
+def _deviates(shares: AnyArray) -> AnyArray:
     from scipy.special import ndtri
 
     found: AnyArray = ndtri(np.clip(shares, *ENDS))

@@ -191,18 +191,18 @@ def fingerprint_metrics(job: SweepJob) -> Figures:
 # ---------------------------------------------------------------- making one
 def prepare_sweep(study: Study, data: Path | None) -> SweepJob:
     """Return a study made ready to run; every path and value that it names is tried."""
-    scenarios = tuple(scenario_of(name, study, data) for name in study.scenarios)
+    scenarios = tuple(_scenario_of(name, study, data) for name in study.scenarios)
     named = {one.name: one for one in scenarios}
     baseline = (
         None
         if study.baseline is None
-        else named.get(study.baseline) or scenario_of(study.baseline, study, data)
+        else named.get(study.baseline) or _scenario_of(study.baseline, study, data)
     )
     every = [
         *scenarios,
         *([baseline] if baseline is not None and baseline.name not in named else []),
     ]
-    axes = study_axes(study, every)
+    axes = _study_axes(study, every)
     outer = [axis for axis in axes if axis.unit is None]
     many = [axis for axis in axes if axis.unit is not None]
     stated = tuple(study.settings.items())
@@ -215,12 +215,12 @@ def prepare_sweep(study: Study, data: Path | None) -> SweepJob:
             searched |= settled.reads & {axis.path for axis in many}
         ranges |= beliefs_of(settled.result)
         priced = one.function._replace(workload=False, refuse=False)
-        for fixed in other_names(axes, first):
+        for fixed in _other_names(axes, first):
             if study.draw is not None:
                 ranges |= beliefs_of(settle_case(one, (*stated, *fixed)).result)
             else:
                 priced.result(split_plan_axes((*stated, *fixed))[0])
-    drawn = sampled_paths(study, ranges)
+    drawn = _sampled_paths(study, ranges)
     leaders = {ranges[path].leader for path in drawn}
     thrown = tuple(
         sorted(
@@ -245,7 +245,7 @@ def prepare_sweep(study: Study, data: Path | None) -> SweepJob:
     )
 
 
-def scenario_of(name: str, study: Study, data: Path | None) -> StudyScenario:
+def _scenario_of(name: str, study: Study, data: Path | None) -> StudyScenario:
     """Return a scenario that a study names; a file may lie beside the study's."""
     if name.endswith(SAVED):
         raise DataError(
@@ -260,7 +260,7 @@ def scenario_of(name: str, study: Study, data: Path | None) -> StudyScenario:
     return StudyScenario(name, function, study.plan)
 
 
-def study_axes(study: Study, scenarios: list[StudyScenario]) -> list[SweepAxis]:
+def _study_axes(study: Study, scenarios: list[StudyScenario]) -> list[SweepAxis]:
     """Return the axes of a study, each value within the bounds of its input."""
     inputs = scenarios[0].function.inputs(study.settings)
     values = inputs.values()
@@ -280,7 +280,7 @@ def study_axes(study: Study, scenarios: list[StudyScenario]) -> list[SweepAxis]:
     return found
 
 
-def other_names(axes: list[SweepAxis], first: FixedSettings) -> Iterator[FixedSettings]:
+def _other_names(axes: list[SweepAxis], first: FixedSettings) -> Iterator[FixedSettings]:
     """Yield the settings in which one text is another than the first."""
     for axis in axes:
         if axis.unit is None:
@@ -291,7 +291,7 @@ def other_names(axes: list[SweepAxis], first: FixedSettings) -> Iterator[FixedSe
                 )
 
 
-def sampled_paths(study: Study, ranges: Mapping[str, Range]) -> list[str]:
+def _sampled_paths(study: Study, ranges: Mapping[str, Range]) -> list[str]:
     """Return the inputs that a study draws."""
     if study.draw is None:
         return []
@@ -317,21 +317,21 @@ def partition_table(job: SweepJob, number: int) -> tuple[pyarrow.Table, int]:
     """Return the table of a partition, and how many cases it was made of."""
     pa = library("pyarrow", "Parquet", "sweep")
 
-    schema, tables, cases = partition_schema(job, number), [], 0
+    schema, tables, cases = _partition_schema(job, number), [], 0
     for piece in job.layout.slices(number):
-        for some in cache_sized_slices(piece, job.layout.draws):
+        for some in _cache_sized_slices(piece, job.layout.draws):
             cases += some.stop - some.start
-            count, columns = evaluate_slice(job, some)
+            count, columns = _evaluate_slice(job, some)
             tables.append(
                 pa.Table.from_arrays(
-                    [arrow_column(columns.get(field.name), count, field) for field in schema],
+                    [_arrow_column(columns.get(field.name), count, field) for field in schema],
                     schema=schema,
                 )
             )
     return pa.concat_tables(tables), cases
 
 
-def cache_sized_slices(one: CaseSlice, draws: int) -> Iterator[CaseSlice]:
+def _cache_sized_slices(one: CaseSlice, draws: int) -> Iterator[CaseSlice]:
     """Yield a slice in pieces that fit the cache, none of which goes round the draws more than once
     unless they fit one.
     """
@@ -344,7 +344,7 @@ def cache_sized_slices(one: CaseSlice, draws: int) -> Iterator[CaseSlice]:
         start = stop
 
 
-def evaluate_slice(job: SweepJob, some: CaseSlice) -> tuple[int, JsonObject]:
+def _evaluate_slice(job: SweepJob, some: CaseSlice) -> tuple[int, JsonObject]:
     """Evaluate some cases of one setting, and return how many the constraints allow, with their
     columns; a text is one for all.
     """
@@ -357,11 +357,11 @@ def evaluate_slice(job: SweepJob, some: CaseSlice) -> tuple[int, JsonObject]:
         axis.path: axis.numbers_at(place) for axis, place in zip(job.inner, places, strict=True)
     }
     asked = job.scenarios[some.scenario]
-    own = evaluate_cases(job, asked, fixed, axes, draws)
+    own = _evaluate_cases(job, asked, fixed, axes, draws)
     other = None
     if job.baseline is not None:
         same = job.baseline.name == asked.name
-        other = own if same else evaluate_cases(job, job.baseline, fixed, axes, draws)
+        other = own if same else _evaluate_cases(job, job.baseline, fixed, axes, draws)
     sample = sample_of(own.draws, None if other is None else other.draws)
     metrics = sample.metrics
     columns: JsonObject = {
@@ -371,7 +371,7 @@ def evaluate_slice(job: SweepJob, some: CaseSlice) -> tuple[int, JsonObject]:
         **own.inputs,
     }
     columns |= {name: metrics[name] for name in job.study.report if name in metrics}
-    kept = allowed(job, metrics, len(cases))
+    kept = _allowed(job, metrics, len(cases))
     if not kept.all():
         columns = {
             name: many[kept] if isinstance(many, np.ndarray) else many
@@ -384,7 +384,7 @@ def evaluate_slice(job: SweepJob, some: CaseSlice) -> tuple[int, JsonObject]:
 dice_kept = lru_cache(maxsize=2)(dice_of)
 
 
-def evaluate_cases(
+def _evaluate_cases(
     job: SweepJob,
     asked: StudyScenario,
     fixed: FixedSettings,
@@ -406,8 +406,7 @@ def evaluate_cases(
     return evaluate_setting(asked, settings, centre, many, drawing, len(draws))
 
 
-def allowed(job: SweepJob, metrics: dict[str, AnyArray], count: int) -> AnyArray:
-    """Say which cases keep to the constraints; one without the metric does not."""
+def _allowed(job: SweepJob, metrics: dict[str, AnyArray], count: int) -> AnyArray:
     kept = np.ones(count, dtype=bool)
     for metric, (low, high) in job.study.constraints.items():
         many = metrics.get(metric)
@@ -415,7 +414,7 @@ def allowed(job: SweepJob, metrics: dict[str, AnyArray], count: int) -> AnyArray
     return kept
 
 
-def partition_schema(job: SweepJob, number: int) -> pyarrow.Schema:
+def _partition_schema(job: SweepJob, number: int) -> pyarrow.Schema:
     """Return the columns of a partition with their units, and what it is made of."""
     pa = library("pyarrow", "Parquet", "sweep")
 
@@ -436,7 +435,7 @@ def partition_schema(job: SweepJob, number: int) -> pyarrow.Schema:
     return pa.schema(fields, metadata=said)
 
 
-def arrow_column(found: Any, count: int, field: pyarrow.Field) -> pyarrow.Array:
+def _arrow_column(found: Any, count: int, field: pyarrow.Field) -> pyarrow.Array:
     """Return a column of a partition; what has no value is null."""
     pa = library("pyarrow", "Parquet", "sweep")
 

@@ -129,7 +129,7 @@ class Folder:
                 with contextlib.suppress(OSError):
                     os.unlink(path)
                 raise
-            flush_names(self.place)
+            _flush_names(self.place)
 
     def clear(self) -> None:
         """Remove what killed runs left unfinished."""
@@ -154,7 +154,7 @@ def filesystem(place: str) -> tuple[Any, str]:
     return found, root.rstrip("/")
 
 
-def flush_names(folder: str) -> None:
+def _flush_names(folder: str) -> None:
     """Bring the names of a folder to the disk, where the system can."""
     with contextlib.suppress(OSError):
         handle = os.open(folder, os.O_RDONLY)
@@ -165,20 +165,16 @@ def flush_names(folder: str) -> None:
 
 
 # ---------------------------------------------------------------- of one study
-def partition_file_name(number: int) -> str:
-    """Return the name of a partition's file; in the order of names the first million follow each
-    other.
-    """
+def _partition_file_name(number: int) -> str:
     return f"{BEGIN}{number:06d}{END}"
 
 
-def partition_number(name: str) -> int | None:
-    """Return the number of the partition that a file holds, if it holds one."""
+def _partition_number(name: str) -> int | None:
     digits = name.removeprefix(BEGIN).removesuffix(END)
     return int(digits) if name == f"{BEGIN}{digits}{END}" and digits.isdigit() else None
 
 
-def claim_output_folder(folder: Folder, job: SweepJob) -> tuple[set[int], set[str]]:
+def _claim_output_folder(folder: Folder, job: SweepJob) -> tuple[set[int], set[str]]:
     """Take a folder for a study, or one that is already; any other folder raises `UsageError`.
 
     Returns the partitions it holds, and every arithmetic that has made any.
@@ -187,22 +183,22 @@ def claim_output_folder(folder: Folder, job: SweepJob) -> tuple[set[int], set[st
     names = folder.names()
     kinds = {arithmetic()}
     if MANIFEST in names:
-        kinds = refuse_other(folder, job)
+        kinds = _refuse_other(folder, job)
     else:
         if other := sorted(name for name in names if not name.startswith((".", "_"))):
             raise UsageError(
                 f"{folder.place}: holds other files ({other[0]}), expected a new or empty folder, "
                 "or one of this study"
             )
-        folder.write(MANIFEST, manifest(job, kinds))
+        folder.write(MANIFEST, _manifest(job, kinds))
     return {
         number
         for name in names
-        if (number := partition_number(name)) is not None and folder.is_complete(name)
+        if (number := _partition_number(name)) is not None and folder.is_complete(name)
     }, kinds
 
 
-def manifest(job: SweepJob, kinds: set[str]) -> bytes:
+def _manifest(job: SweepJob, kinds: set[str]) -> bytes:
     """Return the manifest of a sweep folder as JSON bytes.
 
     The manifest describes the study and the arithmetic behind its figures. Equal machines write
@@ -225,7 +221,7 @@ def manifest(job: SweepJob, kinds: set[str]) -> bytes:
     return (json.dumps(content, indent=1, ensure_ascii=False, default=str) + "\n").encode()
 
 
-def refuse_other(folder: Folder, job: SweepJob) -> set[str]:
+def _refuse_other(folder: Folder, job: SweepJob) -> set[str]:
     """Refuse a folder of another study, of other data, by another version or with other figures;
     return every arithmetic that has made it.
     """
@@ -322,7 +318,7 @@ def sweep(
             f"{asked.where}: has {layout.cases:,} cases, more than the {max_cases:,} that "
             "--max-cases allows"
         )
-    held, kinds = claim_output_folder(place, job)
+    held, kinds = _claim_output_folder(place, job)
     found = sum(layout.cases_in(number) for number in held if number < layout.partitions)
     progress = Progress(layout.cases, found, 0, layout.partitions, len(held))
     if tell is not None:
@@ -334,17 +330,17 @@ def sweep(
             cluster,
             lambda: job.ground,
             partial(fingerprint_metrics, job),
-            partial(write_partition, job, place.place),
+            partial(_write_partition, job, place.place),
             missing,
         ):
-            if place.lacks(partition_file_name(made)):
+            if place.lacks(_partition_file_name(made)):
                 raise UsageError(
                     f"{place.place}: a worker has written where it cannot be seen from here; name "
                     "a folder that all share, or a URL"
                 )
             if arithmetic not in kinds:
                 kinds.add(arithmetic)
-                place.write(MANIFEST, manifest(job, kinds))
+                place.write(MANIFEST, _manifest(job, kinds))
             progress = progress._replace(
                 made=progress.made + layout.cases_in(made), finished=progress.finished + 1
             )
@@ -363,7 +359,7 @@ def sweep(
     return Sweep(job, place.place, progress, mixed_arithmetic_notes(kinds))
 
 
-def write_partition(job: SweepJob, place: str, number: int) -> None:
+def _write_partition(job: SweepJob, place: str, number: int) -> None:
     """Make one partition and write it to its folder."""
     parquet = library("pyarrow.parquet", "Parquet", "sweep")
 
@@ -373,7 +369,7 @@ def write_partition(job: SweepJob, place: str, number: int) -> None:
     parquet.write_table(
         table, stream, compression=COMPRESSION, use_dictionary=repeated, write_statistics=True
     )
-    folder_at(place).write(partition_file_name(number), stream.getvalue())
+    folder_at(place).write(_partition_file_name(number), stream.getvalue())
 
 
 # one connection to a store serves all of a worker's partitions

@@ -73,7 +73,7 @@ def parse_study_axis(path: str, found: Any, where: str, unit_of: Callable[[str],
     `DataError`.
     """
     if isinstance(found, dict):
-        return parse_range_axis(path, found, where, unit_of)
+        return _parse_range_axis(path, found, where, unit_of)
     if not isinstance(found, list) or not found:
         raise DataError(
             f"{where}: expected a list of values with one value or more, or {{ from, to, steps, "
@@ -83,11 +83,11 @@ def parse_study_axis(path: str, found: Any, where: str, unit_of: Callable[[str],
         raise DataError(f"{where}: {twice!r} is listed twice")
     if path in TEXTS or path in DOCUMENTS or path.startswith(PLAN):
         return SweepAxis(path, None, tuple(str(one) for one in found))
-    numbers, name = in_one_unit(found, path, where, unit_of)
+    numbers, name = _in_one_unit(found, path, where, unit_of)
     return SweepAxis(path, name, tuple(numbers))
 
 
-def parse_range_axis(
+def _parse_range_axis(
     path: str, found: JsonObject, where: str, unit_of: Callable[[str], str]
 ) -> SweepAxis:
     """Return so many steps from one value to another."""
@@ -98,7 +98,7 @@ def parse_range_axis(
         raise DataError(
             f"{where}: {missing[0]} is missing, expected {{ from, to, steps }} and perhaps scale"
         )
-    (start, stop), name = in_one_unit([found["from"], found["to"]], path, where, unit_of)
+    (start, stop), name = _in_one_unit([found["from"], found["to"]], path, where, unit_of)
     steps, scale = found["steps"], found.get("scale", "linear")
     if isinstance(steps, bool) or not isinstance(steps, int) or steps < 2:
         raise DataError(f"{where}: steps is {steps!r}, expected a whole number of 2 or more")
@@ -116,7 +116,7 @@ def parse_range_axis(
     return SweepAxis(path, name, (), start, stop, steps, scale == "log")
 
 
-def in_one_unit(
+def _in_one_unit(
     found: list[Any], path: str, where: str, unit_of: Callable[[str], str]
 ) -> tuple[list[float], str]:
     """Return values as numbers of the unit that they are written in, or of the input's own where
@@ -213,37 +213,37 @@ def read_study(study: str | Path | JsonMapping) -> Study:
 
     """
     if isinstance(study, Mapping):
-        return study_of("study", "study", study)
+        return _study_of("study", "study", study)
     path = shipped_studies().get(str(study), Path(study))
     if not path.suffix and not is_there(path):
         raise unknown("study", str(study), shipped_studies())
-    return study_of(path.stem, str(path), read_toml(path))
+    return _study_of(path.stem, str(path), read_toml(path))
 
 
-def study_of(name: str, where: str, document: JsonMapping) -> Study:
+def _study_of(name: str, where: str, document: JsonMapping) -> Study:
     """Return a study that a table states."""
     refuse_unknown("key", document, KEYS, where)
-    tables = {key: study_table(document, key, where) for key in TABLES}
+    tables = {key: _study_table(document, key, where) for key in TABLES}
     settings = {path: str(value) for path, value in tables["set"].items()}
     report = tuple(
-        metric_of(one, f"{where}: report") for one in names_of(document, "report", where)
+        _metric_of(one, f"{where}: report") for one in _names_of(document, "report", where)
     )
     limits = f"{where}: [constraints]"
     constraints = {
-        metric_of(metric, limits): limits_of(one, f"{limits} {metric}")
+        _metric_of(metric, limits): _limits_of(one, f"{limits} {metric}")
         for metric, one in tables["constraints"].items()
     }
     if beside := next((path for path in tables["grid"] if path in settings), None):
         raise DataError(f"{where}: {beside} is in [grid] and in [set], expected it in one of them")
-    scenarios = names_of(document, "scenarios", where)
+    scenarios = _names_of(document, "scenarios", where)
     plan = document.get("plan", PLANS[0])
     refuse_unknown("plan", [str(plan)], PLANS, where)
     draw = (
-        parse_draw_section(tables["draw"], f"{where}: [draw]", tables["grid"])
+        _parse_draw_section(tables["draw"], f"{where}: [draw]", tables["grid"])
         if tables["draw"]
         else None
     )
-    baseline = baseline_of(document, scenarios, {*report, *constraints} & RATIOS, where)
+    baseline = _baseline_of(document, scenarios, {*report, *constraints} & RATIOS, where)
     expect = parse_expected_figures(document, where)
     return Study(
         name,
@@ -261,7 +261,7 @@ def study_of(name: str, where: str, document: JsonMapping) -> Study:
     )
 
 
-def study_table(document: JsonMapping, key: str, where: str) -> JsonObject:
+def _study_table(document: JsonMapping, key: str, where: str) -> JsonObject:
     """Return a table of a study, empty where it has none."""
     found = document.get(key, {})
     if not isinstance(found, Mapping):
@@ -271,7 +271,7 @@ def study_table(document: JsonMapping, key: str, where: str) -> JsonObject:
     return dict(found)
 
 
-def names_of(document: JsonMapping, key: str, where: str) -> tuple[str, ...]:
+def _names_of(document: JsonMapping, key: str, where: str) -> tuple[str, ...]:
     """Return a list of names that must not be empty."""
     found = document.get(key)
     if not isinstance(found, list) or not found or not all(isinstance(one, str) for one in found):
@@ -282,13 +282,12 @@ def names_of(document: JsonMapping, key: str, where: str) -> tuple[str, ...]:
     return tuple(found)
 
 
-def metric_of(name: str, where: str) -> str:
-    """Return the name of a metric; an unknown one raises `DataError`."""
+def _metric_of(name: str, where: str) -> str:
     refuse_unknown("metric", [name], METRICS, where)
     return name
 
 
-def baseline_of(
+def _baseline_of(
     document: JsonMapping,
     scenarios: tuple[str, ...],
     ratios: set[str] | frozenset[str],
@@ -303,7 +302,7 @@ def baseline_of(
     return None if not ratios else found or usual_baseline(scenarios)
 
 
-def limits_of(found: Any, where: str) -> tuple[float, float]:
+def _limits_of(found: Any, where: str) -> tuple[float, float]:
     """Return the lowest and the highest value that a metric may have."""
     if not isinstance(found, Mapping) or not found:
         raise DataError(
@@ -325,15 +324,15 @@ def limits_of(found: Any, where: str) -> tuple[float, float]:
     return low, high
 
 
-def parse_draw_section(found: JsonMapping, where: str, grid: JsonMapping) -> Draw:
+def _parse_draw_section(found: JsonMapping, where: str, grid: JsonMapping) -> Draw:
     """Return the sampling settings from the `[draw]` section of a study.
 
     A setting that is not valid raises `DataError`.
     """
     refuse_unknown("key", found, DRAW, where)
     samples, seed = (
-        parse_study_integer(found, "samples", None, 1, where),
-        parse_study_integer(found, "seed", 0, 0, where),
+        _parse_study_integer(found, "samples", None, 1, where),
+        _parse_study_integer(found, "seed", 0, 0, where),
     )
     method, paths = found.get("method", METHODS[0]), found.get("paths")
     refuse_unknown("method", [str(method)], METHODS, where)
@@ -356,7 +355,7 @@ def parse_draw_section(found: JsonMapping, where: str, grid: JsonMapping) -> Dra
     return Draw(samples, seed, method, None if paths is None else tuple(dict.fromkeys(paths)))
 
 
-def parse_study_integer(
+def _parse_study_integer(
     found: JsonMapping, key: str, usual: int | None, least: int, where: str
 ) -> int:
     """Return a whole number of a table."""

@@ -61,7 +61,7 @@ def read_anchors(catalogue: Catalogue, path: Path) -> tuple[Anchor, ...]:
     asked: inference.ServingRows = measurements.once(
         "asked", lambda: inference.ServingRows(measurements)
     )
-    faults = list(faults_of(asked, measurements, made))
+    faults = list(_faults_of(asked, measurements, made))
     if faults:
         more = f" (and {len(faults) - SHOWN} more rows)" if len(faults) > SHOWN else ""
         raise DataError("\n".join(f"{path}:{row + 2}: {why}" for row, why in faults[:SHOWN]) + more)
@@ -76,7 +76,7 @@ def read_anchors(catalogue: Catalogue, path: Path) -> tuple[Anchor, ...]:
     )
 
 
-def faults_of(
+def _faults_of(
     points: inference.ServingRows, measurements: MeasuredRows, made: Prediction
 ) -> Iterator[tuple[int, str]]:
     """Yield the rows that cannot be believed, each with the first reason."""
@@ -93,7 +93,7 @@ def faults_of(
         if made.skip[row]:
             yield row, f"{made.skip[row]}; expected a row that `tco validate` scores"
             continue
-        most, quickest = bounds_of(points, row)
+        most, quickest = _bounds_of(points, row)
         ratio = made.target[row] / made.predicted[row]
         if rates[row] > most:
             yield (
@@ -119,7 +119,7 @@ def faults_of(
             )
 
 
-def bounds_of(points: inference.ServingRows, row: int) -> tuple[float, float]:
+def _bounds_of(points: inference.ServingRows, row: int) -> tuple[float, float]:
     """Return the most tokens a second that the peak of a row's chip lets it compute, and that its
     bandwidth lets a user get.
 

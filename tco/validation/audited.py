@@ -43,23 +43,23 @@ def as_serving_rows(measurements: MeasuredRows) -> MeasuredRows:
     audited = is_audited(measurements)
     if not audited.any():
         return measurements
-    columns = serving_columns(measurements.chosen(audited))
+    columns = _serving_columns(measurements.chosen(audited))
     for name, stated in columns.items():
         columns[name] = measurements[name].copy()
         columns[name][audited] = stated
     return measurements.assign(**columns)
 
 
-def serving_columns(measurements: MeasuredRows) -> dict[str, AnyArray]:
+def _serving_columns(measurements: MeasuredRows) -> dict[str, AnyArray]:
     """Return the columns of serving rows that audited ones state, by name."""
-    nominal = nominal_lengths(measurements)
+    nominal = _nominal_lengths(measurements)
     answers, prompts = measurements["osl_tokens"], measurements["isl_tokens"]
     answers = np.where(np.isnan(answers), nominal[:, 1], answers)
     prompts = np.where(np.isnan(prompts), nominal[:, 0], prompts)
     words = measurements["parallel"]
     plans = pd.DataFrame(map(stated_plan, words, measurements["n_gpus"]))
     drafts = mapped(words, stated_drafts, float)
-    flight = requests_in_flight_of_log(measurements, answers)
+    flight = _requests_in_flight_of_log(measurements, answers)
     return {name: plans[name].to_numpy() for name in plans} | {
         "isl_tokens": prompts,
         "osl_tokens": answers,
@@ -74,17 +74,13 @@ def all_at_once(measurements: MeasuredRows) -> AnyArray:
     return np.asarray(measurements.meanings("arrivals", "arrivals") == "at once")
 
 
-def requests_in_flight_of_log(measurements: MeasuredRows, answers: AnyArray) -> AnyArray:
-    """Return the requests in flight that rate and mean latencies of a log imply.
-
-    They are nan where there is no log.
-    """
+def _requests_in_flight_of_log(measurements: MeasuredRows, answers: AnyArray) -> AnyArray:
     gaps = (answers - 1) * measurements["tpot_ms_mean"]
     times = measurements["ttft_ms_mean"] + gaps
     return np.asarray(measurements["requests_per_s"] * times / 1e3)
 
 
-def nominal_lengths(measurements: MeasuredRows) -> AnyArray:
+def _nominal_lengths(measurements: MeasuredRows) -> AnyArray:
     """Return mean prompt and answer of the data set of every row; nan where it is unknown."""
     catalogue = measurements.catalogue
     columns = ("benchmark", "model", "input_tokens", "output_tokens", "source", "note")
@@ -103,7 +99,7 @@ def nominal_lengths(measurements: MeasuredRows) -> AnyArray:
 
 def same_lengths(measurements: MeasuredRows, stated: AnyArray) -> AnyArray:
     """Return the lengths that audited runs of one data set share; of other rows those stated."""
-    nominal = nominal_lengths(measurements)
+    nominal = _nominal_lengths(measurements)
     shared = is_audited(measurements)[:, None] & ~np.isnan(nominal)
     return np.where(shared, nominal, stated)
 
@@ -165,7 +161,7 @@ def refused_runs(measurements: MeasuredRows) -> AnyArray:
     reasons = np.full(len(measurements), "", dtype=object)
     audited = is_audited(measurements)
     reasons[measurements["division"] == "open"] = OPEN
-    reasons[audited & repeated_runs(measurements)] = TWICE
+    reasons[audited & _repeated_runs(measurements)] = TWICE
     names = ("source_id", "submitter", "accelerator", "model", "scenario")
     for row in read_pattern_table(measurements.catalogue, SUSPECTS, (*names, "reason")):
         matches = audited
@@ -176,7 +172,7 @@ def refused_runs(measurements: MeasuredRows) -> AnyArray:
     return reasons
 
 
-def repeated_runs(measurements: MeasuredRows) -> AnyArray:
+def _repeated_runs(measurements: MeasuredRows) -> AnyArray:
     """Return which rows are an earlier run under another accuracy."""
     names = measurements["model"]
     columns = ("source_id", "submitter", "platform", "division", "scenario", "n_gpus")

@@ -55,7 +55,7 @@ class Pairs(NamedTuple):
     other: AnyArray
 
 
-def comparable_row_pairs(
+def _comparable_row_pairs(
     workload: pd.DataFrame, chips: AnyArray, speed: AnyArray, usable: AnyArray
 ) -> Pairs:
     """Return the pairs among rows: of one workload, two chips, and speeds within a tenth of each
@@ -78,14 +78,14 @@ def comparable_row_pairs(
     )
 
 
-def scored_row_pairs(measurements: MeasuredRows, made: Prediction) -> Pairs:
+def _scored_row_pairs(measurements: MeasuredRows, made: Prediction) -> Pairs:
     """Return the pairs of the scored rows of a file of serving points: two accelerators with one
     model, formats and lengths.
     """
     speed = measurements["interactivity_tok_s_per_user"]
     usable = (made.skip == "") & (made.target_name != "tpot_ms_mean") & (speed > 0)
     workload = pd.DataFrame({name: measurements[name] for name in WORKLOAD})
-    return comparable_row_pairs(
+    return _comparable_row_pairs(
         workload.assign(target=made.target_name), measurements["accelerator"], speed, usable
     )
 
@@ -97,7 +97,7 @@ def pair_order_accuracy(measurements: MeasuredRows, made: Prediction) -> dict[st
     Two that were measured within a tenth of each other have no order to be right about: one
     configuration differs as much from day to day.
     """
-    one, other = scored_row_pairs(measurements, made)
+    one, other = _scored_row_pairs(measurements, made)
     if not len(one):
         return {}
     truth, guess = (values[one] / values[other] for values in (made.target, made.predicted))
@@ -146,7 +146,7 @@ class HeldOutChip(NamedTuple):
     alone: AnyArray  # the same were the parameters all that is uncertain
 
 
-def left_out_draws(
+def _left_out_draws(
     kind: str,
     table: pd.DataFrame,
     catalogue: Catalogue,
@@ -172,7 +172,7 @@ def left_out_draws(
             _measurements(table, catalogue, settings, np.flatnonzero(rows))
             for rows in ((parts != chip) & (parts != ""), (parts == chip) & wanted)
         )
-        tried[chip] = predict_held_out_chip(kind, others, held_out, refits[chip])
+        tried[chip] = _predict_held_out_chip(kind, others, held_out, refits[chip])
     found = {chip: drawn for chip, drawn in tried.items() if drawn is not None}
     if not found:
         raise DataError(
@@ -194,7 +194,7 @@ def back_test(path: Path, catalogue: Catalogue, settings: dict[str, str]) -> Bac
             f"--back-test: {path} holds {kind}, expected {' or '.join(PARAMETERS)}: only their "
             "answers have ranges"
         )
-    found = left_out_draws(kind, table, catalogue, settings, np.ones(len(table), dtype=bool), path)
+    found = _left_out_draws(kind, table, catalogue, settings, np.ones(len(table), dtype=bool), path)
     every = []
     for drawn in found.values():
         # a row whose plan fits in no draw has no range
@@ -217,7 +217,7 @@ def _measurements(
     return MeasuredRows(table, catalogue, values, indices=indices)
 
 
-def predict_held_out_chip(
+def _predict_held_out_chip(
     kind: str, others: MeasuredRows, held_out: MeasuredRows, refit: dict[str, float]
 ) -> HeldOutChip | None:
     """Return measured and predicted values of a chip, taken as unmeasured.
@@ -242,14 +242,14 @@ def predict_held_out_chip(
         return None
     ranges = {
         path: rescaled_range(belief, refit[path]) if path in refit else belief
-        for path, belief in practice_ranges(held_out.values).items()
+        for path, belief in _practice_ranges(held_out.values).items()
     }
     unexplained = [path for path in ranges if path.endswith(f".{PARAMETERS[kind]}")]
     for path in unexplained:
         owner = path.removeprefix("performance.").rpartition(".")[0]
         low, high = lognormal_interval(effect_width(effects, level_of(catalogue, path), owner))
         ranges[path] = ranges[path]._replace(low=low, high=high)
-    places = places_in(ranges, Dice(catalogue, SEED, 0, DRAWS))
+    places = _places_in(ranges, Dice(catalogue, SEED, 0, DRAWS))
     draws = []
     for settings in (places, places | dict.fromkeys(unexplained, 0.0)):
         held_out.say(settings)
@@ -260,8 +260,7 @@ def predict_held_out_chip(
     )
 
 
-def places_in(ranges: Mapping[str, Range], dice: Dice) -> dict[str, AnyArray]:
-    """Return the values of some inputs in all draws, as columns."""
+def _places_in(ranges: Mapping[str, Range], dice: Dice) -> dict[str, AnyArray]:
     return {
         path: one.quantile(dice.correlated_deviates(one)).reshape(-1, 1)
         for path, one in ranges.items()
@@ -274,7 +273,7 @@ def rescaled_range(one: Range, value: float) -> Range:
     return one._replace(low=one.low * scale, value=value, high=one.high * scale)
 
 
-def practice_ranges(values: Values) -> dict[str, Range]:
+def _practice_ranges(values: Values) -> dict[str, Range]:
     """Return the ranges of the parameters of practice that a prediction has read.
 
     Parameters that decide structure have none.
@@ -333,7 +332,7 @@ def back_test_ratios(path: Path, catalogue: Catalogue, settings: dict[str, str])
         raise UsageError(f"--ratios: {path} holds {kind}, expected serving runs")
     measurements = _measurements(table, catalogue, settings)
     made = PREDICTORS[kind](measurements)
-    paired = scored_row_pairs(measurements, made)
+    paired = _scored_row_pairs(measurements, made)
     if not len(paired.one):
         raise DataError(
             f"{path}: no two chips serve one model with the same formats and lengths at one speed, "
@@ -342,14 +341,14 @@ def back_test_ratios(path: Path, catalogue: Catalogue, settings: dict[str, str])
     wanted = np.zeros(len(table), dtype=bool)
     wanted[np.concatenate(paired)] = True
     point, draws = np.full(len(table), np.nan), np.full((len(table), DRAWS), np.nan)
-    for drawn in left_out_draws(kind, table, catalogue, settings, wanted, path).values():
+    for drawn in _left_out_draws(kind, table, catalogue, settings, wanted, path).values():
         point[drawn.rows], draws[drawn.rows] = drawn.point, drawn.draws
     blind = replace(
         made,
         predicted=point,
         skip=np.where(np.isnan(point), "unstated left-out prediction", made.skip),
     )
-    one, other = scored_row_pairs(measurements, blind)
+    one, other = _scored_row_pairs(measurements, blind)
     if not len(one):
         raise DataError(f"{path}: no pair of chips of which refits were made without each")
     flags = range_coverage(

@@ -107,7 +107,7 @@ def fit_shared_parameters(
     )
     task.measurements.say(found.values)
     made = task.predict(task.measurements)
-    refits = [refit(*group, one, made) for group, one in zip(groups, others, strict=True)]
+    refits = [_refit(*group, one, made) for group, one in zip(groups, others, strict=True)]
     refits = [one for one in refits if len(one.rows)]
     accuracy = {"nothing": fitting.scored(made, everything)}
     for name in LEFT_OUT:
@@ -118,7 +118,7 @@ def fit_shared_parameters(
                 np.concatenate([one.predicted for one in parts]),
             )
     rows = list(
-        fitted_catalogue_rows(
+        _fitted_catalogue_rows(
             values,
             free,
             found,
@@ -131,7 +131,7 @@ def fit_shared_parameters(
     if kind in PARAMETERS and not fit_name:
         rows += unexplained_rows(kind, residuals(kind, task.measurements, made), catalogue, date)
     blind = unseen(made, refits)
-    chips = held_back(task, whole, catalogue) | errors_by_chip(task.measurements, made, blind)
+    chips = _held_back(task, whole, catalogue) | _errors_by_chip(task.measurements, made, blind)
     return Calibration(
         fit_name or kind,
         found,
@@ -143,7 +143,7 @@ def fit_shared_parameters(
     )
 
 
-def held_back(task: Task, table: pd.DataFrame, catalogue: Catalogue) -> dict[str, JsonObject]:
+def _held_back(task: Task, table: pd.DataFrame, catalogue: Catalogue) -> dict[str, JsonObject]:
     """Return the errors on each chip's rows that its software holds back: no fit sees them, and of
     some chips they are all there is.
     """
@@ -152,13 +152,12 @@ def held_back(task: Task, table: pd.DataFrame, catalogue: Catalogue) -> dict[str
         return {}
     measurements = MeasuredRows(rest, catalogue, task.measurements.values)
     made = task.predict(measurements)
-    return errors_by_chip(measurements, made, unseen(made, ()))
+    return _errors_by_chip(measurements, made, unseen(made, ()))
 
 
-def refit(
+def _refit(
     left_out: str, member: str, apart: AnyArray, found: fitting.Fit, made: Prediction
 ) -> Refit:
-    """Return a refit with what it says of the rows it never saw."""
     rows = np.flatnonzero(apart & (made.skip == ""))
     return Refit(left_out, member, found.values, rows, found.predicted[rows])
 
@@ -175,7 +174,7 @@ def unseen(made: Prediction, refits: Sequence[Refit]) -> Prediction:
     return replace(made, predicted=predicted, skip=skip)
 
 
-def errors_by_chip(
+def _errors_by_chip(
     measurements: MeasuredRows, made: Prediction, blind: Prediction
 ) -> dict[str, JsonObject]:
     """Return the errors on each chip's rows, and those of the refit that never saw them."""
@@ -187,7 +186,7 @@ def errors_by_chip(
     return found
 
 
-def fitted_catalogue_rows(
+def _fitted_catalogue_rows(
     values: Values,
     free: Free,
     fit: fitting.Fit,

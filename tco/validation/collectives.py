@@ -41,7 +41,7 @@ GROUP_LIMIT = re.compile(r"group-limited gating \(top-(\d+) groups\)")
 ALONE = {"cluster.oversubscription": 1.0}  # ranks of a measurement meet at one switch
 
 
-def collective_skip_reasons(measurements: MeasuredRows) -> AnyArray:
+def _collective_skip_reasons(measurements: MeasuredRows) -> AnyArray:
     """Return the reason for skipping each row, empty if scored."""
     operations, fabric = measurements["op"], measurements["fabric"]
     ranks, time = measurements["n_gpus"], measurements["time_us"]
@@ -89,7 +89,7 @@ class CollectiveRowKey(NamedTuple):
         )
 
 
-def parse_collective_rows(measurements: MeasuredRows) -> list[CollectiveRowKey]:
+def _parse_collective_rows(measurements: MeasuredRows) -> list[CollectiveRowKey]:
     """Return the collective key of each row, from its cells."""
     catalogue = measurements.catalogue
     words = read_pattern_table(catalogue, "libraries/words.csv", WORDS)
@@ -129,7 +129,7 @@ def parse_collective_rows(measurements: MeasuredRows) -> list[CollectiveRowKey]:
     return keys
 
 
-def nic_rate(measurements: MeasuredRows) -> AnyArray:
+def _nic_rate(measurements: MeasuredRows) -> AnyArray:
     """Return the NIC rate of a rank where the fabric's text states it.
 
     The text has it as count x rate of a node, or as one rate.
@@ -151,7 +151,7 @@ class Rows:
     def __init__(self, measurements: MeasuredRows, key: CollectiveRowKey) -> None:
         self.measurements, self.key = measurements, key
         domain = measurements.part("scale_up_domain")
-        ranks, stated = measurements["n_gpus"], nic_rate(measurements)
+        ranks, stated = measurements["n_gpus"], _nic_rate(measurements)
         servers = measurements.filled("gpus_per_node", SERVER)
         self.per_domain = np.minimum(ranks, np.where(domain > SERVER, domain, servers))
         # a server may join more chips than their kind usually has
@@ -257,12 +257,12 @@ class Rows:
         }
 
 
-def rows_by_collective(
+def _rows_by_collective(
     measurements: MeasuredRows, skip: AnyArray
 ) -> Iterator[tuple[Rows, AnyArray]]:
     """Yield the rows that are predicted together with their indices, without those left out."""
     groups: dict[CollectiveRowKey, list[int]] = {}
-    for row, key in enumerate(parse_collective_rows(measurements)):
+    for row, key in enumerate(_parse_collective_rows(measurements)):
         if skip[row] == "":
             groups.setdefault(key, []).append(row)
     for key, rows in groups.items():
@@ -275,10 +275,10 @@ def engine_collective_rows(measurements: MeasuredRows) -> tuple[AnyArray, list[O
 
     The rows of every kernel have the times that physics gives them.
     """
-    skip = collective_skip_reasons(measurements)
+    skip = _collective_skip_reasons(measurements)
     return measurements["time_us"] / 1e6, [
         rows.of_engine(rows.timed()[0], chosen.tolist())
-        for rows, chosen in rows_by_collective(measurements, skip)
+        for rows, chosen in _rows_by_collective(measurements, skip)
         if rows.key.engine
     ]
 
@@ -286,11 +286,11 @@ def engine_collective_rows(measurements: MeasuredRows) -> tuple[AnyArray, list[O
 def predict_collectives(measurements: MeasuredRows) -> Prediction:
     """Predict every row of a file of collectives: its time, or the bandwidth it gives instead."""
     count = len(measurements)
-    skip = collective_skip_reasons(measurements)
+    skip = _collective_skip_reasons(measurements)
     target = np.full(count, np.nan)
     predicted = np.full((*measurements.sets, count), np.nan)
     names, command, key = np.full((3, count), "", dtype=object)
-    for rows, chosen in rows_by_collective(measurements, skip):
+    for rows, chosen in _rows_by_collective(measurements, skip):
         try:
             seconds, reported = rows.answers()
         except NotOfferedError:

@@ -59,7 +59,7 @@ def predict_deployments(measurements: MeasuredRows) -> Prediction:
     command, key = np.full((2, len(measurements)), "", dtype=object)
     for row in np.flatnonzero(skip == "").tolist():
         part, name = measurements.parts[row], str(names[row])
-        settings = deployment_settings(measurements, row) | measurements.settings
+        settings = _deployment_settings(measurements, row) | measurements.settings
         result = evaluate(part, settings, catalogue=measurements.catalogue, refuse=False)
         rate = result.metrics[METRICS[name]]
         if rate is None or not isinstance(result.serving, ServingResult):
@@ -75,7 +75,7 @@ def predict_deployments(measurements: MeasuredRows) -> Prediction:
     return Prediction(target, predicted, names, skip, command, key, scale)
 
 
-def deployment_settings(measurements: MeasuredRows, row: int) -> JsonObject:
+def _deployment_settings(measurements: MeasuredRows, row: int) -> JsonObject:
     """Return the inputs that a row states of its deployment, as texts."""
     date = measurements.dates[row]
     engine, _ = parse_framework(measurements.catalogue, measurements["framework"][row], date)

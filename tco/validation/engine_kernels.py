@@ -34,7 +34,7 @@ ROUNDS = 10
 MIDDLE = 1.4826  # standard deviations of a normal distribution in its median absolute one
 
 
-def ridge(has: AnyArray, left: AnyArray, widths: AnyArray) -> AnyArray:
+def _ridge(has: AnyArray, left: AnyArray, widths: AnyArray) -> AnyArray:
     """Return the coefficients that are likeliest beside their belief, with rows that lie far off
     weighed down.
     """
@@ -83,7 +83,7 @@ def fit_engine_kernel_rows(
             ]
         )
         left = np.log(measured[rows] / np.concatenate([one.time for one in some]))
-        common = ridge(has, left, KERNEL)
+        common = _ridge(has, left, KERNEL)
         of_chip = {ANY: np.ones(len(rows), dtype=bool)} | {
             chip: measurements.parts[rows] == chip for chip in sorted(set(measurements.parts[rows]))
         }
@@ -91,7 +91,7 @@ def fit_engine_kernel_rows(
             found = (
                 common
                 if chip == ANY
-                else common + ridge(has[own], left[own] - has[own] @ common, CHIP)
+                else common + _ridge(has[own], left[own] - has[own] @ common, CHIP)
             )
             spread = MIDDLE * float(np.median(np.abs(left[own] - has[own] @ found)))
             cells = (

@@ -110,7 +110,7 @@ def never_seen(measurements: MeasuredRows, chip: str) -> Iterator[None]:
         measurements.say(before)
 
 
-def predicted_envelope(asked: ServingRows, kind: JsonObject, runs: pd.DataFrame) -> ParetoEnvelope:
+def _predicted_envelope(asked: ServingRows, kind: JsonObject, runs: pd.DataFrame) -> ParetoEnvelope:
     """Return the envelope of what some runs of one chip, model, set of formats and lengths are
     predicted to make.
     """
@@ -281,13 +281,13 @@ def envelopes_of(
             continue
         every = runs["speed"].to_numpy(float), runs["rate"].to_numpy(float)
         with never_seen(sweep.measurements, named["chip"]):
-            alike = predicted_envelope(
+            alike = _predicted_envelope(
                 sweep.asked,
                 {name: named[name] for name in ("chip", "model", "attention", "experts", "dense")},
                 runs,
             )
         envelope = runs[pareto_front(*every)].sort_values("speed", kind="stable")
-        held = [against_best(catalogue, named, run, alike, asked) for run in envelope.itertuples()]
+        held = [_against_best(catalogue, named, run, alike, asked) for run in envelope.itertuples()]
         formats = "/".join(str(named[name]) for name in ("dense", "experts", "attention"))
         yield Envelope(
             named["chip"],
@@ -301,7 +301,7 @@ def envelopes_of(
         )
 
 
-def against_best(
+def _against_best(
     catalogue: Catalogue,
     named: JsonObject,
     run: Any,
@@ -361,15 +361,15 @@ def envelope_statistics(runs: Sequence[EnvelopeRun]) -> JsonObject:
     The best plans are compared in rate. Identical configurations are compared in rate (`alike`) and
     in speed (`alike_speed`).
     """
-    free = stands([run.ratio for run in runs])
+    free = _stands([run.ratio for run in runs])
     alike = {
-        "alike": stands([run.ratio_alike for run in runs]),
-        "alike_speed": stands([run.speed_ratio for run in runs]),
+        "alike": _stands([run.ratio_alike for run in runs]),
+        "alike_speed": _stands([run.speed_ratio for run in runs]),
     }
     return {"n": len(runs), **free, **alike}
 
 
-def stands(ratios: Sequence[float]) -> dict[str, float | None]:
+def _stands(ratios: Sequence[float]) -> dict[str, float | None]:
     """Return the median of predicted over measured, its median error, the shares that are close and
     that lie well below, and the least.
     """

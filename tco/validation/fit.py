@@ -264,13 +264,13 @@ class Task:
         """
         found = batch_searches(
             self.predicted,
-            [lambda ask, rows=rows: minimise_fit_errors(self, ~rows, ask) for rows in apart],  # type: ignore[misc]
+            [lambda ask, rows=rows: _minimise_fit_errors(self, ~rows, ask) for rows in apart],  # type: ignore[misc]
         )
         predicted = self.predicted(np.array([one.x for one in found]))
-        return [fit_of(self, one, own) for one, own in zip(found, predicted, strict=True)]
+        return [_fit_of(self, one, own) for one, own in zip(found, predicted, strict=True)]
 
 
-def minimise_fit_errors(task: Task, kept: AnyArray, ask: Ask) -> Any:
+def _minimise_fit_errors(task: Task, kept: AnyArray, ask: Ask) -> Any:
     """Return the least-squares optimum of row errors and prior distances.
 
     The search starts from the priors and uses the scored rows in `kept`. One call of the engine
@@ -301,7 +301,7 @@ def minimise_fit_errors(task: Task, kept: AnyArray, ask: Ask) -> Any:
     )
 
 
-def fit_of(task: Task, found: Any, predicted: AnyArray) -> Fit:
+def _fit_of(task: Task, found: Any, predicted: AnyArray) -> Fit:
     """Return a fit from what its search found; the values of the chips carry it afterwards."""
     task.set_parameters(np.exp(found.x))
     paths, values = [p.path for p in task.free.parameters], task.measurements.values

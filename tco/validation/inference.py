@@ -66,7 +66,7 @@ GROWN = "2026-01"  # sweeps of models that predict ahead say so from then on
 TOLERANCE = 1.4  # ratio of the two sides, either way
 
 
-def requests_in_flight(measurements: MeasuredRows) -> tuple[AnyArray, AnyArray]:
+def _requests_in_flight(measurements: MeasuredRows) -> tuple[AnyArray, AnyArray]:
     """Return the requests that are being answered and those that wait for a first token.
 
     Rates and latencies imply them; they are nan where unstated. The output rate of separate pools
@@ -87,7 +87,7 @@ def requests_in_flight(measurements: MeasuredRows) -> tuple[AnyArray, AnyArray]:
     return rate * (answer - 1) * per_token, rate * first_token
 
 
-def breaks_littles_law(measurements: MeasuredRows) -> AnyArray:
+def _breaks_littles_law(measurements: MeasuredRows) -> AnyArray:
     """Return which rows have figures that contradict each other.
 
     Without a time to first token there are only too many requests.
@@ -97,7 +97,7 @@ def breaks_littles_law(measurements: MeasuredRows) -> AnyArray:
         # offline there is nothing to hold the other side against
         concurrency = np.where(np.isinf(stated), np.nan, stated)
         answered, waiting = (
-            requests / concurrency for requests in requests_in_flight(measurements)
+            requests / concurrency for requests in _requests_in_flight(measurements)
         )
         excess = answered + np.nan_to_num(waiting) > TOLERANCE
         return np.asarray(excess | (answered + waiting < 1 / TOLERANCE))
@@ -169,7 +169,7 @@ class ServingRows:
         self.speculative, self.unstated_speculation = self.speculation(drawn)
         self.drafts = measurements["draft_tokens"]
         self.decode, self.prefill = self.pool("decode"), self.pool("prefill")
-        self.target, self.names = inference_targets(measurements, self.says("time per token"))
+        self.target, self.names = _inference_targets(measurements, self.says("time per token"))
         self.skip = self.reasons()
         self.months = mapped(
             self.date,
@@ -314,7 +314,7 @@ class ServingRows:
         )
         return measurements.refused(
             (audited != "", audited),
-            (breaks_littles_law(measurements), BREAKS),
+            (_breaks_littles_law(measurements), BREAKS),
             (self.models == "", "unknown-model"),
             (measurements.parts == "", "unknown-accelerator"),
             (bare, "unsupported: no server of this chip is known"),
@@ -461,7 +461,7 @@ class ServingRows:
         return command, key, scale
 
 
-def inference_targets(measurements: MeasuredRows, by_token: AnyArray) -> tuple[AnyArray, AnyArray]:
+def _inference_targets(measurements: MeasuredRows, by_token: AnyArray) -> tuple[AnyArray, AnyArray]:
     """Return the measured value of every row and its name.
 
     It is tokens per second and GPU (all, else output), else time per token. Rows whose notes say so
@@ -479,7 +479,7 @@ def inference_targets(measurements: MeasuredRows, by_token: AnyArray) -> tuple[A
     return np.where(by_token, time, rate), np.where(by_token, timed, named)
 
 
-def group_machine(
+def _group_machine(
     asked: ServingRows, kind: JsonObject, rows: AnyArray
 ) -> tuple[Machine, RowValues]:
     """Return the chips that some rows of a group run on, and their values.
@@ -494,7 +494,7 @@ def group_machine(
     return machine_of(inputs, values, asked.texts(kind).__getitem__, reach), values
 
 
-def predict_plans(
+def _predict_plans(
     asked: ServingRows,
     kind: JsonObject,
     rows: AnyArray,
@@ -503,7 +503,7 @@ def predict_plans(
     """Return the predictions of rows of a group with some plans by what they are, and which of them
     fit.
     """
-    machine, values = group_machine(asked, kind, rows)
+    machine, values = _group_machine(asked, kind, rows)
     result = evaluate_serving_plan(machine, asked.model(kind["model"]), values, plan)
     output, per_token = result.rates["output_tokens_per_s_per_chip"], result.rates["tpot_s"]
     prompt, answer = asked.prompt[rows], asked.answer[rows]
@@ -524,13 +524,13 @@ def predict_group(
     Where rows state no plan, the best whole engine that divides their chips stands for it.
     """
     if not kind["searched"]:
-        return predict_plans(asked, kind, rows, asked.plan(rows, kind["apart"]))
-    machine, _ = group_machine(asked, kind, rows[:1])
+        return _predict_plans(asked, kind, rows, asked.plan(rows, kind["apart"]))
+    machine, _ = _group_machine(asked, kind, rows[:1])
     engines = engines_inside_domain(machine, asked.model(kind["model"]))
     matches = [np.flatnonzero(asked.gpus[row] % engines.size == 0) for row in rows]
     repeated, chosen = np.repeat(rows, [len(match) for match in matches]), np.concatenate(matches)
     candidates = Engines(*(axis[chosen] for axis in engines))
-    predicted, fits = predict_plans(asked, kind, repeated, candidates.plan(asked.gpus[repeated]))
+    predicted, fits = _predict_plans(asked, kind, repeated, candidates.plan(asked.gpus[repeated]))
     rates = np.where(fits, predicted["output_tput_tok_s_per_gpu"], -np.inf)
     ends = np.cumsum([len(match) for match in matches])
     best = np.stack(

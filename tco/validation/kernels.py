@@ -77,7 +77,7 @@ class KernelKind(NamedTuple):
         return self.kernel, self.engine, self.number_format
 
 
-def format_of(catalogue: Catalogue, kernel: str, dtype: str) -> str:
+def _format_of(catalogue: Catalogue, kernel: str, dtype: str) -> str:
     """Return the number format of a row: of the cache that decoding reads; an FP8 cache makes
     prompts compute in FP8 too.
     """
@@ -90,7 +90,7 @@ def format_of(catalogue: Catalogue, kernel: str, dtype: str) -> str:
     return found
 
 
-def elementwise_width(operation: str, notes: str, split: float) -> float:
+def _elementwise_width(operation: str, notes: str, split: float) -> float:
     """Return the width of an elementwise row from the model its notes describe; NaN where they do
     not.
     """
@@ -103,7 +103,7 @@ def elementwise_width(operation: str, notes: str, split: float) -> float:
     )
 
 
-def cores_of(catalogue: Catalogue, source: str) -> float:
+def _cores_of(catalogue: Catalogue, source: str) -> float:
     """Return the cores that a kernel's source says it had; NaN where it had the whole chip."""
     rows = read_pattern_table(catalogue, "kernel_cores.csv", ("pattern", "cores"))
     return next(
@@ -116,7 +116,7 @@ def cores_of(catalogue: Catalogue, source: str) -> float:
     )
 
 
-def kernel_library_name(catalogue: Catalogue, source: str, part: str) -> str:
+def _kernel_library_name(catalogue: Catalogue, source: str, part: str) -> str:
     """Return the library whose rows of practice a kernel follows, by how its name begins and on
     which chips, or why it is not scored.
 
@@ -133,14 +133,14 @@ def kernel_library_name(catalogue: Catalogue, source: str, part: str) -> str:
     )
 
 
-def kernel_kinds(measurements: MeasuredRows) -> list[KernelKind]:
+def _kernel_kinds(measurements: MeasuredRows) -> list[KernelKind]:
     """Return the kind of every row."""
     catalogue, values = measurements.catalogue, measurements.values
 
     @cache
     def kind(operation: str, dtype: str, source: str, engine: str, part: str) -> KernelKind:
         kernel = interpret_note(catalogue, "kernel", operation)
-        number_format = format_of(catalogue, kernel, dtype)
+        number_format = _format_of(catalogue, kernel, dtype)
         computed = (
             computed_on(values, part, number_format, "dtype") if number_format and part else None
         )
@@ -148,9 +148,9 @@ def kernel_kinds(measurements: MeasuredRows) -> list[KernelKind]:
         part_of_chip = (
             kernel in ("gemm", "grouped")
             and traits.logical
-            and not np.isnan(cores_of(catalogue, source))
+            and not np.isnan(_cores_of(catalogue, source))
         )
-        library = BARE if engine else kernel_library_name(catalogue, source, part)
+        library = BARE if engine else _kernel_library_name(catalogue, source, part)
         elementwise = operation.removeprefix("elementwise:") if kernel == "elementwise" else ""
         return KernelKind(
             kernel, elementwise, number_format, library, computed, traits, part_of_chip, engine
@@ -160,16 +160,15 @@ def kernel_kinds(measurements: MeasuredRows) -> list[KernelKind]:
     return [kind(*cells) for cells in zip(*columns, measurements.parts, strict=True)]
 
 
-def widths(measurements: MeasuredRows) -> AnyArray:
-    """Return the width that rows state, as n those of elementwise kernels, else of their model."""
+def _widths(measurements: MeasuredRows) -> AnyArray:
     operations = [text.removeprefix("elementwise:") for text in measurements["op"]]
     cells = zip(operations, measurements["notes"], measurements.filled("tp", 1.0), strict=True)
-    of_model = np.array([elementwise_width(*row) for row in cells], dtype=float)
+    of_model = np.array([_elementwise_width(*row) for row in cells], dtype=float)
     stated = np.where(np.isnan(measurements["n"]), of_model, measurements["n"])
     return np.where(np.isnan(measurements["width"]), stated, measurements["width"])
 
 
-def kernel_skip_reasons(
+def _kernel_skip_reasons(
     measurements: MeasuredRows, kinds: list[KernelKind], target: AnyArray, names: AnyArray
 ) -> AnyArray:
     """Return the reason to skip each row, empty for a scored row."""
@@ -178,7 +177,7 @@ def kernel_skip_reasons(
     unstated = [
         (
             np.any(
-                [~(sided(measurements, name) > 0) for name in sides if name not in STATED], axis=0
+                [~(_sided(measurements, name) > 0) for name in sides if name not in STATED], axis=0
             )
             & (kernels == kernel),
             "unstated shape",
@@ -194,7 +193,7 @@ def kernel_skip_reasons(
         (kernels == "", "unsupported operation"),
         ([":" in kind.library for kind in kinds], library),
         (
-            copied_expert_times(measurements, kinds),
+            _copied_expert_times(measurements, kinds),
             "suspect: the same time stands for other shapes",
         ),
         ([not kind.number_format for kind in kinds], "unsupported number format"),
@@ -208,11 +207,7 @@ def kernel_skip_reasons(
     )
 
 
-def sided(measurements: MeasuredRows, name: str) -> AnyArray:
-    """Return a side of the rows.
-
-    Values of attention are as wide as its keys where nothing else is said.
-    """
+def _sided(measurements: MeasuredRows, name: str) -> AnyArray:
     sides = measurements[COLUMNS.get(name, name)]
     if name == "value_dim":
         return np.where(np.isnan(sides), measurements["head_dim"], sides)
@@ -235,7 +230,7 @@ def routing(measurements: MeasuredRows, sides: Mapping[str, AnyArray]) -> dict[s
     }
 
 
-def copied_expert_times(measurements: MeasuredRows, kinds: Sequence[KernelKind]) -> AnyArray:
+def _copied_expert_times(measurements: MeasuredRows, kinds: Sequence[KernelKind]) -> AnyArray:
     """Return which expert layers have a time that, to its last digit, other shapes have too.
 
     Where most of a table has, all of it counts.
@@ -258,10 +253,10 @@ def copied_expert_times(measurements: MeasuredRows, kinds: Sequence[KernelKind])
     return np.asarray(copied | mostly, dtype=bool)
 
 
-def kernel_arguments(kind: KernelKind, measurements: MeasuredRows) -> JsonObject:
+def _kernel_arguments(kind: KernelKind, measurements: MeasuredRows) -> JsonObject:
     """Return the sides of the rows of one kind by the names a kernel takes them under."""
     sides: JsonObject = {
-        name: sided(measurements, name) for name in SHAPES[kind.kernel] if name not in STATED
+        name: _sided(measurements, name) for name in SHAPES[kind.kernel] if name not in STATED
     }
     if kind.kernel == "experts":
         sides |= routing(measurements, sides)
@@ -269,20 +264,16 @@ def kernel_arguments(kind: KernelKind, measurements: MeasuredRows) -> JsonObject
         sides["causal"] = np.where(measurements.meanings("answer", "causal") != "no", 1.0, 0.0)
     if "window" in measurements.table and kind.kernel in ("prefill", "decode"):
         causal = sides.get("causal", 0.0)
-        sides["seq_kv"] = in_window(sides["seq_kv"], measurements["window"], causal)
+        sides["seq_kv"] = _in_window(sides["seq_kv"], measurements["window"], causal)
     if kind.kernel == "elementwise":
         sides |= {"passes": PASSES[kind.elementwise], "by_row": kind.elementwise not in FLAT}
     if kind.part_of_chip:
         sources = measurements["kernel_source"]
-        sides["cores"] = np.array([cores_of(measurements.catalogue, text) for text in sources])
+        sides["cores"] = np.array([_cores_of(measurements.catalogue, text) for text in sources])
     return sides
 
 
-def in_window(keys: AnyArray, window: AnyArray, causal: Any) -> AnyArray:
-    """Return the keys without a window that are as many to attend to.
-
-    They are w (2 - w / k) of a prompt under a mask, else the window.
-    """
+def _in_window(keys: AnyArray, window: AnyArray, causal: Any) -> AnyArray:
     attended = np.where(causal > 0, window * (2 - window / keys), window)
     return np.where((window > 0) & (window < keys), attended, keys)
 
@@ -295,8 +286,7 @@ ANSWERS = {
 }
 
 
-def stated_kernel_figures(made: KernelTime) -> JsonObject:
-    """Return a kernel's time (us), compute rate (TFLOP/s) and memory rate (GB/s)."""
+def _stated_kernel_figures(made: KernelTime) -> JsonObject:
     return {
         "time_us": made.time * 1e6,
         "tflops": made.flops / made.time / 1e12,
@@ -347,28 +337,28 @@ class KernelRows(NamedTuple):
     commands: AnyArray
 
 
-def parse_kernel_rows(measurements: MeasuredRows) -> KernelRows:
+def _parse_kernel_rows(measurements: MeasuredRows) -> KernelRows:
     """Return the targets, skip reasons and kernel arguments of rows.
 
     Callers keep the result, because a fit asks for it many times.
     """
-    measurements = measurements.assign(width=widths(measurements))
+    measurements = measurements.assign(width=_widths(measurements))
     # its time, else its rate of computing, else of moving
     target, names = measurements.first_stated(*ANSWERS)
-    kinds = kernel_kinds(measurements)
-    skip = kernel_skip_reasons(measurements, kinds, target, names)
+    kinds = _kernel_kinds(measurements)
+    skip = _kernel_skip_reasons(measurements, kinds, target, names)
     members: dict[KernelKind, list[int]] = {}
     for row in np.flatnonzero(skip == "").tolist():
         members.setdefault(kinds[row], []).append(row)
     questions, lines = [], np.full(len(measurements), "", dtype=object)
     for kind, rows in members.items():
-        sides = kernel_arguments(kind, measurements.chosen(np.array(rows)))
+        sides = _kernel_arguments(kind, measurements.chosen(np.array(rows)))
         questions.append((kind, rows, sides))
         lines[rows] = commands(kind, sides, measurements.parts[rows])
     return KernelRows(target, names, skip, questions, lines)
 
 
-def predicted_kernel(
+def _predicted_kernel(
     kind: KernelKind,
     rows: list[int],
     sides: JsonMapping,
@@ -387,9 +377,8 @@ def predicted_kernel(
     )
 
 
-def kernel_rows(measurements: MeasuredRows) -> KernelRows:
-    """Return the kernels of rows, parsed once."""
-    rows: KernelRows = measurements.once("kernels", lambda: parse_kernel_rows(measurements))
+def _kernel_rows(measurements: MeasuredRows) -> KernelRows:
+    rows: KernelRows = measurements.once("kernels", lambda: _parse_kernel_rows(measurements))
     return rows
 
 
@@ -398,12 +387,12 @@ def engine_kernel_rows(measurements: MeasuredRows) -> tuple[AnyArray, list[OfEng
 
     The rows of every kernel have the times that physics gives them.
     """
-    parsed = kernel_rows(measurements)
+    parsed = _kernel_rows(measurements)
     return parsed.target / 1e6, [
         OfEngine(
             *kind.of_engine,
             rows,
-            predicted_kernel(kind, rows, sides, measurements).time,
+            _predicted_kernel(kind, rows, sides, measurements).time,
             sides,
         )
         for kind, rows, sides in parsed.questions
@@ -413,14 +402,14 @@ def engine_kernel_rows(measurements: MeasuredRows) -> tuple[AnyArray, list[OfEng
 
 def predict_kernels(measurements: MeasuredRows) -> Prediction:
     """Predict every row of a file of kernels."""
-    parsed = kernel_rows(measurements)
+    parsed = _kernel_rows(measurements)
     predicted = np.full((*measurements.sets, len(measurements)), np.nan)
     for kind, rows, sides in parsed.questions:
         learnt = None
         if kind.engine:
             parts = measurements.parts[rows]
             learnt = correction_of_rows(measurements.catalogue, *kind.of_engine, parts)
-        figures = stated_kernel_figures(predicted_kernel(kind, rows, sides, measurements, learnt))
+        figures = _stated_kernel_figures(_predicted_kernel(kind, rows, sides, measurements, learnt))
         predicted[..., rows] = np.select(
             [parsed.names[rows] == name for name in figures], list(figures.values())
         )

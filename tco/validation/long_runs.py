@@ -101,11 +101,11 @@ def fit_decline(runs: list[LongRun]) -> Decline:
     groups = np.array([f"{run.publisher} {run.chip}" for run in runs])
     doublings = np.log2([run.chips / REFERENCE for run in runs])
     logs = np.log([run.efficiency for run in runs])
-    level, slope = weighted_line(doublings, logs, groups)
+    level, slope = _weighted_line(doublings, logs, groups)
     names = np.unique(groups)
     without = np.array(
         [
-            weighted_line(*(part[groups != name] for part in (doublings, logs, groups)))
+            _weighted_line(*(part[groups != name] for part in (doublings, logs, groups)))
             for name in names
         ]
     )
@@ -117,8 +117,7 @@ def fit_decline(runs: list[LongRun]) -> Decline:
     return Decline(level, slope, math.hypot(float(spreads[0]), between), float(spreads[1]))
 
 
-def weighted_line(doublings: AnyArray, logs: AnyArray, groups: AnyArray) -> tuple[float, float]:
-    """Return level and slope of a line through points whose groups weigh alike."""
+def _weighted_line(doublings: AnyArray, logs: AnyArray, groups: AnyArray) -> tuple[float, float]:
     _, group, sizes = np.unique(groups, return_inverse=True, return_counts=True)
     weights = np.sqrt(1 / sizes[group])
     design = np.column_stack([np.ones_like(doublings), doublings])

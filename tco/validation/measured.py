@@ -36,15 +36,15 @@ CALCULATIONS: dict[str, Callable[[Any, Any], Any]] = {
 NAMED = re.compile(r"{(\w+)}")
 
 
-def translated(table: pd.DataFrame) -> pd.DataFrame:
+def _translated(table: pd.DataFrame) -> pd.DataFrame:
     """Return a table of texts with the columns that its header means."""
     made: dict[str, pd.Series[str]] = {}
     for _, row in read_csv(data_directory() / "words" / "column_names.csv", COLUMNS):
         if row["mark"] in table:
-            read = evaluate_column_template(table, row["reads"])
+            read = _evaluate_column_template(table, row["reads"])
             chosen = pd.Series(True, index=table.index)
             for name, _, text in (one.partition("=") for one in row["where"].split()):
-                chosen &= required_column(table, name) == text
+                chosen &= _required_column(table, name) == text
             before = made.get(
                 row["column"], table.get(row["column"], pd.Series("", index=table.index))
             )
@@ -52,8 +52,7 @@ def translated(table: pd.DataFrame) -> pd.DataFrame:
     return table.assign(**made)
 
 
-def required_column(table: pd.DataFrame, name: str) -> pd.Series[str]:
-    """Return a column that a header must have beside its mark."""
+def _required_column(table: pd.DataFrame, name: str) -> pd.Series[str]:
     if name not in table:
         raise DataError(
             f"the header lacks the column {name!r}; there are {', '.join(table.columns[:12])}"
@@ -61,7 +60,7 @@ def required_column(table: pd.DataFrame, name: str) -> pd.Series[str]:
     return table[name]
 
 
-def evaluate_column_template(table: pd.DataFrame, reads: str) -> pd.Series[str]:
+def _evaluate_column_template(table: pd.DataFrame, reads: str) -> pd.Series[str]:
     """Return the text of each row under the template `reads`.
 
     A template that begins with `= ` calculates a number. The text is blank where a number of the
@@ -72,7 +71,7 @@ def evaluate_column_template(table: pd.DataFrame, reads: str) -> pd.Series[str]:
         numbers = (
             float(name)
             if name.isdigit()
-            else pd.to_numeric(required_column(table, name), errors="coerce")
+            else pd.to_numeric(_required_column(table, name), errors="coerce")
             for name in (one, other)
         )
         return CALCULATIONS[sign](*numbers).map(
@@ -81,7 +80,7 @@ def evaluate_column_template(table: pd.DataFrame, reads: str) -> pd.Series[str]:
     names, texts = NAMED.findall(reads), NAMED.split(reads)[::2]
     found = pd.Series(texts[0], index=table.index)
     for name, text in zip(names, texts[1:], strict=True):
-        found = found + required_column(table, name) + text
+        found = found + _required_column(table, name) + text
     return found
 
 
@@ -120,7 +119,7 @@ SUFFIXES = {
 }
 
 
-def measurement_kind(columns: list[str], path: Path, given: str | None = None) -> str:
+def _measurement_kind(columns: list[str], path: Path, given: str | None = None) -> str:
     """Return the kind of a file: the given one, or the one whose own column its header holds."""
     kinds: JsonObject = columns_known()["kinds"]
     if given is not None:
@@ -154,10 +153,10 @@ def read_measured(path: Path, given: str | None = None) -> tuple[str, pd.DataFra
         UsageError: The rows are the user's own, and the answer withholds the user's values.
 
     """
-    path = travelling(path)
+    path = _travelling(path)
     if not path.resolve().is_relative_to(data_directory()):
         refuse_own(f"{path}: measured rows of your own")
-    check_file(path)
+    _check_file(path)
     try:
         table = pd.read_csv(path, dtype=str, keep_default_na=False, encoding="utf-8")
     except EOFError:
@@ -167,8 +166,8 @@ def read_measured(path: Path, given: str | None = None) -> tuple[str, pd.DataFra
     except (pd.errors.ParserError, pd.errors.EmptyDataError) as error:
         raise DataError(f"{path}: broken CSV ({str(error).splitlines()[0]})") from None
     with located(f"{path}:1"):
-        table = translated(table)
-    kind = measurement_kind(list(table.columns), path, given)
+        table = _translated(table)
+    kind = _measurement_kind(list(table.columns), path, given)
     needed, targets = (
         columns_known()["kinds"][kind]["needed"],
         columns_known()["kinds"][kind]["targets"],
@@ -184,20 +183,17 @@ def read_measured(path: Path, given: str | None = None) -> tuple[str, pd.DataFra
     if table.empty:
         raise DataError(f"{path}: holds a header and no row")
     numbers = {
-        name: to_numbers(table[name], name, path) for name in table.columns if not of_text(name)
+        name: _to_numbers(table[name], name, path) for name in table.columns if not of_text(name)
     }
     return kind, table.assign(**numbers)
 
 
-def travelling(path: Path) -> Path:
-    """Return the file that travels with the program where its name is given, as `kernels` or as it
-    lies in a checkout; else the path itself.
-    """
+def _travelling(path: Path) -> Path:
     shipped = data_directory() / "measured" / f"{path.name.removesuffix('.csv.gz')}.csv.gz"
     return shipped if path.parent in PLACES and not is_there(path) and is_there(shipped) else path
 
 
-def check_file(path: Path) -> None:
+def _check_file(path: Path) -> None:
     """Raise `DataError` for what is no readable CSV of sensible size."""
     if not is_there(path):
         known = sorted(
@@ -233,7 +229,7 @@ def check_file(path: Path) -> None:
         raise DataError(f"{path}: holds NUL bytes, expected a CSV of measurements")
 
 
-def to_numbers(column: pd.Series[str], name: str, path: Path) -> pd.Series[float]:
+def _to_numbers(column: pd.Series[str], name: str, path: Path) -> pd.Series[float]:
     """Return a column as numbers, blank cells as not stated; a text in it raises `DataError` with
     its line.
     """

@@ -64,12 +64,11 @@ def read_pattern_table(
     return found
 
 
-def hyphenated_name(name: str) -> str:
-    """Return a name in small letters, its words joined by hyphens."""
+def _hyphenated_name(name: str) -> str:
     return re.sub(r"[\s_:\-]+", "-", MARKS.sub(" ", name.lower())).strip("-")
 
 
-def spelling(name: str, words: Mapping[str, frozenset[str] | None]) -> Spelling:
+def _spelling(name: str, words: Mapping[str, frozenset[str] | None]) -> Spelling:
     """Return the normalised spelling of an accelerator name.
 
     The core leaves out every word of `words`.
@@ -109,7 +108,7 @@ class Accelerators:
             self.exact.setdefault(row["name"], row["part"])
         self.spelt: dict[str, list[tuple[float, str]]] = {}
         for name, part in self.exact.items():
-            said = spelling(name, self.words)
+            said = _spelling(name, self.words)
             if said.core:
                 self.spelt.setdefault(said.core, []).append((said.memory, part))
 
@@ -127,7 +126,7 @@ class Accelerators:
 
     def fitting(self, name: str) -> set[str]:
         """Return the parts that a name fits once spellings are levelled."""
-        said = spelling(name, self.words)
+        said = _spelling(name, self.words)
         entries = self.spelt.get(said.core, [])
         if said.memory:
             parts = {part for _, part in entries if self.holds(part, said.memory)}
@@ -155,7 +154,7 @@ class Accelerators:
 
         The text names no parts where the name fits none.
         """
-        core = spelling(name, self.words).core
+        core = _spelling(name, self.words).core
         near = {
             part
             for other, entries in self.spelt.items()
@@ -209,7 +208,7 @@ def named_model(catalogue: Catalogue, name: str) -> str:
     name = name.strip()
     if name in catalogue.models or is_stated_model(name):
         return name
-    level = MAKERS.sub("", hyphenated_name(BRACKETS.sub(" ", OWNER.sub("", name))))
+    level = MAKERS.sub("", _hyphenated_name(BRACKETS.sub(" ", OWNER.sub("", name))))
     if level in catalogue.models:
         return level
     # an empty model: the name is of none here
@@ -224,7 +223,7 @@ def named_model(catalogue: Catalogue, name: str) -> str:
     )
 
 
-def stated_model_dimensions(table: pd.DataFrame) -> list[dict[str, float]]:
+def _stated_model_dimensions(table: pd.DataFrame) -> list[dict[str, float]]:
     """Return the figures every row states of its model."""
     stated = [name for name in SHAPE if name in table]
     rows = table[stated].to_numpy(float) if stated else np.empty((len(table), 0))
@@ -234,7 +233,7 @@ def stated_model_dimensions(table: pd.DataFrame) -> list[dict[str, float]]:
     ]
 
 
-def read_model(catalogue: Catalogue, name: str, figures: Mapping[str, float]) -> tuple[str, str]:
+def _read_model(catalogue: Catalogue, name: str, figures: Mapping[str, float]) -> tuple[str, str]:
     """Return the model of a row and why it is unknown, one of them empty."""
     known = named_model(catalogue, name)
     if not known and vocabulary_alone(figures):
@@ -264,16 +263,16 @@ def read_models(catalogue: Catalogue, table: pd.DataFrame) -> tuple[AnyArray, An
     names = [str(name) for name in table["model"]]
     asked = [
         (name, tuple(figures.items()))
-        for name, figures in zip(names, stated_model_dimensions(table), strict=True)
+        for name, figures in zip(names, _stated_model_dimensions(table), strict=True)
     ]
-    both = mapped(asked, lambda one: read_model(catalogue, one[0], dict(one[1]))).reshape(-1, 2)
+    both = mapped(asked, lambda one: _read_model(catalogue, one[0], dict(one[1]))).reshape(-1, 2)
     return both[:, 0], both[:, 1]
 
 
 COLUMNS = {"part": "accelerator", "model": "model"}  # of the aliases: the column of the rows
 
 
-def read_aliases(path: Path, catalogue: Catalogue) -> dict[str, dict[str, str]]:
+def _read_aliases(path: Path, catalogue: Catalogue) -> dict[str, dict[str, str]]:
     """Return by column of the rows what every name means; one that means nothing known raises
     `DataError` with its line.
     """
@@ -289,7 +288,7 @@ def read_aliases(path: Path, catalogue: Catalogue) -> dict[str, dict[str, str]]:
         found[COLUMNS[key]][name] = (
             part_of(meant, catalogue, where)
             if key == "part"
-            else model_id_for_alias(meant, catalogue, where)
+            else _model_id_for_alias(meant, catalogue, where)
         )
     return found
 
@@ -303,8 +302,7 @@ def part_of(meant: str, catalogue: Catalogue, where: str) -> str:
     return part
 
 
-def model_id_for_alias(meant: str, catalogue: Catalogue, where: str) -> str:
-    """Return the model an alias stands for: one of the catalogue, or stated figures."""
+def _model_id_for_alias(meant: str, catalogue: Catalogue, where: str) -> str:
     model = named_model(catalogue, meant)
     if not model:
         raise unknown("model", meant, catalogue.models, where)
@@ -314,7 +312,7 @@ def model_id_for_alias(meant: str, catalogue: Catalogue, where: str) -> str:
 
 def renamed(table: pd.DataFrame, catalogue: Catalogue, path: Path) -> pd.DataFrame:
     """Return rows with the names of a file of aliases replaced by what they mean."""
-    found = read_aliases(path, catalogue)
+    found = _read_aliases(path, catalogue)
     return table.assign(
         **{
             name: table[name].map(lambda text, meant=meant: meant.get(text.strip(), text))

@@ -56,16 +56,16 @@ def predict_open_loop_runs(measurements: MeasuredRows) -> Prediction:
     count = len(measurements)
     target, names = measurements.first_stated(*TARGETS)
     prefix, groups = measurements["prefix_tokens"], measurements["prefix_groups"]
-    routers = [stated_router(measurements.catalogue, text) for text in measurements["routing"]]
+    routers = [_stated_router(measurements.catalogue, text) for text in measurements["routing"]]
     blank = [(~(measurements[name] > 0), f"unstated {name}") for name in POSITIVE]
     at_random = ["poisson" in text.lower() for text in measurements["arrivals"]]
-    requests = stage_requests(measurements)
+    requests = _stage_requests(measurements)
     skip = measurements.refused(
         (measurements.parts == "", "unknown-accelerator"),
         (measurements.models == "", "unknown-model"),
         *blank,
         (
-            unsimulable_rows(measurements),
+            _unsimulable_rows(measurements),
             "unsupported size: too many requests, prompts or servers",
         ),
         (~(prefix >= 0), "unstated prefix_tokens"),
@@ -77,11 +77,11 @@ def predict_open_loop_runs(measurements: MeasuredRows) -> Prediction:
         (np.isnan(target), "unstated result"),
     )
     predicted = np.full(count, np.nan)
-    for rows in ladders(measurements, skip):
+    for rows in _ladders(measurements, skip):
         router = routers[rows[0]]
         assert router is not None
         try:
-            times = ladder_times(measurements, router, rows)
+            times = _ladder_times(measurements, router, rows)
         except DataError as error:
             skip[rows] = f"unsupported: {error}"
             continue
@@ -102,22 +102,19 @@ def predict_open_loop_runs(measurements: MeasuredRows) -> Prediction:
     )
 
 
-def stage_requests(measurements: MeasuredRows) -> FloatArray:
-    """Return the requests of each row's stage."""
+def _stage_requests(measurements: MeasuredRows) -> FloatArray:
     rate: FloatArray = measurements["offered_requests_per_s"]
     return rate * measurements["stage_duration_s"]
 
 
-def unsimulable_rows(measurements: MeasuredRows) -> BoolArray:
-    """Return which rows are too large to simulate, or have less than a whole server."""
+def _unsimulable_rows(measurements: MeasuredRows) -> BoolArray:
     groups, servers = measurements.filled("prefix_groups", 0.0), measurements["servers"]
     prompts = groups * measurements.filled("prompts_per_group", 0.0)
-    sizes = (stage_requests(measurements), prompts, servers, groups)
+    sizes = (_stage_requests(measurements), prompts, servers, groups)
     return np.asarray(np.any([*(size > MOST for size in sizes), servers < 1], axis=0))
 
 
-def stated_router(catalogue: Catalogue, routing: str) -> dict[str, float] | None:
-    """Return the rules of the router that a row names; None where nothing is known of it."""
+def _stated_router(catalogue: Catalogue, routing: str) -> dict[str, float] | None:
     columns = ("pattern", "sticky_share", "queue_limit_s", "source")
     for row in read_pattern_table(catalogue, "serving_routers.csv", columns, re.IGNORECASE):
         if row["pattern"].search(routing):
@@ -125,7 +122,7 @@ def stated_router(catalogue: Catalogue, routing: str) -> dict[str, float] | None
     return None
 
 
-def ladders(measurements: MeasuredRows, skip: AnyArray) -> Iterator[list[int]]:
+def _ladders(measurements: MeasuredRows, skip: AnyArray) -> Iterator[list[int]]:
     """Yield the rows of each ladder."""
     columns = [measurements[name] for name in TEXTS]
     columns += [np.nan_to_num(measurements[name]) for name in NUMBERS]
@@ -136,7 +133,7 @@ def ladders(measurements: MeasuredRows, skip: AnyArray) -> Iterator[list[int]]:
     yield from rows_by_ladder.values()
 
 
-def ladder_times(
+def _ladder_times(
     measurements: MeasuredRows, router: dict[str, float], rows: list[int]
 ) -> list[AnyArray]:
     """Return times to first token of the stages of a ladder, in seconds."""
@@ -149,7 +146,7 @@ def ladder_times(
         measurements.parts[row],
         measurements.models[row],
         parse_framework(catalogue, texts["engine"], measurements.dates[row]),
-        stated_settings(catalogue, texts["source_url"], texts["notes"]),
+        _stated_settings(catalogue, texts["source_url"], texts["notes"]),
         numbers["tp"],
         (numbers["prefix_tokens"] + numbers["question_tokens"], numbers["output_tokens"]),
     )
@@ -159,7 +156,7 @@ def ladder_times(
     return [np.concatenate(times) + start for times in zip(*runs, strict=True)]
 
 
-def stated_settings(catalogue: Catalogue, address: str, notes: str) -> dict[str, float]:
+def _stated_settings(catalogue: Catalogue, address: str, notes: str) -> dict[str, float]:
     """Return the settings of its engine that a row or its deployment's manifest states."""
     columns = ("pattern", "setting", "value", "source")
     settings = dict[str, float]()
@@ -204,7 +201,7 @@ def engine_for(
         "output_tokens": command_line_text(lengths[1]),
     }
     inputs = {f"workload.{key}": text for key, text in asked.items()}
-    inputs |= memory_settings(measurements, chip, engine, settings)
+    inputs |= _memory_settings(measurements, chip, engine, settings)
     if "token_budget" in settings:
         inputs[f"performance.{engine}.token_budget"] = command_line_text(settings["token_budget"])
     given = measurements.values.given.items()
@@ -220,7 +217,7 @@ def engine_for(
     return made, float(untraced_value(machine.shared("first_token_start")))
 
 
-def memory_settings(
+def _memory_settings(
     measurements: MeasuredRows, chip: str, engine: str, settings: dict[str, float]
 ) -> dict[str, str]:
     """Return the input that holds back what an engine leaves of the HBM, as it measures it."""

@@ -29,7 +29,7 @@ def row_days(
         source_url: The address of the row's source.
 
     """
-    for text in (printed.strip(), source_date(catalogue, source_id, source_url)):
+    for text in (printed.strip(), _source_date(catalogue, source_id, source_url)):
         if parse_calendar_month(text) is not None:
             return days_of(text)
         if years := YEAR.findall(text):
@@ -49,7 +49,7 @@ def row_date(catalogue: Catalogue, printed: str, source_id: str = "", source_url
     return f"{date.fromordinal(middle):%Y-%m}"
 
 
-def source_date(catalogue: Catalogue, source_id: str, source_url: str) -> str:
+def _source_date(catalogue: Catalogue, source_id: str, source_url: str) -> str:
     """Return the date of a row's source in the catalogue; empty where it is unknown.
 
     A source is the row's by its id, else by its address or the nearest one above it.

@@ -41,7 +41,7 @@ from tco.validation.unstated import ranged
 POOLS = ("prefill_gpus", "prefill_workers", "decode_gpus", "decode_workers")
 
 
-def detailed_skip_reasons(measurements: MeasuredRows, skip: AnyArray, kind: str) -> AnyArray:
+def _detailed_skip_reasons(measurements: MeasuredRows, skip: AnyArray, kind: str) -> AnyArray:
     """Return the reasons of a file of a kind, each with what its row lacks."""
     catalogue = measurements.catalogue
     details = {"unknown-accelerator": unread_accelerators(catalogue, measurements["accelerator"])}
@@ -62,7 +62,7 @@ def lacking(measurements: MeasuredRows, reason: str, columns: Sequence[str]) -> 
 
     A row that leaves none blank has all of them: what stands in them is not enough.
     """
-    blank = {name: blanks(measurements, name) for name in columns}
+    blank = {name: _blanks(measurements, name) for name in columns}
     if set(POOLS) <= set(columns):
         separate = measurements.meanings("answer", "disaggregated") == "yes"
         blank |= {name: blank[name] & separate for name in POOLS}
@@ -73,8 +73,7 @@ def lacking(measurements: MeasuredRows, reason: str, columns: Sequence[str]) -> 
     return np.array(reasons, dtype=object)
 
 
-def blanks(measurements: MeasuredRows, name: str) -> AnyArray:
-    """Return which rows have a column blank or zero."""
+def _blanks(measurements: MeasuredRows, name: str) -> AnyArray:
     cells = measurements[name]
     if of_text(name):
         return np.array([not text.strip() for text in cells], dtype=bool)
@@ -90,7 +89,7 @@ ASKED = (
 KEY = "tree/inputs/1/value"
 
 
-def accepted_lengths(measurements: MeasuredRows) -> Prediction:
+def _accepted_lengths(measurements: MeasuredRows) -> Prediction:
     """Predict every row of a file of lengths that steps of speculative decoding are accepted at: so
     many drafts, at the chances a workload states.
     """
@@ -135,7 +134,7 @@ PREDICTORS: dict[str, Predictor] = {
     "collectives": collectives.predict_collectives,
     "inference": inference.predict_serving_runs,
     "training": training.predict_training_runs,
-    "acceptance": accepted_lengths,
+    "acceptance": _accepted_lengths,
     "open-loop": open_loop.predict_open_loop_runs,
     "deployments": deployments.predict_deployments,
 }
@@ -152,7 +151,7 @@ class Validation(NamedTuple):
     rows: pd.DataFrame
 
 
-def rescore_column(table: pd.DataFrame, prediction: Prediction, name: str) -> Prediction:
+def _rescore_column(table: pd.DataFrame, prediction: Prediction, name: str) -> Prediction:
     """Return the predictions held against another column, where the model predicts that
     quantity.
     """
@@ -170,7 +169,7 @@ def rescore_column(table: pd.DataFrame, prediction: Prediction, name: str) -> Pr
     return replace(prediction, skip=skip)
 
 
-def refuse_stated_settings(kind: str, settings: Mapping[str, str]) -> None:
+def _refuse_stated_settings(kind: str, settings: Mapping[str, str]) -> None:
     """Refuse settings of the workload where every row states its own and none would be read."""
     if kind not in STATED_BY_ROWS:
         return
@@ -212,14 +211,14 @@ def score_measurements(
     table = renamed(stated, catalogue, alias) if alias else stated
     if found not in PREDICTORS:
         raise DataError(f"{path}: {found} are not predicted yet; there are {', '.join(PREDICTORS)}")
-    refuse_stated_settings(found, settings or {})
+    _refuse_stated_settings(found, settings or {})
     measurements = MeasuredRows(table, catalogue, values, dict(settings or {}))
     predictor = PREDICTORS[found]
     prediction = predict_by_accelerator(predictor, measurements)
     prediction = ranged(found, predictor, measurements, prediction)
     if column is not None:
-        prediction = rescore_column(table, prediction, column)
-    prediction.skip = detailed_skip_reasons(measurements, prediction.skip, found)
+        prediction = _rescore_column(table, prediction, column)
+    prediction.skip = _detailed_skip_reasons(measurements, prediction.skip, found)
     card = scorecard(stated, prediction)
     errors = np.where(
         np.isin(prediction.skip, ("", OFFLINE)),

@@ -104,7 +104,7 @@ def spearman(a: AnyArray, b: AnyArray) -> float | None:
     return float(np.corrcoef(*ranks)[0, 1])
 
 
-def curve_scores(table: pd.DataFrame, prediction: Prediction) -> dict[str, float | int | None]:
+def _curve_scores(table: pd.DataFrame, prediction: Prediction) -> dict[str, float | int | None]:
     """Return shape errors and rank correlation of predicted curves.
 
     Errors are taken after each curve's own median ratio is taken out. Rank correlation is taken
@@ -136,7 +136,7 @@ def curve_scores(table: pd.DataFrame, prediction: Prediction) -> dict[str, float
     }
 
 
-def range_scores(prediction: Prediction) -> dict[str, float | int | None]:
+def _range_scores(prediction: Prediction) -> dict[str, float | int | None]:
     """Return interval coverage and median width over rows with unstated inputs.
 
     `n` counts the rows that leave an input unstated, `inside` the rows measured inside their range.
@@ -177,13 +177,13 @@ def scorecard(table: pd.DataFrame, prediction: Prediction) -> JsonObject:
     skipped = dict(zip(reasons.tolist(), counts.tolist(), strict=True))
     beside = {
         "offline": scores(prediction.target[apart], prediction.predicted[apart]),
-        "ranges": range_scores(prediction),
+        "ranges": _range_scores(prediction),
     }
     return {
         "n": len(table),
         **found,
         "skipped": skipped,
-        "curves": curve_scores(table, prediction),
+        "curves": _curve_scores(table, prediction),
         **beside,
         "by": by,
     }
@@ -219,7 +219,7 @@ def predict_by_accelerator(predictor: Predictor, measurements: MeasuredRows) -> 
         predictions.append((rows, prediction))
     if len(faults) == len(parts):
         raise faults[0]
-    return merge_predictions(predictions)
+    return _merge_predictions(predictions)
 
 
 def tried(predictor: Predictor, measurements: MeasuredRows) -> Prediction | DataError:
@@ -247,7 +247,7 @@ def unsupported(error: DataError, count: int) -> Prediction:
     )
 
 
-def merge_predictions(parts: list[tuple[AnyArray, Prediction]]) -> Prediction:
+def _merge_predictions(parts: list[tuple[AnyArray, Prediction]]) -> Prediction:
     """Return predictions of parts of the rows as one, every row in its place."""
     columns: dict[str, AnyArray] = {}
     for name in (field.name for field in fields(Prediction)):

@@ -99,7 +99,7 @@ class TrainingQuery(NamedTuple):
     blocks: list[PlanBlock]
 
 
-def training_skip_reasons(measurements: MeasuredRows, target: AnyArray) -> AnyArray:
+def _training_skip_reasons(measurements: MeasuredRows, target: AnyArray) -> AnyArray:
     """Return the skip reasons by row, empty for evaluated rows."""
     catalogue, unknown_models = measurements.catalogue, measurements.read_models[1]
     unknown_parts = unread_accelerators(catalogue, measurements["accelerator"])
@@ -125,7 +125,7 @@ def questions(measurements: MeasuredRows, skip: AnyArray) -> list[TrainingQuery]
     reader, queries = Reader(measurements), list[TrainingQuery]()
     for row in np.flatnonzero(skip == "").tolist():
         try:
-            asked, fixed, batches = question_of(reader, measurements.models[row], row)
+            asked, fixed, batches = _question_of(reader, measurements.models[row], row)
         except DataError as error:
             skip[row] = f"unsupported: {error}"
             continue
@@ -142,11 +142,11 @@ def questions(measurements: MeasuredRows, skip: AnyArray) -> list[TrainingQuery]
             if blocks := space(job, asked.domain, fixed_axes(fixed)):
                 queries.append(TrainingQuery(asked, batch, blocks))
         if len(queries) == before:
-            skip[row] = no_plan(fixed, asked.chips, max(batches))
+            skip[row] = _no_plan(fixed, asked.chips, max(batches))
     return queries
 
 
-def question_of(
+def _question_of(
     reader: Reader, name: str, row: int
 ) -> tuple[TrainingRow, dict[str, str], tuple[int, ...]]:
     """Return a row's training setup, fixed plan axes and open batch sizes."""
@@ -195,7 +195,7 @@ def question_of(
     return asked, fixed, reader.batches(row, fixed, devices, sequence, software.whole_batches)
 
 
-def no_plan(fixed: Mapping[str, str], devices: int, batch: int) -> str:
+def _no_plan(fixed: Mapping[str, str], devices: int, batch: int) -> str:
     """Return the reason for which a row leaves no plan."""
     groups = math.prod(int(fixed[name]) for name in ("tp", "pp", "cp") if fixed[name].isdigit())
     if devices % groups:
@@ -219,7 +219,7 @@ class Answers(NamedTuple):
     need: AnyArray  # bytes of the leanest plan, where none fits
 
 
-def fastest_plan_per_row(found: list[TrainingQuery], measurements: MeasuredRows) -> Answers:
+def _fastest_plan_per_row(found: list[TrainingQuery], measurements: MeasuredRows) -> Answers:
     """Return the quickest plan that fits of every row."""
     count = len(measurements)
     shape = (*measurements.sets, count)
@@ -340,12 +340,12 @@ def predict_training_runs(measurements: MeasuredRows) -> Prediction:
     target, names = training_targets(measurements)
 
     def read() -> tuple[list[TrainingQuery], AnyArray, AnyArray]:
-        skip = training_skip_reasons(measurements, target)
+        skip = _training_skip_reasons(measurements, target)
         return questions(measurements, skip), measurements.models, skip
 
     asked, _, skip = measurements.once("training", read)
     skip, count = skip.copy(), len(measurements)
-    made = fastest_plan_per_row(asked, measurements)
+    made = _fastest_plan_per_row(asked, measurements)
     known = {question.asked.row: question.asked for question in asked}
     fits = np.isfinite(made.seconds).reshape(-1, count).all(axis=0)
     for row in np.flatnonzero((skip == "") & ~fits):
@@ -360,7 +360,7 @@ def predict_training_runs(measurements: MeasuredRows) -> Prediction:
         batch, timed_step = made.batch[..., row], names[row] == "step_time_s"
         if not timed_step:
             scale[row] = (
-                published_work_per_token(one, measurements, names[row], made.plan[row]) / one.chips
+                _published_work_per_token(one, measurements, names[row], made.plan[row]) / one.chips
             )
         for answer, seconds in (
             (predicted, made.seconds),
@@ -374,13 +374,13 @@ def predict_training_runs(measurements: MeasuredRows) -> Prediction:
             )
         if not measurements.sets:
             key[row] = "metrics/step_s" if timed_step else "metrics/train_tokens_per_s"
-            command[row] = command_of(one, int(batch), made.plan[row], measurements)
+            command[row] = _command_of(one, int(batch), made.plan[row], measurements)
             unstated[row] = one.unstated
     low, high = np.fmin(predicted, slowest), np.fmax(predicted, slowest)
     return Prediction(target, predicted, names, skip, command, key, scale, low, high, unstated)
 
 
-def published_work_per_token(
+def _published_work_per_token(
     asked: TrainingRow, measurements: MeasuredRows, name: str, plan: TrainingPlan | None
 ) -> float:
     """Return published work per token in TFLOP, or 1 for token rates.
@@ -423,7 +423,7 @@ def asked_again(asked: TrainingRow, batch: int, values: Values) -> JsonObject:
     return settings
 
 
-def command_of(
+def _command_of(
     asked: TrainingRow, batch: int, plan: TrainingPlan | None, measurements: MeasuredRows
 ) -> str:
     """Return the command line that gives a row's answer again."""
@@ -452,9 +452,9 @@ class Configured(NamedTuple):
 
 def as_configured(measurements: MeasuredRows) -> list[Configured]:
     """Return the runs of a file on the quickest plan that each row's words leave."""
-    skip = training_skip_reasons(measurements, training_targets(measurements)[0])
+    skip = _training_skip_reasons(measurements, training_targets(measurements)[0])
     open_plans = questions(measurements, skip)
-    quickest = fastest_plan_per_row(open_plans, measurements)
+    quickest = _fastest_plan_per_row(open_plans, measurements)
     jobs = {question.asked.row: question.asked for question in open_plans}
     fitting = [row for row in jobs if skip[row] == "" and np.isfinite(quickest.seconds[row])]
     return [

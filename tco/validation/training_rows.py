@@ -56,10 +56,7 @@ def training_targets(measurements: MeasuredRows) -> tuple[AnyArray, AnyArray]:
     return np.where(batchless, rate, value), np.where(batchless, rate_name, name)
 
 
-def linear_layer_formats(catalogue: Catalogue, precision: str) -> tuple[str, str]:
-    """Return the number formats of the linear layers forward and backward: as `int8/bf16` names
-    them, else one for both.
-    """
+def _linear_layer_formats(catalogue: Catalogue, precision: str) -> tuple[str, str]:
     named = precisions(catalogue, precision) or ("bf16",)
     return named[0], named[min(1, len(named) - 1)]
 
@@ -136,7 +133,7 @@ class Reader:
 
     def texts(self, row: int) -> dict[str, str]:
         """Return the inputs of a row that are texts."""
-        forward, backward = linear_layer_formats(self.catalogue, self.cells["precision"][row])
+        forward, backward = _linear_layer_formats(self.catalogue, self.cells["precision"][row])
         found = {"workload.precision": forward}
         if backward != forward:
             found["workload.backward_precision"] = backward

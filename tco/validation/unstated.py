@@ -77,7 +77,7 @@ class FilledRow(NamedTuple):
         return any(block.feed_forward.experts for block in self.model.blocks)
 
 
-def formats_and_date(row: FilledRow, dated: bool) -> Iterator[tuple[str, list[Cells]]]:
+def _formats_and_date(row: FilledRow, dated: bool) -> Iterator[tuple[str, list[Cells]]]:
     """Yield the candidate number formats and software dates of a row.
 
     The candidate formats are the formats that the chip computes. The candidate dates are the first
@@ -127,7 +127,7 @@ def serving(row: FilledRow) -> Iterator[tuple[str, list[Cells]]]:
             "framework",
             [{"framework": name} for name in served_by(catalogue, row.family).get("engines", ())],
         )
-    yield from formats_and_date(row, dated=bool(date))
+    yield from _formats_and_date(row, dated=bool(date))
     if row.blank("spec_decoding") and row.model.prediction_layers:
         yield "spec_decoding", [{"spec_decoding": text} for text in ("none", "mtp")]
 
@@ -157,7 +157,7 @@ def training(row: FilledRow) -> Iterator[tuple[str, list[Cells]]]:
             "framework",
             [{"framework": name} for name in served_by(catalogue, row.family).get("training", ())],
         )
-    yield from formats_and_date(row, dated=parse_calendar_month(row.text("date")) is not None)
+    yield from _formats_and_date(row, dated=parse_calendar_month(row.text("date")) is not None)
     shape = {name: float(row.cells[name]) for name in SHAPE if not row.blank(name)}
     if not named_model(catalogue, row.text("model")) and vocabulary_alone(shape):
         yield "vocab", [{"vocab": size} for size in VOCABULARIES]

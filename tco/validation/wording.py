@@ -18,13 +18,11 @@ COLUMNS = ("subject", "pattern", "means")
 ASIDE = re.compile(r"\(.*?\)")
 
 
-def level_text(text: str) -> str:
-    """Return a text in small letters with single spaces for hyphens and underscores."""
+def _level_text(text: str) -> str:
     return re.sub(r"[\s_\-]+", " ", text.lower()).strip(" ,;.") or text.strip()
 
 
-def wording_patterns(catalogue: Catalogue, subject: str) -> list[tuple[re.Pattern[str], str]]:
-    """Return the patterns of a subject in order, each with what it means."""
+def _wording_patterns(catalogue: Catalogue, subject: str) -> list[tuple[re.Pattern[str], str]]:
     return [
         (row["pattern"], row["means"])
         for row in read_pattern_table(catalogue, "words/note_patterns.csv", COLUMNS)
@@ -37,9 +35,13 @@ def interpret_note(catalogue: Catalogue, subject: str, text: str) -> str:
 
     The meaning is empty where no pattern is found.
     """
-    level = level_text(text)
+    level = _level_text(text)
     return next(
-        (means for pattern, means in wording_patterns(catalogue, subject) if pattern.search(level)),
+        (
+            means
+            for pattern, means in _wording_patterns(catalogue, subject)
+            if pattern.search(level)
+        ),
         "",
     )
 
@@ -50,10 +52,10 @@ def precisions(catalogue: Catalogue, text: str) -> tuple[str, ...]:
     """
 
     def read() -> tuple[str, ...]:
-        level = level_text(ASIDE.sub(" ", text)) or level_text(text)
+        level = _level_text(ASIDE.sub(" ", text)) or _level_text(text)
         found: list[tuple[int, str]] = []
         taken: set[int] = set()
-        for pattern, means in wording_patterns(catalogue, "precision"):
+        for pattern, means in _wording_patterns(catalogue, "precision"):
             for match in pattern.finditer(level):
                 if not taken.intersection(range(*match.span())):
                     taken.update(range(*match.span()))

@@ -284,7 +284,7 @@ def machine(
     core = computed_on(values, chip, stored.core, "workload.attention_core_format")
     wide = computed_on(values, chip, "bf16", "workload.precision")
     kernels = kernels_on(values, chip, family, traits, reach)
-    permutes = permutes_of(
+    permutes = _permutes_of(
         values, chip, traits, reach.of(values, f"performance.{fused_by}.expert_passes")
     )
     elementwise = reach.of(values, f"performance.{fused_by}.elementwise_traffic")
@@ -349,12 +349,12 @@ def machine(
         chip=chip,
         family=family,
         formats=formats,
-        operands=operands_of(kernels, (*formats, wide)),
+        operands=_operands_of(kernels, (*formats, wide)),
         core=core,
         kernels=kernels,
         bandwidth=kernels.bandwidth("stream_efficiency"),
         row_bandwidth=kernels.bandwidth("row_efficiency"),
-        exponentials=exponentials_of(kernels),
+        exponentials=_exponentials_of(kernels),
         memory=usable_memory(values[f"{part}.hbm_capacity"], values[f"{own}.memory_reserve"]),
         activation_size=element_size(WIDE),
         cache_size=element_size(max(FORMATS[stored.cache].bits, NARROWEST_CACHE)),
@@ -384,15 +384,13 @@ def machine(
     )
 
 
-def exponentials_of(kernels: Chip) -> Quantity:
-    """Return the exponentials a chip computes per second."""
+def _exponentials_of(kernels: Chip) -> Quantity:
     return exponential_rate(
         kernels.part("cores"), kernels.part("exponentials_per_clock"), kernels.part("clock"), 1.0
     )
 
 
-def permutes_of(values: Readable, chip: str, traits: Traits, passes: Any) -> Quantity:
-    """Return the passes that bring tokens into the order of their experts."""
+def _permutes_of(values: Readable, chip: str, traits: Traits, passes: Any) -> Quantity:
     return (
         permute_passes(passes, values[f"parts.{chip}.dereferences"])
         if traits.dereferencing
@@ -400,12 +398,7 @@ def permutes_of(values: Readable, chip: str, traits: Traits, passes: Any) -> Qua
     )
 
 
-def operands_of(kernels: Chip, forms: tuple[Computed, ...]) -> tuple[Operands, ...]:
-    """Return the matrix-product operands of a chip, per format in `forms`.
-
-    Equal formats share their operands. While a trace is recorded, every format has operands of its
-    own.
-    """
+def _operands_of(kernels: Chip, forms: tuple[Computed, ...]) -> tuple[Operands, ...]:
     if in_use() is not None:
         return tuple(operands(kernels, form) for form in forms)
     made = {form: operands(kernels, form) for form in dict.fromkeys(forms)}
@@ -467,10 +460,10 @@ def passes_of(values: Structured, chip: str, forward: str, backward: str) -> Pas
 
     """
     named = {"workload.precision": forward, "workload.backward_precision": backward}
-    return Passes(*(pass_format(values, chip, name, path) for path, name in named.items()))
+    return Passes(*(_pass_format(values, chip, name, path) for path, name in named.items()))
 
 
-def pass_format(values: Structured, chip: str, asked: str, where: str) -> Passed:
+def _pass_format(values: Structured, chip: str, asked: str, where: str) -> Passed:
     """Return the format in which a chip computes `asked`.
 
     A chip without units for `asked` converts it to the next wider format that it has. An unknown
@@ -534,12 +527,12 @@ def trainer(
         chip=chip,
         family=family,
         formats=forms,
-        operands=operands_of(kernels, (*forms, WIDE_FORM)),
+        operands=_operands_of(kernels, (*forms, WIDE_FORM)),
         core=WIDE_FORM,
         kernels=kernels,
         bandwidth=kernels.bandwidth("stream_efficiency"),
         row_bandwidth=kernels.bandwidth("row_efficiency"),
-        exponentials=exponentials_of(kernels),
+        exponentials=_exponentials_of(kernels),
         memory=usable_memory(
             kernels.part("hbm_capacity"), values[f"performance.training.{reserve}"]
         ),
@@ -548,7 +541,7 @@ def trainer(
         launch=kernels.practice("launch_time"),
         elementwise=values["performance.training.elementwise_traffic"],
         expert_gates=values[f"performance.{LAYER}.elementwise_traffic"],
-        permutes=permutes_of(values, chip, traits, values[f"performance.{LAYER}.expert_passes"])
+        permutes=_permutes_of(values, chip, traits, values[f"performance.{LAYER}.expert_passes"])
         if programs.permutes
         else 0.0,
         imbalance=values[f"performance.{LAYER}.expert_imbalance"],

@@ -108,17 +108,17 @@ def attention(made: Pass, layers: int, a: Attention) -> None:
     made.elementwise(layers * width * ROTARY_PASSES)
     kinds = made.kinds
     keys = keys_attended(a, kinds.keys)
-    if splits_context(made):
+    if _splits_context(made):
         keys = per_rank(keys, kinds.context_parallel)
     read = scanned = keys
     if not kinds.decode:
         prompt = per_rank(kinds.tokens, kinds.sequences) if kinds.read is None else kinds.read
         read, scanned = keys_held(a, prompt), entries_of(a, prompt)
-    attention_core(made, kinds, layers, a, keys, read)
+    _attention_core(made, kinds, layers, a, keys, read)
     if a.index_heads:
-        index_keys(made, kinds._replace(keys=entries_of(a, kinds.keys)), layers, a, scanned)
-    if splits_context(made):
-        join_context(made, layers, a)
+        _index_keys(made, kinds._replace(keys=entries_of(a, kinds.keys)), layers, a, scanned)
+    if _splits_context(made):
+        _join_context(made, layers, a)
 
 
 def keys_attended(a: Attention, keys: Quantity) -> Quantity:
@@ -145,12 +145,12 @@ def keys_held(a: Attention, prompt: Quantity) -> Quantity:
     return total("read", [entries_of(a, prompt), prompt]) if a.compression else prompt
 
 
-def index_keys(made: Pass, shape: PassShape, layers: int, a: Attention, read: Quantity) -> None:
+def _index_keys(made: Pass, shape: PassShape, layers: int, a: Attention, read: Quantity) -> None:
     """Add the indexer of sparse attention, which scores every key to choose those attended to."""
     machine = made.machine
     with scope("indexer"):
         scanned = (
-            per_rank(shape.keys, shape.context_parallel) if splits_context(made) else shape.keys
+            per_rank(shape.keys, shape.context_parallel) if _splits_context(made) else shape.keys
         )
         every = scanned if shape.decode else read
         scored = attention_flops(shape.tokens, scanned, a.index_heads, a.index_dim, 0)
@@ -172,7 +172,7 @@ def index_keys(made: Pass, shape: PassShape, layers: int, a: Attention, read: Qu
         made.core("indexer", layers, for_all(time), for_all(scored), for_all(index), rate)
 
 
-def attention_core(
+def _attention_core(
     made: Pass, shape: PassShape, layers: int, a: Attention, keys: Any, read: Quantity
 ) -> None:
     """Add the core: fused attention over prompts, or the query of each sequence against its cache;
@@ -180,7 +180,7 @@ def attention_core(
     """
     machine, chip = made.machine, made.machine.kernels
     with scope("attention core"):
-        wide, cached = core_widths(shape, a)
+        wide, cached = _core_widths(shape, a)
         heads = np.ceil(a.heads / shape.tensor_parallel)
         scores = attention_scores(shape.tokens, keys, heads)
         rate = chip.rate(machine.core.peak, f"flash_efficiency_{machine.core.efficiency}")
@@ -218,12 +218,11 @@ def attention_core(
         made.core("attention core", layers, for_all(time), for_all(flops), for_all(moved), rate)
 
 
-def splits_context(made: Pass) -> bool:
-    """Say whether any plan splits sequences."""
+def _splits_context(made: Pass) -> bool:
     return somewhere(made.shape.context_parallel > 1)
 
 
-def join_context(made: Pass, layers: int, a: Attention) -> None:
+def _join_context(made: Pass, layers: int, a: Attention) -> None:
     """Add the exchange of softmax sums among the chips that split a sequence; what they attended to
     joins the all-reduce.
     """
@@ -232,10 +231,10 @@ def join_context(made: Pass, layers: int, a: Attention) -> None:
         sums = message_bytes(
             shape.tokens, np.ceil(a.heads / shape.tensor_parallel) * ranks, float(SUM_BYTES)
         )
-        made.gather("context sums", layers, context_group(made, ranks, shape.crossing), sums)
+        made.gather("context sums", layers, _context_group(made, ranks, shape.crossing), sums)
 
 
-def context_group(made: Pass, ranks: Any, crossing: Quantity) -> RankGroup:
+def _context_group(made: Pass, ranks: Any, crossing: Quantity) -> RankGroup:
     """Return the rank group of the chips that split a sequence.
 
     Neighbours in the group lie a tensor-parallel group apart.
@@ -250,7 +249,7 @@ def context_group(made: Pass, ranks: Any, crossing: Quantity) -> RankGroup:
 
 def gather_keys(made: Pass, ranks: Quantity, crossing: Quantity, prompt: Quantity) -> None:
     """Add the gathering of a prompt's keys and values on the chips that split it."""
-    group = context_group(made, ranks, crossing)
+    group = _context_group(made, ranks, crossing)
     for a, layers in made.model.attentions.items():
         with scope("context gather"):
             tokens = attended_keys(prompt, a.window) if a.window else prompt
@@ -260,14 +259,11 @@ def gather_keys(made: Pass, ranks: Quantity, crossing: Quantity, prompt: Quantit
                 "context gather",
                 layers,
                 group,
-                message_bytes(tokens, core_widths(made.shape, a)[1], made.machine.cache_size),
+                message_bytes(tokens, _core_widths(made.shape, a)[1], made.machine.cache_size),
             )
 
 
-def core_widths(shape: PassShape, a: Attention) -> tuple[int, Quantity]:
-    """Return numbers per query-key pair and head, and cached numbers per token of one chip: the
-    latent is whole on every rank.
-    """
+def _core_widths(shape: PassShape, a: Attention) -> tuple[int, Quantity]:
     if not a.latent:
         return a.qk_dim + a.v_dim, a.cached / minimum(shape.tensor_parallel, a.kv_heads)
     absorbed = shape.decode or bool(a.top_tokens)
@@ -368,7 +364,7 @@ def experts(made: Pass, layers: int, f: FeedForward) -> None:
             ]
         made.stream("permute and gate", layers, total("permute and gate", moved))
     if made.exchanges:
-        add_expert_exchange(made, layers, f)
+        _add_expert_exchange(made, layers, f)
 
 
 @formula(unit="s", source="tensorrt-llm-exchange")
@@ -381,7 +377,7 @@ def exchanged_time(
     return select(all_gathered < all_sent, gathered, sent)
 
 
-def add_expert_exchange(made: Pass, layers: int, f: FeedForward) -> None:
+def _add_expert_exchange(made: Pass, layers: int, f: FeedForward) -> None:
     """Add dispatch and combine where attention groups hold different tokens.
 
     Engines send tokens to their experts, or gather those of all ranks and scatter the sums,

@@ -149,10 +149,7 @@ class PassShape(NamedTuple):
 
 
 @lru_cache(maxsize=256)
-def first_and_back(*axes: bytes) -> tuple[AnyArray, AnyArray]:
-    """Return the place of one plan of each kind, and the kind of every plan, of plans whose axes
-    are given as bytes of numbers.
-    """
+def _first_and_back(*axes: bytes) -> tuple[AnyArray, AnyArray]:
     rows = np.column_stack([np.frombuffer(axis) for axis in axes])
     _, first, back = np.unique(rows, axis=0, return_index=True, return_inverse=True)
     return first, back.ravel()
@@ -170,7 +167,7 @@ class Kinds:
         self.first: Quantity | None = None
         columns = [axis for axis in axes if self.differs(axis)]
         if columns and all(column.shape[1] == 1 for column in columns):
-            first, back = first_and_back(
+            first, back = _first_and_back(
                 *(np.asarray(column, dtype=float).tobytes() for column in columns)
             )
             if all(np.array_equal(each[first][back], each) for each in work if self.differs(each)):
@@ -190,18 +187,14 @@ class Kinds:
         return value[self.back] if self.first is not None and self.differs(value) else value
 
 
-def plan_batch_count(shape: PassShape) -> int:
-    """Return the number of plan and batch combinations in a pass."""
+def _plan_batch_count(shape: PassShape) -> int:
     sizes = [
         one.shape for one in (shape.tensor_parallel, shape.tokens) if isinstance(one, np.ndarray)
     ]
     return math.prod(np.broadcast_shapes(*sizes)) if sizes else 1
 
 
-def recorded_by_row(value: Quantity) -> bool:
-    """Say whether a trace holds a value of its own for each plan, which may differ where that of
-    today does not.
-    """
+def _recorded_by_row(value: Quantity) -> bool:
     return not isinstance(value, np.ndarray) and np.ndim(untraced_value(value)) > 0
 
 
@@ -257,8 +250,8 @@ class Pass:
             (shape.tensor_parallel, shape.context_parallel, shape.parts),
             (shape.tokens, shape.keys, shape.sequences, shape.read),
         )
-        has_kinds = plan_batch_count(shape) > FEW and not any(
-            recorded_by_row(value) for value in work
+        has_kinds = _plan_batch_count(shape) > FEW and not any(
+            _recorded_by_row(value) for value in work
         )
         # to all but experts and collectives
         self.alike = Kinds(axes, work) if has_kinds else NO_KINDS

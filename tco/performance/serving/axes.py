@@ -46,7 +46,7 @@ WAITS = {
 }
 
 
-def serving_axis_groups(plan: DecodePlan | PrefillPlan, links: Links) -> dict[str, RankGroup]:
+def _serving_axis_groups(plan: DecodePlan | PrefillPlan, links: Links) -> dict[str, RankGroup]:
     """Return the group of every axis of a plan."""
     lies, tensor, context = (
         layout_of(plan, links),
@@ -68,12 +68,11 @@ def serving_axis_groups(plan: DecodePlan | PrefillPlan, links: Links) -> dict[st
         "context": RankGroup(context, apart, context / apart),
         "experts": rank_group(links, experts),
         "expert parts": RankGroup(float(lies.copies), float(lies.copies), 1.0),
-        "stages": stage_group(links, float(plan.chips), float(plan.pipeline_parallel)),
+        "stages": _stage_group(links, float(plan.chips), float(plan.pipeline_parallel)),
     }
 
 
-def stage_group(links: Links, chips: float, stages: float) -> RankGroup:
-    """Return one chip of each stage of a pipeline."""
+def _stage_group(links: Links, chips: float, stages: float) -> RankGroup:
     domains = min(float(np.ceil(chips / links.domain)), stages)
     return RankGroup(stages, domains, stages / domains, float(np.ceil(chips / links.world)))
 
@@ -89,7 +88,7 @@ def pass_communication_axes(
     ranks wait for each other.
     """
     found = []
-    for name, group in serving_axis_groups(plan, links).items():
+    for name, group in _serving_axis_groups(plan, links).items():
         parts = [
             operator
             for operator in made.operators

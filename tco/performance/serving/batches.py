@@ -105,11 +105,11 @@ def solved(
         )
         power = np.log(slow / quick) / np.log(high / low)
     ceiling = np.minimum(held, high)
-    share, smooth = inverse_parabola(
+    share, smooth = _inverse_parabola(
         (low, high, beside), (quick - allowed, slow - allowed, time[rows, before] - allowed)
     )
     batch = np.minimum(
-        low + np.where(smooth, share, even_share(quick, slow, allowed)) * (high - low), ceiling
+        low + np.where(smooth, share, _even_share(quick, slow, allowed)) * (high - low), ceiling
     )
     expected = np.maximum(batch / chips[rows] / allowed, rate[rows])
     likely = np.argsort(-expected, kind="stable")
@@ -157,7 +157,7 @@ def solved(
         batch = np.where(
             found_out,
             low,
-            np.minimum(low + even_share(quick, slow, allowed) * (high - low), ceiling),
+            np.minimum(low + _even_share(quick, slow, allowed) * (high - low), ceiling),
         )
         # the last before a step is quicker
         rate = np.maximum(
@@ -173,7 +173,7 @@ def solved(
     few = DecodePlan(
         *(axis[rows[near]] if np.ndim(axis) and len(axis) > 1 else axis for axis in plan)
     )
-    best[near], most[near] = best_batch_before_step(
+    best[near], most[near] = _best_batch_before_step(
         machine, model, request, few, allowed, low[near], (best[near], most[near])
     )
     return Solved(
@@ -187,7 +187,7 @@ def solved(
     )
 
 
-def best_batch_before_step(
+def _best_batch_before_step(
     machine: Machine,
     model: Architecture,
     request: ServingRequest,
@@ -218,11 +218,7 @@ def best_batch_before_step(
     return best, most
 
 
-def even_share(quick: Any, slow: Any, allowed: Any) -> Any:
-    """Return the interpolation weight of `allowed` between `quick` and `slow`.
-
-    The time is taken to rise linearly. The weight lies from 0 to 1.
-    """
+def _even_share(quick: Any, slow: Any, allowed: Any) -> Any:
     return np.clip(
         np.divide(allowed - quick, slow - quick, out=np.zeros_like(quick), where=slow > quick),
         0.0,
@@ -230,7 +226,7 @@ def even_share(quick: Any, slow: Any, allowed: Any) -> Any:
     )
 
 
-def inverse_parabola(
+def _inverse_parabola(
     points: tuple[Quantity, Quantity, Quantity], off: tuple[Any, Any, Any]
 ) -> tuple[Any, Any]:
     """Return the root share of an inverse parabola, and its validity.

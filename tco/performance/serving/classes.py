@@ -50,56 +50,53 @@ class Searched(NamedTuple):
     loaded: Any
 
 
-def require_deployer(machine: Machine) -> Deployer:
-    """Return the deployer of `machine`; raise `ValueError` without a deployer."""
+def _require_deployer(machine: Machine) -> Deployer:
     if machine.deployer is None:
         raise ValueError("plans of a class are searched for who deploys them")
     return machine.deployer
 
 
-def broadcast_column(values: Quantity, rows: int) -> FloatArray:
-    """Return values as a column of some rows."""
+def _broadcast_column(values: Quantity, rows: int) -> FloatArray:
     return np.broadcast_to(np.asarray(values, dtype=float), (rows, 1)).copy()
 
 
-def with_flights(
+def _with_flights(
     decode: DecodePlan, prefill: PrefillPlan, engines: float, readers: float | None
 ) -> ServingPlan:
     """Return every plan with every number of requests in flight of an engine, a row each."""
     plans = len(np.ravel(decode.chips))
 
     def spread(axis: Any) -> FloatArray:
-        return np.repeat(np.ravel(broadcast_column(axis, plans)), len(FLIGHTS))[:, None]
+        return np.repeat(np.ravel(_broadcast_column(axis, plans)), len(FLIGHTS))[:, None]
 
     rows = plans * len(FLIGHTS)
     flight = np.tile(FLIGHTS, plans)[:, None]
-    read = None if readers is None else broadcast_column(readers, rows)
+    read = None if readers is None else _broadcast_column(readers, rows)
     return ServingPlan(
         DecodePlan(*map(spread, decode)),
         PrefillPlan(*map(spread, prefill)),
-        broadcast_column(engines, rows),
+        _broadcast_column(engines, rows),
         read,
         flight=flight,
     )
 
 
-def axes_of_size(axes: PrefillPlan, allowed: Callable[[FloatArray], Any]) -> PrefillPlan:
-    """Return the plans whose chips are allowed, each axis a column."""
+def _axes_of_size(axes: PrefillPlan, allowed: Callable[[FloatArray], Any]) -> PrefillPlan:
     kept = np.ravel(allowed(np.asarray(axes.chips)))
     return PrefillPlan(*(axis[kept] for axis in axes))
 
 
-def server_plans(
+def _server_plans(
     machine: Machine, model: Architecture, request: ServingRequest, values: Readable
 ) -> ServingPlan:
     """Return whole engines of one server that read prompts and decode, at every load."""
-    most = min(require_deployer(machine).server_chips, float(machine.links.domain))
-    axes = axes_of_size(offered_axes(machine, model, 0), lambda chips: chips <= most)
+    most = min(_require_deployer(machine).server_chips, float(machine.links.domain))
+    axes = _axes_of_size(offered_axes(machine, model, 0), lambda chips: chips <= most)
     decode = decoding_at(axes, 1.0, depths_of(machine, model, request, values))
-    return with_flights(decode, as_prefill_plan(decode), 1.0, None)
+    return _with_flights(decode, as_prefill_plan(decode), 1.0, None)
 
 
-def pool_plans(
+def _pool_plans(
     machine: Machine,
     model: Architecture,
     request: ServingRequest,
@@ -110,8 +107,8 @@ def pool_plans(
     prompts or decode.
     """
     axes = offered_axes(machine, model, 0)
-    decode_axes = axes_of_size(axes, lambda chips: chips == shape.decode_chips)
-    prefill_axes = axes_of_size(
+    decode_axes = _axes_of_size(axes, lambda chips: chips == shape.decode_chips)
+    prefill_axes = _axes_of_size(
         offered_axes(machine, model, request.prompt), lambda chips: chips == shape.prefill_chips
     )
     if not len(decode_axes.chips) or not len(prefill_axes.chips):
@@ -121,11 +118,11 @@ def pool_plans(
     if prefill is None:
         return None
     decode = decoding_at(decode_axes, 1.0, depths_of(machine, model, request, values))
-    before = PrefillPlan(*(broadcast_column(axis, len(decode.chips)) for axis in prefill))
-    return with_flights(decode, before, shape.decode_engines, shape.prefill_engines)
+    before = PrefillPlan(*(_broadcast_column(axis, len(decode.chips)) for axis in prefill))
+    return _with_flights(decode, before, shape.decode_engines, shape.prefill_engines)
 
 
-def concatenate_serving_plans(parts: list[ServingPlan]) -> ServingPlan:
+def _concatenate_serving_plans(parts: list[ServingPlan]) -> ServingPlan:
     """Return the rows of several sets of plans as one."""
 
     def joined(name: str) -> Any:
@@ -156,13 +153,13 @@ def plans_of_class(
 
     """
     if name == SERVER:
-        return server_plans(machine, model, request, values)
+        return _server_plans(machine, model, request, values)
     shapes = [
-        pool_plans(machine, model, request, values, shape)
-        for shape in require_deployer(machine).pools
+        _pool_plans(machine, model, request, values, shape)
+        for shape in _require_deployer(machine).pools
     ]
     rows = [plans for plans in shapes if plans is not None]
-    return concatenate_serving_plans(rows) if rows else None
+    return _concatenate_serving_plans(rows) if rows else None
 
 
 def chosen_in_class(
@@ -171,9 +168,9 @@ def chosen_in_class(
     """Return the best plan of an operator's class; of a benchmark the better of one server and of
     pools apart.
     """
-    own = require_deployer(machine).name
+    own = _require_deployer(machine).name
     names = (SERVER, APART) if own == BENCHMARK else (own,)
-    results = [best_of_class(machine, model, request, values, name) for name in names]
+    results = [_best_of_class(machine, model, request, values, name) for name in names]
 
     def rate(result: Searched) -> float:
         return (
@@ -185,7 +182,7 @@ def chosen_in_class(
     return max(results, key=rate)
 
 
-def best_of_class(
+def _best_of_class(
     machine: Machine, model: Architecture, request: ServingRequest, values: Readable, name: str
 ) -> Searched:
     """Return the best plan of one class, its requests in flight solved between those of the
@@ -201,10 +198,10 @@ def best_of_class(
     result = Searched(*choose_under_load(machine, model, request, values, plans))
     if result.plan is None:
         return result
-    return refined(machine, model, request, values, plans, result)
+    return _refined(machine, model, request, values, plans, result)
 
 
-def refined(
+def _refined(
     machine: Machine,
     model: Architecture,
     request: ServingRequest,
@@ -220,14 +217,14 @@ def refined(
     low, high = FLIGHTS[place], FLIGHTS[np.minimum(place + 1, steps - 1)]
     for _ in range(HALVINGS):
         middle = np.sqrt(low * high)
-        tried = rows_at(plans, rows * steps, middle)
+        tried = _rows_at(plans, rows * steps, middle)
         choice, _, _ = choose_under_load(machine, model, request, values, tried)
         meets = (
             np.zeros(len(rows), dtype=bool) if choice.best is None else np.ravel(choice.best) > 0
         )
         low, high = np.where(meets, middle, low), np.where(meets, high, middle)
     final = Searched(
-        *choose_under_load(machine, model, request, values, rows_at(plans, rows * steps, low))
+        *choose_under_load(machine, model, request, values, _rows_at(plans, rows * steps, low))
     )
     if (
         final.loaded is None
@@ -240,7 +237,7 @@ def refined(
     )
 
 
-def rows_at(plans: ServingPlan, rows: Any, flight: Any) -> ServingPlan:
+def _rows_at(plans: ServingPlan, rows: Any, flight: Any) -> ServingPlan:
     """Return some rows of plans, each with other requests in flight."""
     decode = DecodePlan(*(axis[rows] for axis in plans.decode))
     prefill = PrefillPlan(*(axis[rows] for axis in plans.prefill))

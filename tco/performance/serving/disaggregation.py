@@ -125,7 +125,7 @@ def whole_engines(
     among; None where no two find room.
     """
     found: WholeEngines | None = None
-    making, reading = (best_by_size(one, chips) for one in (decode, prefill))
+    making, reading = (_best_by_size(one, chips) for one in (decode, prefill))
     for size, made in making.items():
         engines = np.arange(1, chips // size + 1)
         for part, read in reading.items():
@@ -153,7 +153,7 @@ def whole_engines(
     return found
 
 
-def best_by_size(choice: PlanChoice, chips: int) -> dict[int, float]:
+def _best_by_size(choice: PlanChoice, chips: int) -> dict[int, float]:
     """Return the best rate of the plans that fit and meet the target, by the chips of an engine, of
     those with no more than some chips.
     """

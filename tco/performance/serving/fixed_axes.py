@@ -45,19 +45,19 @@ def axes_given(machine: Machine, model: Architecture, plan: Mapping[str, str]) -
     """Return the plans that fit the given axes; an unknown key, a bad value or axes that fit no
     plan raise `DataError`.
     """
-    links, given = machine.links, {key: parse_plan_axis(key, text) for key, text in plan.items()}
+    links, given = machine.links, {key: _parse_plan_axis(key, text) for key, text in plan.items()}
     for prefix in ("", PREFIX):
         if given.get(f"{prefix}tp") == 1 and not given.get(f"{prefix}ep"):
-            check_device(machine, model, given.get(f"{prefix}pp", 1), f"--plan {prefix}tp=1")
-    stated, beyond = deployment(given)
+            _check_device(machine, model, given.get(f"{prefix}pp", 1), f"--plan {prefix}tp=1")
+    stated, beyond = _deployment(given)
     given |= stated
     own = {key: value for key, value in given.items() if key in AXES}
     other = {
         key.removeprefix(PREFIX): value for key, value in given.items() if key.startswith(PREFIX)
     }
     readers = float(other.pop("workers", 1)) if other else None
-    decode = plans_with(model, links, own, "") if own else None
-    prefill = plans_with(model, links, other, PREFIX) if other else decode
+    decode = _plans_with(model, links, own, "") if own else None
+    prefill = _plans_with(model, links, other, PREFIX) if other else decode
     sequences = None
     if "batch" in given:
         if decode is None:
@@ -71,7 +71,7 @@ def axes_given(machine: Machine, model: Architecture, plan: Mapping[str, str]) -
     )
 
 
-def check_device(machine: Machine, model: Architecture, stages: float, where: str) -> None:
+def _check_device(machine: Machine, model: Architecture, stages: float, where: str) -> None:
     """Refuse a model that no tensor parallelism splits where it does not fit the memory of a
     logical device, which is a part of its chip.
     """
@@ -97,7 +97,7 @@ def check_device(machine: Machine, model: Architecture, stages: float, where: st
         )
 
 
-def deployment(given: Mapping[str, float]) -> tuple[dict[str, float], str]:
+def _deployment(given: Mapping[str, float]) -> tuple[dict[str, float], str]:
     """Return the chips that stated tensor and expert parallelism are a deployment of, and what was
     taken beyond them.
 
@@ -119,7 +119,7 @@ def deployment(given: Mapping[str, float]) -> tuple[dict[str, float], str]:
     )
 
 
-def parse_plan_axis(key: str, text: str) -> float:
+def _parse_plan_axis(key: str, text: str) -> float:
     """Return the number of one axis, whole but for a batch, which may be a mean over time."""
     if key not in KEYS:
         raise unknown("axis of a serving plan", key, KEYS, "--plan")
@@ -135,7 +135,7 @@ def parse_plan_axis(key: str, text: str) -> float:
     return value if key == "batch" else int(value)
 
 
-def plans_with(
+def _plans_with(
     model: Architecture, links: Links, given: Mapping[str, float], prefix: str
 ) -> PrefillPlan:
     """Return the plans with some axes given, each axis a column."""
@@ -144,7 +144,7 @@ def plans_with(
             **given,
             "chips": given["tp"] * given["dp"] * given.get("cp", 1) * given.get("pp", 1),
         }
-    found = built(model, given) if "chips" in given else searchable_plan_axes(model, links, given)
+    found = _built(model, given) if "chips" in given else _searchable_plan_axes(model, links, given)
     groups = found.chips / found.pipeline_parallel / attention_chips(found)
     wanted = {
         "tp": found.tensor_parallel,
@@ -173,14 +173,13 @@ def plans_with(
     )
 
 
-def searchable_plan_axes(
+def _searchable_plan_axes(
     model: Architecture, links: Links, given: Mapping[str, float]
 ) -> PrefillPlan:
-    """Return every plan of the search, sequences split as far as is given."""
     return plan_axes(model, links, np.inf if "cp" in given else 0)
 
 
-def built(model: Architecture, given: Mapping[str, float]) -> PrefillPlan:
+def _built(model: Architecture, given: Mapping[str, float]) -> PrefillPlan:
     """Return the plans of so many chips, which need not be a part of the world."""
     heads = max((block.attention.heads for block in model.blocks), default=1) or 1
     sparse = any(block.feed_forward.experts for block in model.blocks)

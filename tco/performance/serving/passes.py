@@ -251,10 +251,9 @@ def cached_numbers(
     ) / tensor_parallel
 
 
-def caches_of(
+def _caches_of(
     machine: Machine, model: Architecture, shape: PassShape, context: Quantity
 ) -> Quantity:
-    """Return the caches of one chip."""
     growing, kept = cached_numbers(model, shape.tensor_parallel, shape.context_parallel)
     return cache_bytes(shape.sequences, context, growing, kept, machine.cache_size)
 
@@ -268,7 +267,7 @@ def projected(model: Architecture) -> Any:
     )
 
 
-def held_in_memory(
+def _held_in_memory(
     machine: Machine,
     model: Architecture,
     shape: PassShape,
@@ -284,7 +283,7 @@ def held_in_memory(
     holds its part of the layers for the sequences of all stages, so that its caches are those of
     all layers and its own sequences. The longest stage decides.
     """
-    cache, layers_apart = caches_of(machine, model, shape, context), stages
+    cache, layers_apart = _caches_of(machine, model, shape, context), stages
     if somewhere(stages > 1):
         excess = asked.stage_excess(float(model.layers), stages)
         cache, layers_apart = caches_of_longest(cache, excess), stages / excess
@@ -309,7 +308,7 @@ def held_in_memory(
         machine.attention_size,
         machine.expert_size,
     )
-    return memory_in_use(weights, kv_cache_reservation(machine, cache, offload))
+    return memory_in_use(weights, _kv_cache_reservation(machine, cache, offload))
 
 
 @formula(unit="byte", source="narayanan2021")
@@ -318,21 +317,14 @@ def caches_of_longest(cache: Byte, excess: Pure) -> Quantity:
     return cache * excess
 
 
-def kv_cache_reservation(machine: Machine, cache: Quantity, offload: Quantity) -> Quantity:
-    """Return the HBM beside the weights that caches take as the engine admits them, the share
-    `offload` of them kept in host memory.
-    """
+def _kv_cache_reservation(machine: Machine, cache: Quantity, offload: Quantity) -> Quantity:
     return room_for_caches(
         cache if offload is None else asked.cache_in_hbm(cache, offload),
         machine.habit("cache_share"),
     )
 
 
-def layout_on(machine: Machine, plan: DecodePlan | PrefillPlan) -> DomainLayout:
-    """Return the layout of `plan` on the fabric of `machine`.
-
-    Plans of a search share a cached layout, because a search asks for the layout many times.
-    """
+def _layout_on(machine: Machine, plan: DecodePlan | PrefillPlan) -> DomainLayout:
     axes = (plan.chips, plan.pipeline_parallel, plan.cut, plan.expert_parallel)
     found: DomainLayout | None = machine.known.of(
         ("layout",), axes, lambda: layout_of(plan, machine.links)
@@ -340,9 +332,9 @@ def layout_on(machine: Machine, plan: DecodePlan | PrefillPlan) -> DomainLayout:
     return layout_of(plan, machine.links) if found is None else found
 
 
-def decode_shape(machine: Machine, plan: DecodePlan, request: ServingRequest) -> PassShape:
+def _decode_shape(machine: Machine, plan: DecodePlan, request: ServingRequest) -> PassShape:
     """Return the work and placement of a decode step, as `PassShape`."""
-    lies, drafts = layout_on(machine, plan), asked.draft_tokens_or_none(plan, request)
+    lies, drafts = _layout_on(machine, plan), asked.draft_tokens_or_none(plan, request)
     return PassShape(
         lies.stage,
         plan.tensor_parallel,
@@ -364,10 +356,10 @@ def decode_memory(
 ) -> Quantity:
     """Return the HBM a decoding chip needs at the end of its sequences."""
     context = full_context(request.prompt, request.answer)
-    return held_in_memory(
+    return _held_in_memory(
         machine,
         model,
-        decode_shape(machine, plan, request),
+        _decode_shape(machine, plan, request),
         context,
         request.offload,
         plan.pipeline_parallel,
@@ -380,14 +372,14 @@ def sequence_memory(
     """Return the HBM a decoding chip needs for one sequence of its group, as its engine admits
     them.
     """
-    shape = decode_shape(machine, plan._replace(sequences=1.0), request)
-    cache = caches_of(
+    shape = _decode_shape(machine, plan._replace(sequences=1.0), request)
+    cache = _caches_of(
         machine,
         model,
         shape,
         reserved_context(request.prompt, request.answer, machine.habit("answer_reserved")),
     )
-    return kv_cache_reservation(machine, cache, request.offload)
+    return _kv_cache_reservation(machine, cache, request.offload)
 
 
 def decode_pass(
@@ -402,20 +394,22 @@ def decode_step(
     machine: Machine, model: Architecture, plan: DecodePlan, request: ServingRequest
 ) -> PassResult:
     """Return a decode step, its cells named in the place that is open."""
-    shape, drafts = decode_shape(machine, plan, request), asked.draft_tokens_or_none(plan, request)
+    shape, drafts = _decode_shape(machine, plan, request), asked.draft_tokens_or_none(plan, request)
     tokens = shape.tokens
-    computed = beside_routed(forward_pass(Pass(machine, model, shape), tokens))
-    operators = with_uneven_stages(
-        machine, model, plan, with_stage_transfers(machine, model, plan, tokens, computed)
+    computed = _beside_routed(forward_pass(Pass(machine, model, shape), tokens))
+    operators = _with_uneven_stages(
+        machine, model, plan, _with_stage_transfers(machine, model, plan, tokens, computed)
     )
-    time = per_token = whole_pass(machine, "decode_step_time", operators)
+    time = per_token = _whole_pass(machine, "decode_step_time", operators)
     if drafts is not None:
         with scope("drafting"):
             drafting = asked.drafting_time(time, drafts, machine.values["workload.draft_cost"])
         operators.append(waiting_operator(machine, "drafting", drafting))
         time = per_token = total("drafted_step_time", [time, drafting])
     if request.offload is not None:
-        moved = asked.cache_with_host(caches_of(machine, model, shape, shape.keys), request.offload)
+        moved = asked.cache_with_host(
+            _caches_of(machine, model, shape, shape.keys), request.offload
+        )
         exposed = asked.exposed_host_transfer(moved, request.host_link, time)
         operators.append(
             Operator("cache from host", exposed, 1, None, moved, None, request.host_link, 0.0, True)
@@ -424,7 +418,9 @@ def decode_step(
     if drafts is not None:
         per_token = asked.time_per_token(time, asked.tokens_of_drafts(machine.values, drafts))
     context = full_context(request.prompt, request.answer)
-    memory = held_in_memory(machine, model, shape, context, request.offload, plan.pipeline_parallel)
+    memory = _held_in_memory(
+        machine, model, shape, context, request.offload, plan.pipeline_parallel
+    )
     return PassResult(time, memory, operators, per_token)
 
 
@@ -436,7 +432,7 @@ def exposed_beside(time: Second, work: Second, routed: Second, busy: Second) -> 
     return maximum(time - maximum(routed - busy, 0), work)
 
 
-def beside_routed(operators: list[Operator]) -> list[Operator]:
+def _beside_routed(operators: list[Operator]) -> list[Operator]:
     """Return the operators of a decode step, the shared expert on a stream of its own beside the
     exchange and the routed experts.
 
@@ -467,17 +463,14 @@ def beside_routed(operators: list[Operator]) -> list[Operator]:
     return operators
 
 
-def whole_pass(machine: Machine, name: str, operators: list[Operator]) -> Quantity:
-    """Return the time of a pass: its operators, what the host adds, how old the engine is, and what
-    none of them explains.
-    """
+def _whole_pass(machine: Machine, name: str, operators: list[Operator]) -> Quantity:
     time = total(name, [*(operator.time for operator in operators), machine.overhead])
     if machine.release is not None:
         time = times_as_long(time, machine.release)
     return time if machine.unexplained is None else with_unexplained(time, machine.unexplained)
 
 
-def prompts_of_a_bundle(machine: Machine, plan: PrefillPlan, request: ServingRequest) -> Quantity:
+def _prompts_of_a_bundle(machine: Machine, plan: PrefillPlan, request: ServingRequest) -> Quantity:
     """Return the prompts that the engine's budget of tokens puts in one pass, below one where it
     holds a part of one.
     """
@@ -489,7 +482,7 @@ def prompts_of_a_bundle(machine: Machine, plan: PrefillPlan, request: ServingReq
     return prompts_of_a_pass(machine.habit("token_budget"), whole)
 
 
-def prefill_shape(
+def _prefill_shape(
     machine: Machine, plan: PrefillPlan, request: ServingRequest, prompts: Any
 ) -> PassShape:
     """Return the work and placement of a prefill pass over `prompts`.
@@ -505,8 +498,8 @@ def prefill_shape(
     if somewhere(plan.context_parallel > 1):
         fresh = per_rank(fresh, plan.context_parallel)
     if prompts is None:
-        prompts = prompts_of_a_bundle(machine, plan, request)
-    lies = layout_on(machine, plan)
+        prompts = _prompts_of_a_bundle(machine, plan, request)
+    lies = _layout_on(machine, plan)
     return PassShape(
         lies.stage,
         plan.tensor_parallel,
@@ -532,12 +525,12 @@ def prefill_memory(
     prompts: Any = 1.0,
 ) -> Quantity:
     """Return the HBM a chip needs that reads some prompts a group."""
-    return prompts_in_memory(
-        machine, model, plan, request, prefill_shape(machine, plan, request, prompts)
+    return _prompts_in_memory(
+        machine, model, plan, request, _prefill_shape(machine, plan, request, prompts)
     )
 
 
-def prompts_in_memory(
+def _prompts_in_memory(
     machine: Machine,
     model: Architecture,
     plan: PrefillPlan,
@@ -546,7 +539,7 @@ def prompts_in_memory(
 ) -> Quantity:
     """Return the HBM a chip needs for the prompts of a pass."""
     held = shape._replace(sequences=asked.prompts_held(shape.sequences))
-    return held_in_memory(machine, model, held, request.prompt, stages=plan.pipeline_parallel)
+    return _held_in_memory(machine, model, held, request.prompt, stages=plan.pipeline_parallel)
 
 
 def evaluate_prefill(
@@ -563,21 +556,23 @@ def evaluate_prefill(
     work, and gather the keys and values of all parts.
     """
     with scope("prefill"):
-        return prefill_pass(machine, model, plan, request, prompts)
+        return _prefill_pass(machine, model, plan, request, prompts)
 
 
-def prefill_pass(
+def _prefill_pass(
     machine: Machine, model: Architecture, plan: PrefillPlan, request: ServingRequest, prompts: Any
 ) -> PassResult:
     """Return a pass over prompts, its cells named in the place that is open."""
-    shape = prefill_shape(machine, plan, request, prompts)
+    shape = _prefill_shape(machine, plan, request, prompts)
     prompts, made = shape.sequences, Pass(machine, model, shape)
     if somewhere(plan.context_parallel > 1):
-        gather_keys(made, plan.context_parallel, layout_on(machine, plan).crossing, request.prompt)
-    computed = with_stage_transfers(machine, model, plan, shape.tokens, forward_pass(made, prompts))
-    operators = with_uneven_stages(machine, model, plan, beside_compute(machine, computed))
-    time = whole_pass(machine, "prefill_time", operators)
-    memory = prompts_in_memory(machine, model, plan, request, shape)
+        gather_keys(made, plan.context_parallel, _layout_on(machine, plan).crossing, request.prompt)
+    computed = _with_stage_transfers(
+        machine, model, plan, shape.tokens, forward_pass(made, prompts)
+    )
+    operators = _with_uneven_stages(machine, model, plan, _beside_compute(machine, computed))
+    time = _whole_pass(machine, "prefill_time", operators)
+    memory = _prompts_in_memory(machine, model, plan, request, shape)
     return PassResult(time, memory, operators, per_prompt=asked.prompt_time(time, prompts))
 
 
@@ -589,17 +584,17 @@ def prefill_pool(
     """
     busy = evaluate_prefill(machine, model, plan, request)
     with scope("prompt alone"):
-        alone = prefill_pass(
+        alone = _prefill_pass(
             machine,
             model,
             plan,
             request,
-            alone_in_a_pass(prompts_of_a_bundle(machine, plan, request)),
+            alone_in_a_pass(_prompts_of_a_bundle(machine, plan, request)),
         )
     return busy._replace(alone=alone)
 
 
-def beside_compute(machine: Machine, operators: list[Operator]) -> list[Operator]:
+def _beside_compute(machine: Machine, operators: list[Operator]) -> list[Operator]:
     """Return the operators of a prompt with that part of its exchanges that collectives' own cores
     do not hide.
     """
@@ -614,7 +609,7 @@ def beside_compute(machine: Machine, operators: list[Operator]) -> list[Operator
     ]
 
 
-def with_stage_transfers(
+def _with_stage_transfers(
     machine: Machine,
     model: Architecture,
     plan: DecodePlan | PrefillPlan,
@@ -629,7 +624,7 @@ def with_stage_transfers(
     size = message_bytes(
         per_rank(tokens, plan.tensor_parallel), model.hidden, machine.activation_size
     )
-    rate, latency = stage_link(links, plan.chips)
+    rate, latency = _stage_link(links, plan.chips)
     times = repeated(direct_time(latency, stream_time(size, rate)), plan.pipeline_parallel - 1)
     return [
         *operators,
@@ -639,7 +634,7 @@ def with_stage_transfers(
     ]
 
 
-def with_uneven_stages(
+def _with_uneven_stages(
     machine: Machine, model: Architecture, plan: DecodePlan | PrefillPlan, operators: list[Operator]
 ) -> list[Operator]:
     """Return the operators of a pass with the time that shorter pipeline stages wait for the
@@ -688,12 +683,7 @@ def stage_step(
     return select(chips <= domain, inside, select(chips <= world, crossing, network))
 
 
-def stage_link(links: Links, chips: Any) -> tuple[Quantity, Quantity]:
-    """Return rate and latency of the links that join the stages of a pipeline of some chips.
-
-    Each chip sends to one of the next stage: on a mesh over the one link of the pair, on a torus
-    over the lanes to a neighbour.
-    """
+def _stage_link(links: Links, chips: Any) -> tuple[Quantity, Quantity]:
     pair = links if links.tray[0] else links_for(links, RankGroup(2.0, 1.0, 2.0))
     latencies, sizes = pair.latencies, (chips, float(links.domain), float(links.world))
     rate = stage_rate(*sizes, pair.inside, links.crossing, links.network)

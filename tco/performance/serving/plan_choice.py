@@ -165,16 +165,16 @@ def choose_decode(
     choice = choose_best(rate, fits, fast, plan)
     if choice.plan is None:
         return choice._replace(
-            reason=too_slow(plan, result, fits, interactivity, machine)
+            reason=_too_slow(plan, result, fits, interactivity, machine)
             if somewhere(fits)
             else memory_shortfall_reason(result.memory, machine)
         )
     if sequences is not None:
         return choice.with_pass(result)
-    return at_the_target(machine, model, request, interactivity, plan, result, fits & fast, choice)
+    return _at_the_target(machine, model, request, interactivity, plan, result, fits & fast, choice)
 
 
-def at_the_target(
+def _at_the_target(
     machine: Machine,
     model: Architecture,
     request: ServingRequest,
@@ -207,7 +207,7 @@ def at_the_target(
         row = int(found.rows[other])
         if found.bound[other] <= rate * (1 + CLOSE):
             continue
-        one, made = just_in_time(
+        one, made = _just_in_time(
             machine,
             model,
             request,
@@ -230,7 +230,7 @@ def at_the_target(
     return choice._replace(best=best, margin=margin)
 
 
-def just_in_time(
+def _just_in_time(
     machine: Machine,
     model: Architecture,
     request: ServingRequest,
@@ -327,16 +327,16 @@ def choose_under_load(
     rate, fits, meets = (np.broadcast_to(array, shape) for array in candidates)
     choice = choose_best(rate, fits, meets, plans.decode._replace(sequences=np.ones(shape)))
     if choice.plan is None:
-        reason = why_none_under_load(
+        reason = _why_none_under_load(
             machine, made, values, plans, (fits, quick), (limit, interactivity)
         )
         return choice._replace(reason=reason), None, None
-    plan = plan_in_row(plans, choice.place[0])
+    plan = _plan_in_row(plans, choice.place[0])
     loaded = loaded_engine_rates(machine, model, plan, request, values)
     return choice, plan_under_load(plan, loaded), loaded
 
 
-def plan_in_row(plans: ServingPlan, row: int) -> ServingPlan:
+def _plan_in_row(plans: ServingPlan, row: int) -> ServingPlan:
     """Return the plan of a row."""
 
     def in_row(axis: Any) -> Any:
@@ -358,7 +358,7 @@ def plan_in_row(plans: ServingPlan, row: int) -> ServingPlan:
     )
 
 
-def why_none_under_load(
+def _why_none_under_load(
     machine: Machine,
     made: Loaded,
     values: Readable,
@@ -402,7 +402,7 @@ def memory_shortfall_reason(memory: Any, machine: Machine) -> str:
     )
 
 
-def too_slow(
+def _too_slow(
     plan: DecodePlan, result: PassResult, fits: Any, interactivity: float, machine: Machine
 ) -> str:
     """Return text on the quickest plan that fits but misses the speed.

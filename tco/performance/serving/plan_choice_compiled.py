@@ -185,13 +185,13 @@ def best_plans_per_draw(
     one plan, that one.
     """
     if hints is None:
-        return [choose_loaded_engines(block, speed) for speed in speeds]
+        return [_choose_loaded_engines(block, speed) for speed in speeds]
     found = []
     for rows, batch, quick in zip(
-        *solve_decode_plans(block, decode_attention_chips(plans), hints, speeds, begin, spare),
+        *_solve_decode_plans(block, decode_attention_chips(plans), hints, speeds, begin, spare),
         strict=True,
     ):
-        ready, soon = best_prefill_by_draw(
+        ready, soon = _best_prefill_by_draw(
             block, BatchResponse(block, "step", rows, np.arange(block.count))(batch)
         )
         found.append(Chosen({DECODE: rows, PREFILL: ready}, batch, quick & soon))
@@ -206,7 +206,7 @@ def held_with(batch: float, count: int) -> Chosen:
     )
 
 
-def choose_loaded_engines(block: DrawBlock, speed: float | None) -> Chosen:
+def _choose_loaded_engines(block: DrawBlock, speed: float | None) -> Chosen:
     """Return the choice of engines with some requests in flight, whose batch follows from them."""
     score, slow, user, first, needed = block[
         "output_tokens_per_s_per_chip", "tpot_s", "tokens_per_s_per_user", "ttft_s", "needed"
@@ -214,21 +214,18 @@ def choose_loaded_engines(block: DrawBlock, speed: float | None) -> Chosen:
     memory, wait, offline = block["memory", "longest wait", "offline"]
     # nobody waits for what runs offline
     meets = (offline > 0) | (
-        (user * (1 + EXACTLY) >= draw_target_speed(block, speed)) & (first <= or_ever(wait))
+        (user * (1 + EXACTLY) >= _draw_target_speed(block, speed)) & (first <= _or_ever(wait))
     )
     fits = needed <= memory
     rows, meets = best_rows(score, _quickest_first(slow, fits), fits & meets, block.count)
     return Chosen({DECODE: rows}, np.full(block.count, np.nan), meets)
 
 
-def best_prefill_by_draw(block: DrawBlock, step: AnyArray) -> tuple[AnyArray, AnyArray]:
-    """Return the plan that reads prompts in every draw, and whether the first token comes in time,
-    a step of decoding after it.
-    """
+def _best_prefill_by_draw(block: DrawBlock, step: AnyArray) -> tuple[AnyArray, AnyArray]:
     rate, time, held, memory, wait = block[
         "prompts", "prompt", "prompts held", "memory", "longest wait"
     ]
-    fits, soon = held <= memory, time + step <= or_ever(wait) * (1 + EXACTLY)
+    fits, soon = held <= memory, time + step <= _or_ever(wait) * (1 + EXACTLY)
     return best_rows(rate, _quickest_first(time, fits), fits & soon, block.count)
 
 
@@ -236,20 +233,17 @@ def _quickest_first(time: AnyArray, fits: AnyArray) -> AnyArray:
     return np.where(fits, -time, -np.inf)
 
 
-def or_ever(wait: Any) -> Any:
-    """Return the longest time to the first token; zero asks for none."""
+def _or_ever(wait: Any) -> Any:
     return np.where(wait > 0, wait, np.inf)
 
 
-def draw_target_speed(block: DrawBlock, speed: float | None) -> Any:
-    """Return the tokens/s a user is to get: a speed, or the workload's own in every draw."""
+def _draw_target_speed(block: DrawBlock, speed: float | None) -> Any:
     return block[("interactivity",)][0] if speed is None else speed
 
 
-def time_allowed(block: DrawBlock, speed: float | None) -> AnyArray:
-    """Return the time a token may take in every draw."""
+def _time_allowed(block: DrawBlock, speed: float | None) -> AnyArray:
     found: AnyArray = np.broadcast_to(
-        1 / np.maximum(draw_target_speed(block, speed), SLOWEST) * (1 + EXACTLY), block.count
+        1 / np.maximum(_draw_target_speed(block, speed), SLOWEST) * (1 + EXACTLY), block.count
     )
     return found
 
@@ -266,7 +260,7 @@ def room(block: DrawBlock, plans: int) -> AnyArray:
     return found
 
 
-def solve_decode_plans(
+def _solve_decode_plans(
     block: DrawBlock, chips: AnyArray, hints: Hints, speeds: Speeds, begin: AnyArray, spare: float
 ) -> tuple[AnyArray, AnyArray, AnyArray]:
     """Return the plan that decodes in every draw at each speed, its batch, and whether it gives
@@ -283,7 +277,7 @@ def solve_decode_plans(
         np.tile(np.arange(count), many),
         np.repeat(np.arange(many), count),
     )
-    allowed = np.concatenate([time_allowed(block, one) for one in speeds])
+    allowed = np.concatenate([_time_allowed(block, one) for one in speeds])
     held = room(block, plans)
     fits, most = (
         one[:, draw] if many > 1 else one
@@ -312,7 +306,7 @@ def solve_decode_plans(
         limit, most_of, power = allowed[which], most[some, which], hints.power[speed[which], some]
         found, time = largest_within(token, limit, np.ones(len(which)), most_of, first, power)
         gained = np.where(fits[some, which] & (time <= limit), found / chips[some] / time, 0.0)
-        back_off_from_tile_step(
+        _back_off_from_tile_step(
             token, chips[some], found, gained, np.flatnonzero(gained > rate[which] * (1 - STEPS))
         )
         better = np.flatnonzero(gained > rate[which])
@@ -373,7 +367,7 @@ def solve_decode_plans(
     return by_speed(rows), by_speed(batch), by_speed(rate > 0)
 
 
-def back_off_from_tile_step(
+def _back_off_from_tile_step(
     token: BatchResponse, chips: AnyArray, batch: AnyArray, rate: AnyArray, near: AnyArray
 ) -> None:
     """Put fewer sequences in the place of the largest batches in time, near the best, where they
@@ -423,7 +417,7 @@ def hinted(
     chips = decode_attention_chips(plans)
     block, count, many = DrawBlock(kernel, names, centre, 1), len(chips), len(speeds)
     held = np.tile(room(block, count)[:, 0], many)
-    allowed = np.repeat(np.concatenate([time_allowed(block, speed) for speed in speeds]), count)
+    allowed = np.repeat(np.concatenate([_time_allowed(block, speed) for speed in speeds]), count)
     token = BatchResponse(
         block, "token", np.tile(np.arange(count), many), np.zeros(many * count, dtype=int)
     )
@@ -460,12 +454,12 @@ def promising(
             hinted(kernel, names, centre, plans, every),
         )
         if hints is None:
-            rates = {DECODE: rates_under_load(block, plans, every)}
+            rates = {DECODE: _rates_under_load(block, plans, every)}
         else:
             rate, time, held, memory, wait = block[
                 "prompts", "prompt", "prompts held", "memory", "longest wait"
             ]
-            read = np.where((time <= or_ever(wait)) & (held <= memory), rate, 0.0)
+            read = np.where((time <= _or_ever(wait)) & (held <= memory), rate, 0.0)
             rates = {DECODE: hints.rate, PREFILL: np.reshape(read, (1, -1))}
         first = first or hints
         for axis, many in rates.items():
@@ -481,7 +475,7 @@ def promising(
         own = {path: one[::share] for path, one in pilots.items()}
         block = DrawBlock(kernel, names, own, len(next(iter(own.values()))))
         if first is not None and asked.start == 0:
-            kept[DECODE] = kept[DECODE] | fastest_single_request_plans(block, len(kept[DECODE]))
+            kept[DECODE] = kept[DECODE] | _fastest_single_request_plans(block, len(kept[DECODE]))
         for chosen in best_plans_per_draw(
             block,
             plans,
@@ -499,17 +493,14 @@ def promising(
     return found, first and Hints(*(one[:, found[DECODE]] for one in first))
 
 
-def fastest_single_request_plans(block: DrawBlock, plans: int) -> AnyArray:
-    """Return which plans decode one request sooner than all others in some draw: they alone may
-    keep a promise in slow draws.
-    """
+def _fastest_single_request_plans(block: DrawBlock, plans: int) -> AnyArray:
     alone = np.ones((plans, block.count))
     time_per_token = BatchResponse(block, "token", slice(None))(alone)
     fastest = np.where(room(block, plans) >= 1, time_per_token, np.inf).argmin(axis=0)
     return np.isin(np.arange(plans), fastest)
 
 
-def rates_under_load(block: DrawBlock, plans: ServingPlan, speeds: Speeds) -> AnyArray:
+def _rates_under_load(block: DrawBlock, plans: ServingPlan, speeds: Speeds) -> AnyArray:
     """Return the rate of each plan with its requests in flight at each speed; zero of those that do
     not fit.
 
@@ -520,8 +511,8 @@ def rates_under_load(block: DrawBlock, plans: ServingPlan, speeds: Speeds) -> An
     if plans.flight is None:
         return np.reshape(fitting, (1, -1))
     user, first, wait = block["tokens_per_s_per_user", "ttft_s", "longest wait"]
-    soon = first <= or_ever(wait) * (1 + NEAR)
-    quick = [user * (1 + NEAR) >= draw_target_speed(block, speed) for speed in speeds]
+    soon = first <= _or_ever(wait) * (1 + NEAR)
+    quick = [user * (1 + NEAR) >= _draw_target_speed(block, speed) for speed in speeds]
     return np.concatenate(
         [np.reshape(np.where(soon & enough, fitting, 0.0), (1, -1)) for enough in quick]
     )

@@ -438,10 +438,7 @@ def stages_of(world: int) -> list[int]:
     return sorted(sizes)
 
 
-def pipeline_limit(stage: int, world: int) -> int:
-    """Return the most chips of a pipeline of stages: those of a world, or of several worlds that a
-    stage each fills.
-    """
+def _pipeline_limit(stage: int, world: int) -> int:
     return LARGEST if stage == world else world
 
 
@@ -480,7 +477,8 @@ def parallelism_table(
                     depths = [
                         depth
                         for depth in (1, *STAGES)
-                        if depth == 1 or (not cut and stage * depth <= pipeline_limit(stage, world))
+                        if depth == 1
+                        or (not cut and stage * depth <= _pipeline_limit(stage, world))
                     ]
                     spreads = (0, 1) if sparse and 1 < group == stage <= domain else (0,)
                     rows += [
@@ -523,8 +521,7 @@ def borders_crossed(plan: DecodePlan, links: Links) -> FloatArray:
     return np.select([stage <= links.domain, stage <= links.world], ["nothing", cut], "network")
 
 
-def whole_or_mean(number: Quantity) -> float | int:
-    """Return a number of an axis: whole, but for a batch that is a mean over time."""
+def _whole_or_mean(number: Quantity) -> float | int:
     value = float(number)
     return int(value) if value.is_integer() else value
 
@@ -548,6 +545,6 @@ def decode_plan_document(plan: DecodePlan, links: Links) -> JsonObject:
         "dp": int(lies.stage / attention_chips(plan)),
         "ep": int(lies.experts),
         "cp": int(plan.context_parallel),
-        "drafts": whole_or_mean(plan.drafts),
-        "batch": whole_or_mean(plan.sequences * plan.chips / attention_chips(plan)),
+        "drafts": _whole_or_mean(plan.drafts),
+        "batch": _whole_or_mean(plan.sequences * plan.chips / attention_chips(plan)),
     }

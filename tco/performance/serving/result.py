@@ -69,7 +69,7 @@ def evaluate_serving(
         from tco.performance.serving.fixed_axes import axes_given  # most answers give no axes
 
         axes = axes_given(machine, model, plan)
-    found = search_serving_plans(machine, model, request, values, axes)
+    found = _search_serving_plans(machine, model, request, values, axes)
     if found.plan is None and plan is not None:
         raise DataError(
             f"--plan {','.join(f'{key}={text}' for key, text in plan.items())}: {found.reason}"
@@ -84,7 +84,7 @@ def evaluate_serving(
     return found
 
 
-def search_serving_plans(
+def _search_serving_plans(
     machine: Machine,
     model: Architecture,
     request: ServingRequest,
@@ -95,16 +95,16 @@ def search_serving_plans(
     if axes is None and machine.deployer is not None and machine.deployer.name != FLEET:
         from tco.performance.serving.classes import chosen_in_class  # a fleet starts without it
 
-        return loaded_result(machine, *chosen_in_class(machine, model, request, values))
+        return _loaded_result(machine, *chosen_in_class(machine, model, request, values))
     if request.offline or values.exists("workload.concurrency"):
-        return under_stated_load(machine, model, request, values, axes)
+        return _under_stated_load(machine, model, request, values, axes)
     decode_axes, prefill_axes, sequences = (
         (None, None, None) if axes is None else (axes.decode, axes.prefill, axes.sequences)
     )
     # of a batch that is given, whatever it gives is the answer
     target = values["workload.interactivity"] if sequences is None else 0.0
     decode = choose_decode(machine, model, request, target, decode_axes, sequences)
-    before = longest_reading(values, 0.0 if decode.made is None else decode.made.time)
+    before = _longest_reading(values, 0.0 if decode.made is None else decode.made.time)
     choices = {
         "decode": decode,
         "prefill": choose_prefill(machine, model, request, before, prefill_axes),
@@ -117,10 +117,10 @@ def search_serving_plans(
             reason="; ".join(f"no {phase} plan: {why}" for phase, why in failed.items()),
         )
     plan = ServingPlan(choices["decode"].plan, choices["prefill"].plan)
-    return pooled(machine, plan, request, choices["decode"].made, choices["prefill"].made, choices)
+    return _pooled(machine, plan, request, choices["decode"].made, choices["prefill"].made, choices)
 
 
-def under_stated_load(
+def _under_stated_load(
     machine: Machine,
     model: Architecture,
     request: ServingRequest,
@@ -139,7 +139,7 @@ def under_stated_load(
         None if axes is None else axes.readers,
     )
     if axes is not None and readers is not None:
-        ready = choose_prefill(machine, model, request, longest_reading(values, 0.0), axes.prefill)
+        ready = choose_prefill(machine, model, request, _longest_reading(values, 0.0), axes.prefill)
         if ready.plan is None:
             return ServingResult(
                 None, choices={"prefill": ready}, reason=f"no prefill plan: {ready.reason}"
@@ -147,10 +147,10 @@ def under_stated_load(
         before = ready.plan
     count = engines_of_world(machine.links, decode.chips) if engines is None else engines
     plans = ServingPlan(decode, before, count, readers)
-    return loaded_result(machine, *choose_under_load(machine, model, request, values, plans))
+    return _loaded_result(machine, *choose_under_load(machine, model, request, values, plans))
 
 
-def loaded_result(
+def _loaded_result(
     machine: Machine, choice: PlanChoice, plan: ServingPlan | None, loaded: Loaded | None
 ) -> ServingResult:
     """Return the answer of a search among engines with requests in flight."""
@@ -169,12 +169,7 @@ def loaded_result(
     )
 
 
-def longest_reading(values: Readable, step: float) -> float:
-    """Return the longest prefill time within the first-token target, in seconds.
-
-    The first token comes `step` seconds after the prefill. A target of zero promises nothing and
-    gives infinity.
-    """
+def _longest_reading(values: Readable, step: float) -> float:
     return values["workload.ttft"] - step if values["workload.ttft"] else np.inf
 
 
@@ -213,12 +208,12 @@ def evaluate_serving_plan(
             passes.decode_pass(machine, model, plan.decode, request),
             passes.prefill_pool(machine, model, plan.prefill, request),
         )
-        found = pooled(machine, plan, request, decode, prefill, {})
+        found = _pooled(machine, plan, request, decode, prefill, {})
     found.notes = notes
     return found
 
 
-def pooled(
+def _pooled(
     machine: Machine,
     plan: ServingPlan,
     request: ServingRequest,

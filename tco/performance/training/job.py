@@ -131,7 +131,7 @@ def facts_of(model: Architecture, precision: str) -> frozenset[str]:
     return frozenset((precision, *(("gated-experts",) if gated else ())))
 
 
-def features(catalogue: Catalogue) -> dict[str, list[Feature]]:
+def _features(catalogue: Catalogue) -> dict[str, list[Feature]]:
     """Return the features of every input, as the data folders state them."""
 
     def read() -> dict[str, list[Feature]]:
@@ -181,7 +181,7 @@ def attention_kernels(catalogue: Catalogue) -> list[AttentionKernel]:
     return kernels
 
 
-def attention_owner(catalogue: Catalogue, word: str, chip: str) -> str:
+def _attention_owner(catalogue: Catalogue, word: str, chip: str) -> str:
     """Return the owner of a kernel's rates on a chip.
 
     Raises:
@@ -225,13 +225,11 @@ def engine_words(catalogue: Catalogue) -> list[tuple[str, str]]:
     return made
 
 
-def training_engines(catalogue: Catalogue) -> list[str]:
-    """Return the engines of training that are known."""
+def _training_engines(catalogue: Catalogue) -> list[str]:
     return sorted({engine for _, engine in engine_words(catalogue)})
 
 
-def software_month(texts: Mapping[str, str]) -> str:
-    """Return the month of the software, today's where none is named."""
+def _software_month(texts: Mapping[str, str]) -> str:
     date = texts.get("workload.software", TODAY)
     return date if re.fullmatch(r"\d{4}(-\d{2}){0,2}", date) else TODAY
 
@@ -257,11 +255,11 @@ def setting_or_software_default(
     """
     if (stated := texts.get(path, BY_DATE)) != BY_DATE:
         return stated
-    found = available_feature_values(catalogue, path, texts, family, facts)
+    found = _available_feature_values(catalogue, path, texts, family, facts)
     return found[-1] if found else ""
 
 
-def available_feature_values(
+def _available_feature_values(
     catalogue: Catalogue,
     path: str,
     texts: Mapping[str, str],
@@ -272,10 +270,10 @@ def available_feature_values(
 
     Only features available at the date of the software count. The last value is the default.
     """
-    month, engine = software_month(texts), texts.get("workload.engine", OF_FAMILY)
+    month, engine = _software_month(texts), texts.get("workload.engine", OF_FAMILY)
     return [
         feature.value
-        for feature in features(catalogue).get(path, ())
+        for feature in _features(catalogue).get(path, ())
         if feature.holds(month, engine, family, facts)
     ]
 
@@ -285,14 +283,14 @@ def attention_of(catalogue: Catalogue, texts: Mapping[str, str], family: str, ch
     its date that is written for the chip.
     """
     if (stated := texts.get(ATTENTION, BY_DATE)) != BY_DATE:
-        return attention_owner(catalogue, stated, chip)
+        return _attention_owner(catalogue, stated, chip)
     written = {kernel.name for kernel in attention_kernels(catalogue) if kernel.written_for(chip)}
     *_, word = (
         word
-        for word in available_feature_values(catalogue, ATTENTION, texts, family)
+        for word in _available_feature_values(catalogue, ATTENTION, texts, family)
         if word in written
     )
-    return attention_owner(catalogue, word, chip)
+    return _attention_owner(catalogue, word, chip)
 
 
 def known_words(catalogue: Catalogue) -> dict[str, tuple[str, ...]]:
@@ -342,11 +340,11 @@ def training_software(
 
     """
     engine = texts.get("workload.engine", OF_FAMILY)
-    if engine != OF_FAMILY and engine not in training_engines(catalogue):
+    if engine != OF_FAMILY and engine not in _training_engines(catalogue):
         raise unknown(
             "engine of training",
             engine,
-            [*training_engines(catalogue), OF_FAMILY],
+            [*_training_engines(catalogue), OF_FAMILY],
             "workload.engine",
         )
     said = {
@@ -404,8 +402,7 @@ class TrainingJob:
         return element_size(16)
 
 
-def integer_input(values: Readable, path: str) -> int:
-    """Return an input that must be a whole number, as plans divide by it."""
+def _integer_input(values: Readable, path: str) -> int:
     number = values.structure(path)
     if number != int(number):
         raise DataError(f"{path} is {number:g}, expected a whole number: plans divide it")
@@ -428,7 +425,7 @@ def training_job(
 
     """
     chips, batch, length = (
-        integer_input(values, path)
+        _integer_input(values, path)
         for path in ("cluster.chips", "workload.global_batch", "workload.sequence_length")
     )
     return TrainingJob(model, software, values, chips, batch, length, deployed)

@@ -255,7 +255,7 @@ class Work:
 
 def work_of(job: TrainingJob, machine: Machine, shape: MicroBatchShape) -> Work:
     """Return the whole work of a micro-batch."""
-    model = with_predictions(job.model)
+    model = _with_predictions(job.model)
     tokens = rank_tokens(shape.micro_batch, job.sequence, shape.context)
     work, ahead = Work(tokens), model.prediction_layers
     lies = LayerShape(
@@ -285,27 +285,27 @@ def work_of(job: TrainingJob, machine: Machine, shape: MicroBatchShape) -> Work:
         spans = [attention_span(attended, job.sequence, shape.context) for attended in keys]
     for attention, layers in model.attentions.items():
         if not job.software.fused:
-            scores_in_memory(layer_pass, job, attention, layers)
-        context_ring(layer_pass, job, shape, attention, layers)
+            _scores_in_memory(layer_pass, job, attention, layers)
+        _context_ring(layer_pass, job, shape, attention, layers)
     for mixer, layers in model.mixers.items():
-        scan_in_memory(layer_pass, job, mixer, layers)
+        _scan_in_memory(layer_pass, job, mixer, layers)
     for part, layers in model.feed_forwards.items():
         if part.experts:
             expert_kernels(layer_pass, job, part, layers)
-            expert_exchanges(work, layer_pass, job, shape, part, layers)
-    tensor_collectives(layer_pass, job, shape, parts)
-    work.operators = both_ways(job, machine, layer_pass.operators, FULL, spans)
+            _expert_exchanges(work, layer_pass, job, shape, part, layers)
+    _tensor_collectives(layer_pass, job, shape, parts)
+    work.operators = _both_ways(job, machine, layer_pass.operators, FULL, spans)
     with scope("head"):
         last = Pass(machine, model, lies, exchanges=False)
         layer.head(last, tokens, 1 + ahead)
         logits = model.vocabulary / shape.tensor
         last.elementwise(passed_numbers(logits, machine.counted("logit_passes"), 1 + ahead))
         last.finish("softmax and loss")
-        work.head = both_ways(job, machine, last.operators, NEVER)
+        work.head = _both_ways(job, machine, last.operators, NEVER)
     return work
 
 
-def with_predictions(model: Architecture) -> Architecture:
+def _with_predictions(model: Architecture) -> Architecture:
     """Return a model whose last layers include those that predict further tokens."""
     if not model.prediction_layers:
         return model
@@ -316,7 +316,7 @@ def with_predictions(model: Architecture) -> Architecture:
 
 
 # ---------------------------------------------------------------- what operators are backward
-def both_ways(
+def _both_ways(
     job: TrainingJob,
     machine: Machine,
     operators: list[Operator],
@@ -339,11 +339,11 @@ def both_ways(
         if operator.link:
             trained.append(operator)
         elif operator.products is not None:
-            trained.append(trained_products(job, machine, operator, *backward[index], level))
+            trained.append(_trained_products(job, machine, operator, *backward[index], level))
         elif operator.name == CORE:
-            trained.append(trained_attention(job, machine, operator, next(cores), level))
+            trained.append(_trained_attention(job, machine, operator, next(cores), level))
         else:
-            trained.append(trained_stream(job, machine, operator, level))
+            trained.append(_trained_stream(job, machine, operator, level))
     return trained
 
 
@@ -355,8 +355,8 @@ class Gradient(NamedTuple):
     flops: Sequence[Any] = ()
     bytes: Sequence[Any] = ()
 
-    def some(self, entries: Sequence[int]) -> Gradient:
-        """Return some of the products, none where there are none."""
+    def products_at(self, entries: Sequence[int]) -> Gradient:
+        """Return the products at some indices, none where there are none."""
         return Gradient(*([column[entry] for entry in entries] for column in self if len(column)))
 
 
@@ -379,7 +379,7 @@ def gradients(
             members += [(index, sides) for sides in products_forward.sides]
         else:
             with scope(operator.name):
-                gradients_by_index[index] = backward_of(
+                gradients_by_index[index] = _backward_of(
                     job, machine, operands, products_forward.sides, products_forward.groups
                 )
     for operands in {id(operands): operands for operands in machine.gradients}.values():
@@ -387,16 +387,16 @@ def gradients(
         if not members:
             continue
         with scope("gradients"):
-            inputs, weights = backward_of(
+            inputs, weights = _backward_of(
                 job, machine, operands, [sides for _, sides in members], None
             )
         for index in dict.fromkeys(index for index, _ in members):
             entries = [entry for entry, (owner, _) in enumerate(members) if owner == index]
-            gradients_by_index[index] = inputs.some(entries), weights.some(entries)
+            gradients_by_index[index] = inputs.products_at(entries), weights.products_at(entries)
     return gradients_by_index
 
 
-def backward_of(
+def _backward_of(
     job: TrainingJob,
     machine: Machine,
     operands: Operands,
@@ -421,10 +421,10 @@ def backward_of(
     if job.software.adapters:
         return inputs, Gradient()
     weights = Gradient(*(column[count:] for column in columns))
-    return inputs, with_sums(job, operands, forward, groups, weights)
+    return inputs, _with_sums(job, operands, forward, groups, weights)
 
 
-def with_sums(
+def _with_sums(
     job: TrainingJob,
     operands: Operands,
     forward: Sequence[Sides],
@@ -460,7 +460,7 @@ def with_sums(
     return gradient._replace(time=times, bytes=traffic)
 
 
-def trained_products(
+def _trained_products(
     job: TrainingJob,
     machine: Machine,
     operator: Operator,
@@ -509,7 +509,7 @@ def trained_products(
     )
 
 
-def trained_stream(job: TrainingJob, machine: Machine, operator: Operator, level: int) -> Operator:
+def _trained_stream(job: TrainingJob, machine: Machine, operator: Operator, level: int) -> Operator:
     """Return an operator that is no product with weights both ways."""
     name, forward = operator.name, operator.time
     if name == LAUNCHES:  # of each product two backward
@@ -528,7 +528,7 @@ def trained_stream(job: TrainingJob, machine: Machine, operator: Operator, level
     return operator._replace(compute_rate=work.peak, backward_work=(work, work))
 
 
-def trained_attention(
+def _trained_attention(
     job: TrainingJob, machine: Machine, operator: Operator, span: Quantity, level: int
 ) -> Operator:
     """Return the attention core both ways, at the rates of the kernel of the job."""
@@ -564,7 +564,7 @@ def trained_attention(
 
 
 # ---------------------------------------------------------------- what software adds to the layer
-def scores_in_memory(layer_pass: Pass, job: TrainingJob, a: Attention, layers: int) -> None:
+def _scores_in_memory(layer_pass: Pass, job: TrainingJob, a: Attention, layers: int) -> None:
     """Add the passes of attention that keeps its scores in memory."""
     shape, machine = layer_pass.shape, layer_pass.machine
     with scope(SCORES):
@@ -577,7 +577,7 @@ def scores_in_memory(layer_pass: Pass, job: TrainingJob, a: Attention, layers: i
         layer_pass.stream(SCORES, layers, traffic, machine.bandwidth)
 
 
-def scan_in_memory(layer_pass: Pass, job: TrainingJob, mixer: StateMixer, layers: int) -> None:
+def _scan_in_memory(layer_pass: Pass, job: TrainingJob, mixer: StateMixer, layers: int) -> None:
     """Add the passes of a recurrence whose scan keeps in memory what its gradients need."""
     with scope(SCAN):
         numbers = (mixer.inner + mixer.groups * mixer.state) / layer_pass.shape.tensor_parallel
@@ -631,7 +631,7 @@ def linked(
     )
 
 
-def tensor_collectives(
+def _tensor_collectives(
     layer_pass: Pass, job: TrainingJob, shape: MicroBatchShape, parts: int
 ) -> None:
     """Add all-gather and reduce-scatter before and after each part of a layer.
@@ -648,7 +648,7 @@ def tensor_collectives(
     layer_pass.operators.append(linked(name, size, exchange, (2 * parts, 2 * parts), share))
 
 
-def context_ring(
+def _context_ring(
     layer_pass: Pass, job: TrainingJob, shape: MicroBatchShape, a: Attention, layers: int
 ) -> None:
     """Add the exchange of keys and values around a group: once forward, twice backward."""
@@ -677,7 +677,7 @@ def expert_group(links: Links, shape: MicroBatchShape) -> RankGroup:
     )
 
 
-def expert_exchanges(
+def _expert_exchanges(
     work: Work,
     layer_pass: Pass,
     job: TrainingJob,

@@ -219,7 +219,7 @@ def schedules(layers: int, stages: int) -> list[tuple[str, int]]:
     return found
 
 
-def candidate_divisions(job: TrainingJob, domain: int, fixed: Fixed) -> Iterator[tuple[int, ...]]:
+def _candidate_divisions(job: TrainingJob, domain: int, fixed: Fixed) -> Iterator[tuple[int, ...]]:
     """Yield every division of the chips into groups that the fixed axes leave."""
     model, chips = job.model, job.chips
     heads = [attention.heads for attention in model.attentions] + [
@@ -277,7 +277,7 @@ def chips_in_use(job: TrainingJob, links: Links, fixed: Fixed = ALL_FREE) -> lis
             len(counts) > 1 or chips < LEAST_BUSY * counts[0].chips
         ):
             break
-        found = chip_count_candidate(replace(job, chips=chips), domain, fixed)
+        found = _chip_count_candidate(replace(job, chips=chips), domain, fixed)
         if chips / every * found.working > counts[0].working:
             counts = [found._replace(working=chips / every * found.working)]
         elif len(counts) < 2 and found.replicas > counts[0].replicas:
@@ -295,14 +295,14 @@ class Count(NamedTuple):
     replicas: int
 
 
-def chip_count_candidate(job: TrainingJob, domain: int, fixed: Fixed) -> Count:
+def _chip_count_candidate(job: TrainingJob, domain: int, fixed: Fixed) -> Count:
     """Return the working share and the replicas of a job's best plans.
 
     The plans take all chips of the job. The share is 0 where the job has no plan.
     """
     known = [
-        (max(working_share(job, stages, data), default=0.0), data)
-        for _, _, stages, data, *_ in candidate_divisions(job, domain, fixed)
+        (max(_working_share(job, stages, data), default=0.0), data)
+        for _, _, stages, data, *_ in _candidate_divisions(job, domain, fixed)
     ]
     most = max((working for working, _ in known), default=0.0)
     return Count(
@@ -312,10 +312,7 @@ def chip_count_candidate(job: TrainingJob, domain: int, fixed: Fixed) -> Count:
     )
 
 
-def working_share(job: TrainingJob, stages: int, data: int) -> Iterator[float]:
-    """Yield the share of a step in which stages work, in each schedule: L / places / (1 + (p - 1) /
-    (v m)), after Narayanan et al. 2021.
-    """
+def _working_share(job: TrainingJob, stages: int, data: int) -> Iterator[float]:
     layers, count = job.model.layers, job.batch // data
     for schedule, parts in schedules(layers, stages):
         if schedule == "1f1b" or (schedule == "interleaved" and count >= stages):
@@ -351,7 +348,7 @@ def space(job: TrainingJob, domain: int, fixed: Fixed = ALL_FREE) -> list[PlanBl
     kinds: dict[int, list[tuple[str, int]]] = {}
     made: dict[tuple[str, bool, bool], list[AnyArray]] = {}
     sizes: dict[int, AnyArray] = {}
-    for found in candidate_divisions(job, domain, fixed):
+    for found in _candidate_divisions(job, domain, fixed):
         group = Groups(*found)
         if group.pipeline not in kinds:
             kinds[group.pipeline] = schedules(layers, group.pipeline)
@@ -385,10 +382,10 @@ def space(job: TrainingJob, domain: int, fixed: Fixed = ALL_FREE) -> list[PlanBl
             rows = np.empty((len(sizes_allowed), 8), dtype=np.int64)
             rows[:, :6], rows[:, 6], rows[:, 7] = found, sizes_allowed, interleave
             made.setdefault((schedule, group.tensor > 1, sharded), []).append(rows)
-    return [block_of(job, fixed, *key, np.concatenate(rows)) for key, rows in sorted(made.items())]
+    return [_block_of(job, fixed, *key, np.concatenate(rows)) for key, rows in sorted(made.items())]
 
 
-def block_of(
+def _block_of(
     job: TrainingJob,
     fixed: Fixed,
     schedule: str,
@@ -429,11 +426,11 @@ def fixed_axes(plan: Mapping[str, str]) -> Fixed:
             raise unknown("axis of a training plan", name, [*COUNTS, *FLAGS, *WORDS], "--plan")
         if field in found:
             raise DataError(f"--plan {name}={text}: interleave is given twice")
-        found[field] = tuple(value_of(name, part.strip()) for part in str(text).split("|"))
+        found[field] = tuple(_value_of(name, part.strip()) for part in str(text).split("|"))
     return Fixed(found)
 
 
-def value_of(name: str, text: str) -> Any:
+def _value_of(name: str, text: str) -> Any:
     """Return the value of an axis; one that it cannot take raises `DataError`."""
     where = f"--plan {name}={text}"
     if name in WORDS:

@@ -194,11 +194,11 @@ class TrainingResult:
         if many:
             return
         time, best_time = float(self.rates["step_s"]), float(details.step.time)
-        lines = step_lines(details)
+        lines = _step_lines(details)
         if time > best_time:
             lines.append(OperatorProfile("below the best plan", time - best_time, "latency"))
         self.lines = StepLines(time, lines)
-        self.axes = training_communication_axes(details, lines)
+        self.axes = _training_communication_axes(details, lines)
         self.memory = {name: float(used) for name, used in details.step.memory.items()}
 
     def phases(self) -> dict[str, StepLines]:
@@ -239,7 +239,7 @@ def training_plan_document(plan: TrainingPlan, model: Architecture, batch: int) 
     }
 
 
-def pass_format_notes(formats: Passes) -> list[str]:
+def _pass_format_notes(formats: Passes) -> list[str]:
     """Return notes on passes computed in another format than the workload's."""
     differ = [
         (name, one) for name, one in formats._asdict().items() if one.form.stored != one.asked
@@ -276,13 +276,13 @@ def train(
         DataError: An axis or its value is unknown.
 
     """
-    notes = pass_format_notes(formats)
+    notes = _pass_format_notes(formats)
     found = None
     if not isinstance(plan, TrainingPlan):
         found = search_training_plans(job, machine, fixed_axes(plan or {}))
         if found.best is None:
             return TrainingResult(
-                None, found=found, reason=no_training_plan_reason(job, machine, found), notes=notes
+                None, found=found, reason=_no_training_plan_reason(job, machine, found), notes=notes
             )
         plan = found.best
     job, cluster = (
@@ -313,7 +313,9 @@ def train(
     return TrainingResult(plan, rates, job.chips, found=found, notes=notes, details=details)
 
 
-def no_training_plan_reason(job: TrainingJob, machine: Machine, found: TrainingSearchResult) -> str:
+def _no_training_plan_reason(
+    job: TrainingJob, machine: Machine, found: TrainingSearchResult
+) -> str:
     """Return the reason that no plan fits, with the shortage in GB.
 
     Where chips and sequences divide into no plan at all, the text says so.
@@ -334,7 +336,7 @@ def no_training_plan_reason(job: TrainingJob, machine: Machine, found: TrainingS
     )
 
 
-def step_lines(details: Details) -> list[OperatorProfile]:
+def _step_lines(details: Details) -> list[OperatorProfile]:
     """Return the lines of a step on the stage with the output head, plain numbers that sum to its
     time.
     """
@@ -344,9 +346,9 @@ def step_lines(details: Details) -> list[OperatorProfile]:
     lines = []
     for operator in details.work.operators:
         runs = details.forward_runs(operator)
-        bound, ideal = step_bound(operator, runs, details.machine)
+        bound, ideal = _step_bound(operator, runs, details.machine)
         forward = float(operator.time) + (runs - 1) * float(operator.repeated_time)
-        flops, traffic = step_counts(operator, runs)
+        flops, traffic = _step_counts(operator, runs)
         lines.append(
             OperatorProfile(
                 operator.name,
@@ -367,7 +369,7 @@ def step_lines(details: Details) -> list[OperatorProfile]:
             "expert exchange across domains", scale * float(details.times.exchange), "link"
         ),
         OperatorProfile("host launches", float(details.host_floor), "host"),
-        head_line(details.machine, details.work, head_time),
+        _head_line(details.machine, details.work, head_time),
         OperatorProfile("pipeline transfers", count * float(pipe.transfer), "link"),
         OperatorProfile("pipeline bubble", float(pipe.bubble), "bubble"),
         OperatorProfile("sharded weights and gradients", parts.get("gathers", 0.0), "link"),
@@ -379,7 +381,7 @@ def step_lines(details: Details) -> list[OperatorProfile]:
     return [line for line in lines if abs(line.time) > 1e-9 * time]
 
 
-def step_counts(operator: Operator, runs: float) -> tuple[float, float]:
+def _step_counts(operator: Operator, runs: float) -> tuple[float, float]:
     """Return the work and the traffic of an operator in a micro-batch: through memory, or handed to
     a collective.
     """
@@ -406,7 +408,7 @@ def _works_with_runs(operator: Operator, runs: float) -> list[tuple[float, Opera
     return [(runs, forward), *((1.0, work) for work in operator.backward_work)]
 
 
-def step_bound(operator: Operator, runs: float, machine: Machine) -> tuple[str, float | None]:
+def _step_bound(operator: Operator, runs: float, machine: Machine) -> tuple[str, float | None]:
     """Return the bound of an operator in a step, and its layer time at that peak (s).
 
     The time is None where the operator waits for a link or a launch.
@@ -424,15 +426,15 @@ def step_bound(operator: Operator, runs: float, machine: Machine) -> tuple[str, 
     return ("compute", computing) if computing >= moving else ("memory", moving)
 
 
-def head_line(machine: Machine, work: Work, time: float) -> OperatorProfile:
+def _head_line(machine: Machine, work: Work, time: float) -> OperatorProfile:
     """Return the line of the output head and the loss, of which the last stage may spare a part."""
     total_time = sum(_streaming_time(operator, 1) for operator in work.head)
     ideal = flops = traffic = 0.0
     for operator in work.head:
-        bound, least = step_bound(operator, 1, machine)
+        bound, least = _step_bound(operator, 1, machine)
         if bound == "compute" and least is not None:
             ideal += least
-        own_flops, own_bytes = step_counts(operator, 1)
+        own_flops, own_bytes = _step_counts(operator, 1)
         flops, traffic = flops + own_flops, traffic + own_bytes
     ideal, flops, traffic = (count * time / total_time for count in (ideal, flops, traffic))
     return OperatorProfile("output head and loss", time, "compute", ideal, flops, traffic)
@@ -448,7 +450,7 @@ LINES = {
 }
 
 
-def training_axis_groups(links: Links, plan: TrainingPlan) -> dict[str, RankGroup]:
+def _training_axis_groups(links: Links, plan: TrainingPlan) -> dict[str, RankGroup]:
     """Return the rank group of each parallelism axis, by axis name."""
     return {
         "tensor": strided(links, 1, plan.tensor),
@@ -459,7 +461,7 @@ def training_axis_groups(links: Links, plan: TrainingPlan) -> dict[str, RankGrou
     }
 
 
-def training_communication_axes(details: Details, lines: list[OperatorProfile]) -> list[PlanAxis]:
+def _training_communication_axes(details: Details, lines: list[OperatorProfile]) -> list[PlanAxis]:
     """Return the axes of a plan along which chips exchange anything; hops are those inside a
     domain, none where it is left.
     """
@@ -477,7 +479,7 @@ def training_communication_axes(details: Details, lines: list[OperatorProfile]) 
         "data": parameters * {3: layer_gathers, 2: count + 1}.get(plan.zero, 2),
     }
     axes = []
-    for name, group in training_axis_groups(links, plan).items():
+    for name, group in _training_axis_groups(links, plan).items():
         time = sum(line.time for line in lines if line.name in LINES[name])
         if not time:
             continue

@@ -184,13 +184,13 @@ def micro_batch(
     sharpness = job.value("overlap_sharpness")
     forward, backward = work.forward(), work.backward()
     levels = {}
-    for level, (name, host) in enumerate(host_times(job, machine, shape).items()):
+    for level, (name, host) in enumerate(_host_times(job, machine, shape).items()):
         alone = total("micro_batch", [forward, backward, *work.again(level)])
-        added = hidden = micro_batch_with_exchange(
+        added = hidden = _micro_batch_with_exchange(
             alone, work.crossing(level) if work.across else None, host, sharpness
         )
         if work.across:
-            hidden = micro_batch_with_exchange(
+            hidden = _micro_batch_with_exchange(
                 alone, added_beside(alone, added.exchange, sharpness), host, sharpness
             )
         by_tier = {tier: work.links(level, tier) for tier in TIERS}
@@ -202,7 +202,7 @@ def micro_batch(
     return MicroBatch(work.tokens, forward, backward, work.weights(), work.output(), logits, levels)
 
 
-def micro_batch_with_exchange(
+def _micro_batch_with_exchange(
     alone: Any, exchange: Any, host: Any, sharpness: Quantity
 ) -> ScheduleVariant:
     """Return the times of a micro-batch to whose own an exchange, if any, adds so much."""
@@ -271,7 +271,7 @@ def kept_activations(
     return total("kept_activations", [*terms, *layer[:1]])
 
 
-def host_times(job: TrainingJob, machine: Machine, shape: MicroBatchShape) -> JsonObject:
+def _host_times(job: TrainingJob, machine: Machine, shape: MicroBatchShape) -> JsonObject:
     """Return the time the host needs for a micro-batch through all layers, by recomputation."""
     if job.software.compiled:
         return dict.fromkeys(AGAIN, 0.0)
@@ -490,7 +490,7 @@ def sent(links: Links, size: Any, group: RankGroup) -> Quantity:
     )
 
 
-def transferred(
+def _transferred(
     job: TrainingJob, machine: Machine, plan: TrainingPlan, micro: MicroBatch
 ) -> Quantity:
     """Return the time for which a stage waits for what stages send each other of a micro-batch."""
@@ -523,7 +523,7 @@ def pipeline(
         bubble = dual_pipe_bubble(plan.pipeline, longest, backward, weights)
     else:
         bubble = pipeline_bubble(plan.pipeline, plan.interleave, longest)
-    transfer = common.of("transfer", lambda: transferred(job, machine, plan, micro))
+    transfer = common.of("transfer", lambda: _transferred(job, machine, plan, micro))
     links, waits = (
         {
             tier: hidden_traffic(stage_time(time, layers, model.layers), count, 1)

@@ -105,7 +105,7 @@ def search_training_plans(
     for chips in chips_in_use(job, machine.links, fixed):
         sized_job = replace(job, chips=chips)
         for block in space(sized_job, machine.links.domain, fixed):
-            search_block(sized_job, machine, block, result)
+            _search_block(sized_job, machine, block, result)
     if not fixed.axes:
         result.top = [
             candidate._replace(plan=candidate.plan._replace(chosen=1)) for candidate in result.top
@@ -121,7 +121,7 @@ def search_training_plans(
     return result
 
 
-def search_block(
+def _search_block(
     job: TrainingJob, machine: Machine, block: PlanBlock, result: TrainingSearchResult
 ) -> None:
     """Search the plans of one block, chunk by chunk.
@@ -129,7 +129,7 @@ def search_block(
     A micro-batch is timed once for each of the distinct shapes of the rows.
     """
     choices = block.grid(block.rows[:1])
-    shapes, index = distinct_micro_batch_shapes(block)
+    shapes, index = _distinct_micro_batch_shapes(block)
     tensor, context, expert, size, stride = (column.reshape(-1, 1, 1, 1) for column in shapes.T)
     split, overlap = choices.sequence_parallel, choices.overlap
     micro = micro_batch(
@@ -138,11 +138,11 @@ def search_block(
     for start in range(0, len(block.rows), ROWS):
         chunk = slice(start, start + ROWS)
         plans = block.grid(block.rows[chunk])
-        row_micro = micro_batch_per_row(micro, index[chunk], len(shapes))
-        for plan, timed_step, fits in recompute_sharding_plans(
+        row_micro = _micro_batch_per_row(micro, index[chunk], len(shapes))
+        for plan, timed_step, fits in _recompute_sharding_plans(
             job, machine, plans, row_micro, block.recompute, block.sharding
         ):
-            weigh(plan, timed_step, fits, result)
+            _weigh(plan, timed_step, fits, result)
 
 
 class TimedPlans(NamedTuple):
@@ -177,7 +177,7 @@ def time_blocks(job: TrainingJob, machine: Machine, blocks: Sequence[PlanBlock])
     levels = sorted({level for block in blocks for level in block.recompute})
     sharding = sorted({sharding for block in blocks for sharding in block.sharding})
     micro = micro_batch(job, machine, micro_batch_shape(plans))
-    timed_plans = list(recompute_sharding_plans(job, machine, plans, micro, levels, sharding))
+    timed_plans = list(_recompute_sharding_plans(job, machine, plans, micro, levels, sharding))
     choices = [(plan.recompute, plan.zero, plan.hybrid) for plan, _, _ in timed_plans]
     shape = np.broadcast_shapes(
         *(np.shape(step.time) for _, step, _ in timed_plans), np.shape(machine.memory)
@@ -205,7 +205,7 @@ def time_blocks(job: TrainingJob, machine: Machine, blocks: Sequence[PlanBlock])
     )
 
 
-def recompute_sharding_plans(
+def _recompute_sharding_plans(
     job: TrainingJob,
     machine: Machine,
     base: TrainingPlan,
@@ -214,7 +214,7 @@ def recompute_sharding_plans(
     sharding: Sequence[tuple[int, int]],
 ) -> Iterator[tuple[TrainingPlan, TrainingStep, Quantity]]:
     """Yield plans with each recomputation and sharding, their steps, and whether they fit."""
-    levels = {level: base._replace(recompute=level) for level in needed(recompute, job)}
+    levels = {level: base._replace(recompute=level) for level in _needed(recompute, job)}
     common = Common()
     pipes = {level: pipeline(job, machine, plan, micro, common) for level, plan in levels.items()}
     for zero, hybrid in sharding:
@@ -243,13 +243,12 @@ def recompute_sharding_plans(
             )
 
 
-def needed(levels: Sequence[str], job: TrainingJob) -> list[str]:
-    """Return the levels of recomputation to evaluate: between two of them lies the partial one."""
+def _needed(levels: Sequence[str], job: TrainingJob) -> list[str]:
     both = (kept_level(job), WHOLE) if PARTIAL in levels else ()
     return [level for level in AGAIN if level in (*levels, *both)]
 
 
-def distinct_micro_batch_shapes(block: PlanBlock) -> tuple[AnyArray, AnyArray]:
+def _distinct_micro_batch_shapes(block: PlanBlock) -> tuple[AnyArray, AnyArray]:
     """Return the distinct shapes of the rows, and which of them each row has."""
     plan = block.grid(block.rows)
     stride = data_stride(plan) if np.any(plan.expert > 1) else np.ones_like(plan.expert)
@@ -264,7 +263,7 @@ def distinct_micro_batch_shapes(block: PlanBlock) -> tuple[AnyArray, AnyArray]:
     return shapes, index.reshape(-1)
 
 
-def micro_batch_per_row(micro: MicroBatch, index: AnyArray, count: int) -> MicroBatch:
+def _micro_batch_per_row(micro: MicroBatch, index: AnyArray, count: int) -> MicroBatch:
     """Return the times of the shapes as times of rows."""
 
     def take(value: Any) -> Any:
@@ -277,7 +276,7 @@ def micro_batch_per_row(micro: MicroBatch, index: AnyArray, count: int) -> Micro
     return MicroBatch(*map(take, micro))
 
 
-def weigh(
+def _weigh(
     plan: TrainingPlan, timed_step: TrainingStep, fits: Any, result: TrainingSearchResult
 ) -> None:
     """Count the plans of a grid and keep the best of those that fit."""

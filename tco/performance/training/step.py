@@ -185,7 +185,7 @@ def shards(job: TrainingJob, links: Links, plan: TrainingPlan) -> list[Shard]:
     return found
 
 
-def averaged_across(job: TrainingJob, links: Links, groups: list[Shard]) -> Quantity:
+def _averaged_across(job: TrainingJob, links: Links, groups: list[Shard]) -> Quantity:
     """Return the time to average sharded gradients across domains at the end of a step."""
     sizes = [
         sharded_bytes(g.parameters, job.values["workload.gradient_size"], g.group.per_domain, 1)
@@ -208,7 +208,7 @@ class Gathers(NamedTuple):
     made: list[Exchange]
 
 
-def gathers_of(job: TrainingJob, links: Links, groups: list[Shard]) -> Gathers:
+def _gathers_of(job: TrainingJob, links: Links, groups: list[Shard]) -> Gathers:
     """Return the gathers of what groups of more than one share."""
     sizes = [
         sharded_bytes(g.parameters * np.minimum(g.ranks - 1, 1), job.wide_size, 1, 1)
@@ -219,7 +219,7 @@ def gathers_of(job: TrainingJob, links: Links, groups: list[Shard]) -> Gathers:
     )
 
 
-def beside_pipeline(
+def _beside_pipeline(
     job: TrainingJob,
     machine: Machine,
     pipe: Pipe,
@@ -281,7 +281,7 @@ def step(
     parts = {"pipeline": pipe.time}
     groups = every = common.of("shards", lambda: shards(job, links, plan))
     if hybrid:
-        parts["gradients"] = common.of("across", lambda: averaged_across(job, links, every))
+        parts["gradients"] = common.of("across", lambda: _averaged_across(job, links, every))
         groups = [
             Shard(
                 g.parameters,
@@ -294,22 +294,22 @@ def step(
         held = slots(plan, job.model)
         layer = [g._replace(parameters=g.parameters / held) for g in groups]
         gathers = partial(
-            common.of, ("gathers of layers", hybrid), lambda: gathers_of(job, links, layer)
+            common.of, ("gathers of layers", hybrid), lambda: _gathers_of(job, links, layer)
         )
-        parts |= beside_pipeline(
+        parts |= _beside_pipeline(
             job, machine, pipe, layer, (2 if job.software.adapters else 3) * held, gathers
         )
     elif not job.software.adapters:
-        once = common.of(("gathers once", hybrid), lambda: gathered_once(job, links, groups))
+        once = common.of(("gathers once", hybrid), lambda: _gathered_once(job, links, groups))
         if zero == 2:  # gradients are scattered after every micro-batch
             gathers = partial(
-                common.of, ("gathers", hybrid), lambda: gathers_of(job, links, groups)
+                common.of, ("gathers", hybrid), lambda: _gathers_of(job, links, groups)
             )
-            parts |= beside_pipeline(job, machine, pipe, groups, 1, gathers)
+            parts |= _beside_pipeline(job, machine, pipe, groups, 1, gathers)
         parts["gradients"] = exposed_time(once, 2, job.value("data_exposed"))
     if not job.software.adapters:
         parts["optimizer"] = common.of(
-            ("optimizer", zero > 0, hybrid), lambda: optimized(job, machine, plan, groups)
+            ("optimizer", zero > 0, hybrid), lambda: _optimized(job, machine, plan, groups)
         )
     summed = total("step_without_loss", list(parts.values()))
     known = schedule.scaled_step(
@@ -328,7 +328,7 @@ def step(
                 ),
             ],
         )
-    used = fullest_chip_memory(job, plan, micro, pipe, groups, common)
+    used = _fullest_chip_memory(job, plan, micro, pipe, groups, common)
     return TrainingStep(time, parts, used, total("memory_in_use", list(used.values())), known)
 
 
@@ -339,7 +339,7 @@ def model_flops(job: TrainingJob) -> Quantity:
     )
 
 
-def gathered_once(job: TrainingJob, links: Links, groups: list[Shard]) -> Quantity:
+def _gathered_once(job: TrainingJob, links: Links, groups: list[Shard]) -> Quantity:
     """Return the time to gather all parameters once a step."""
     return total(
         "gather_of_all_parameters",
@@ -350,7 +350,7 @@ def gathered_once(job: TrainingJob, links: Links, groups: list[Shard]) -> Quanti
     )
 
 
-def optimized(
+def _optimized(
     job: TrainingJob, machine: Machine, plan: TrainingPlan, groups: list[Shard]
 ) -> Quantity:
     """Return the time of the optimizer's step, on the chip or on its host."""
@@ -367,7 +367,7 @@ def optimized(
     return total("optimizer", [*updates, *hosts])
 
 
-def fullest_chip_memory(
+def _fullest_chip_memory(
     job: TrainingJob,
     plan: TrainingPlan,
     micro: MicroBatch,
@@ -376,26 +376,27 @@ def fullest_chip_memory(
     common: Common,
 ) -> JsonObject:
     """Return the memory of the fullest chip by use."""
-    held = common.of(("memory", plan.zero, plan.hybrid), lambda: memory_of_model(job, plan, groups))
-    flight = common.of("in flight", lambda: in_flight_of(plan, pipe))
+    held = common.of(
+        ("memory", plan.zero, plan.hybrid), lambda: _memory_of_model(job, plan, groups)
+    )
+    flight = common.of("in flight", lambda: _in_flight_of(plan, pipe))
     activations = held_activations(
         micro.levels[plan.recompute].kept, slots(plan, job.model), job.model.layers, flight
     )
     return {
         **held,
         "activations": activations,
-        **common.of("buffers", lambda: buffers_of(job, plan, micro)),
+        **common.of("buffers", lambda: _buffers_of(job, plan, micro)),
     }
 
 
-def in_flight_of(plan: TrainingPlan, pipe: Pipe) -> Quantity:
-    """Return the micro-batches whose activations the fullest chip holds."""
+def _in_flight_of(plan: TrainingPlan, pipe: Pipe) -> Quantity:
     if plan.schedule == "interleaved":
         return interleaved_in_flight(plan.pipeline, plan.interleave, pipe.micro_batches)
     return in_flight(plan.pipeline, int(plan.schedule == "dual-pipe"), pipe.micro_batches)
 
 
-def buffers_of(job: TrainingJob, plan: TrainingPlan, micro: MicroBatch) -> JsonObject:
+def _buffers_of(job: TrainingJob, plan: TrainingPlan, micro: MicroBatch) -> JsonObject:
     """Return the memory of the output head's logits, and of what is sent beside computing."""
     used: JsonObject = {}
     if not job.software.chunks_loss:
@@ -405,7 +406,7 @@ def buffers_of(job: TrainingJob, plan: TrainingPlan, micro: MicroBatch) -> JsonO
     return used
 
 
-def memory_of_model(job: TrainingJob, plan: TrainingPlan, groups: list[Shard]) -> JsonObject:
+def _memory_of_model(job: TrainingJob, plan: TrainingPlan, groups: list[Shard]) -> JsonObject:
     """Return the memory of weights, gradients and the optimizer's state on the fullest chip."""
     # both ends of the model on every chip
     zero, copies = (
@@ -443,7 +444,7 @@ def memory_of_model(job: TrainingJob, plan: TrainingPlan, groups: list[Shard]) -
     return used
 
 
-def layers_again(
+def _layers_again(
     job: TrainingJob,
     machine: Machine,
     plan: TrainingPlan,
@@ -465,7 +466,7 @@ def kept_level(job: TrainingJob) -> str:
     return "none" if job.software.fused else "selective"
 
 
-def with_partial_recomputation(micro: MicroBatch, less: str, share: Any) -> MicroBatch:
+def _with_partial_recomputation(micro: MicroBatch, less: str, share: Any) -> MicroBatch:
     """Return a micro-batch that also knows itself with a share of its layers computed again."""
 
     def between(one: Any, other: Any) -> Any:
@@ -498,8 +499,8 @@ def partial_step(
     """Return a step that computes so many layers again that it fits, from the steps that compute
     none and all of them again, with its plan.
     """
-    plan = plan._replace(recompute=PARTIAL, share=layers_again(job, machine, plan, *whole))
-    mixed = with_partial_recomputation(micro, kept_level(job), plan.share)
+    plan = plan._replace(recompute=PARTIAL, share=_layers_again(job, machine, plan, *whole))
+    mixed = _with_partial_recomputation(micro, kept_level(job), plan.share)
     return step(
         job, machine, plan, mixed, pipeline(job, machine, plan, mixed, common), common
     ), plan
@@ -523,7 +524,7 @@ def evaluate_plan(job: TrainingJob, machine: Machine, plan: TrainingPlan) -> Eva
         work = work_of(job, machine, micro_batch_shape(plan))
         micro = micro_batch(job, machine, micro_batch_shape(plan), work)
     if plan.recompute == PARTIAL:
-        micro = with_partial_recomputation(micro, kept_level(job), plan.share)
+        micro = _with_partial_recomputation(micro, kept_level(job), plan.share)
     with scope("pipeline"):
         pipe = pipeline(job, machine, plan, micro, Common())
     with scope("step"):
@@ -541,5 +542,5 @@ def chosen_share(job: TrainingJob, machine: Machine, plan: TrainingPlan) -> Trai
         for level in (kept_level(job), WHOLE)
     )
     return plan._replace(
-        share=float(untraced_value(layers_again(job, machine, plan, kept, recomputed)))
+        share=float(untraced_value(_layers_again(job, machine, plan, kept, recomputed)))
     )

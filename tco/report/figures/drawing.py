@@ -339,7 +339,7 @@ class Labels:
         self.lines.append(Path(pixels))
         self.boxes += [Bbox([pixel - radius, pixel + radius]) for pixel in pixels]
 
-    def place(self, points: Sequence[Point], words: str, gap: float, **style: Any) -> bool:
+    def place_label(self, points: Sequence[Point], words: str, gap: float, **style: Any) -> bool:
         """Write words beside the first point that has room for them, and say whether one has.
 
         Args:

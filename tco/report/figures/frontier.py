@@ -154,7 +154,7 @@ def _draw_curves(drawing: Drawing, curves: Sequence[CostCurve], against: str) ->
     unnamed = []
     for curve, pairs in zip(curves, points, strict=True):
         frame = {"edgecolor": curve.colour, "facecolor": PAPER, "boxstyle": "round,pad=0.15"}
-        if not labels.place(pairs, curve.name, 8, weight="bold", bbox=frame):
+        if not labels.place_label(pairs, curve.name, 8, weight="bold", bbox=frame):
             unnamed.append(curve)
     if unnamed:
         drawing.legend(

@@ -20,7 +20,7 @@ INJECTION, ALL, HOPS = LIGHT[7], LIGHT[0], LIGHT[1]
 ScopeNumbers = tuple[str, Sequence[float]]
 
 
-def scope_rows(systems: Sequence[tuple[str, Sequence[FabricScope]]]) -> list[ScopeNumbers]:
+def _scope_rows(systems: Sequence[tuple[str, Sequence[FabricScope]]]) -> list[ScopeNumbers]:
     """Return a row for each scope of each system, scopes that are alike together."""
     rows: list[ScopeNumbers] = []
     for system, scopes in systems:
@@ -45,7 +45,7 @@ def fabric_figure(
         width: Width of the drawing in pixels.
 
     """
-    rows = scope_rows(systems)
+    rows = _scope_rows(systems)
     figures = "; ".join(
         f"{name}: injection {significant(injection, 3)} GB/s, all-to-all "
         f"{significant(all_to_all, 3)} GB/s, hops {significant(mean, 3)} on average, "
@@ -122,14 +122,7 @@ def tiles(sizes: Sequence[float], x: float, y: float, width: float, height: floa
     return first + tiles(sizes[count:], x + cut, y, width - cut, height)
 
 
-def assembly_of(line: BillLine, trees: Set[str]) -> str:
-    """Return the tray, or else the rack, that a line belongs to.
-
-    Args:
-        line: Line of a bill.
-        trees: Paths that hold others.
-
-    """
+def _assembly_of(line: BillLine, trees: Set[str]) -> str:
     steps = line.path.split("/")
     return steps[1] if "/".join(steps[:2]) in trees and len(steps) > 1 else steps[0]
 
@@ -151,10 +144,10 @@ def bom_figure(system: System, bill: Bill, date: str, width: float = WIDE) -> Dr
     trees = {line.path.rpartition("/")[0] for line in bill.lines}
     assemblies: dict[str, list[BillLine]] = {}
     for line in sorted(lines, key=lambda line: -float(line.extended)):
-        assemblies.setdefault(assembly_of(line, trees), []).append(line)
-    total = bill_lines_cost(lines)
-    by_price = sorted(assemblies.items(), key=lambda item: -bill_lines_cost(item[1]))
-    shares = {name: bill_lines_cost(group) / total for name, group in by_price}
+        assemblies.setdefault(_assembly_of(line, trees), []).append(line)
+    total = _bill_lines_cost(lines)
+    by_price = sorted(assemblies.items(), key=lambda item: -_bill_lines_cost(item[1]))
+    shares = {name: _bill_lines_cost(group) / total for name, group in by_price}
     figures = "; ".join(f"{name} {share * 100:.1f} %" for name, share in shares.items())
     racks = f"{system.racks:g} {'rack' if system.racks == 1 else 'racks'}"
     drawing = Drawing(
@@ -192,6 +185,5 @@ def bom_figure(system: System, bill: Bill, date: str, width: float = WIDE) -> Dr
     return drawing
 
 
-def bill_lines_cost(lines: Sequence[BillLine]) -> float:
-    """Return the total extended price of bill lines in USD."""
+def _bill_lines_cost(lines: Sequence[BillLine]) -> float:
     return sum(float(line.extended) for line in lines)

@@ -27,11 +27,7 @@ PALE = 0.55  # opacity
 EVEN = 1e-6  # relative to a ratio: ratios that are alike
 
 
-def leads_of(field: Map) -> FloatArray:
-    """Return by how much the next is worse than the best in every cell.
-
-    A cell is nan where none has a value, or no other has.
-    """
+def _leads_of(field: Map) -> FloatArray:
     sign = -1 if field.metric in MORE_IS_BETTER else 1
     nothing = np.full_like(field.values[:1], np.nan)
     ordered = np.sort(np.concatenate([field.values * sign, nothing]), axis=0)  # nan comes last
@@ -69,7 +65,7 @@ def map_figure(field: Map, width: float = WIDE) -> Drawing:
     for axis, inputs in ((axes.xaxis, field.x.values), (axes.yaxis, field.y.values)):
         step = math.ceil(len(inputs) / axis.get_tick_space())
         axis.set_ticks(range(0, len(inputs), step), map(tick_text, inputs[::step]))
-    for (row, column), lead in np.ndenumerate(leads_of(field)):
+    for (row, column), lead in np.ndenumerate(_leads_of(field)):
         winner = int(field.best[row, column])
         if winner != NOBODY:
             tip(

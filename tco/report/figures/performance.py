@@ -120,7 +120,7 @@ def roofline_figure(result: Result, width: float = WIDE) -> Drawing:
     _draw_roofs(axes, labels, roofs, slope)
     for (row, x, y), size in sorted(zip(dots, sizes, strict=True), key=lambda pair: -pair[1]):
         if row.share >= NAMED:
-            labels.place([(x, y)], row.line.name, size / 2 + 3)
+            labels.place_label([(x, y)], row.line.name, size / 2 + 3)
     drawing.paragraphs(
         f"Roofs are dense peaks and the peak of HBM. {sentence(result.standing.text)}."
     )
@@ -135,9 +135,9 @@ def _draw_roofs(axes: Axes, labels: Labels, roofs: dict[str, float], slope: floa
         corners = [(foot, foot * slope), (peak / slope, peak), (right, peak)]
         axes.plot(*zip(*corners, strict=True), color=INK, linewidth=1.5, zorder=1)
         labels.keep_clear(corners, 2)
-        labels.place(corners[2:], f"{form.upper()} {significant(peak, 3)}", 3)
+        labels.place_label(corners[2:], f"{form.upper()} {significant(peak, 3)}", 3)
     middle = foot * (max(roofs.values()) / slope / foot) ** 0.7
-    labels.place([(middle, middle * slope)], f"HBM {significant(slope, 3)} TB/s", 6)
+    labels.place_label([(middle, middle * slope)], f"HBM {significant(slope, 3)} TB/s", 6)
 
 
 @styled

@@ -129,7 +129,7 @@ def range_figure(uncertainty: Uncertainty, width: float = WIDE) -> Drawing:
             f"{uncertainty.asked.name}: {metric} has no range among the {len(draws):,} draws that "
             "meet the target, so there is nothing to draw"
         )
-    counts, edges = np.histogram(draws, bin_edges(low, high))
+    counts, edges = np.histogram(draws, _bin_edges(low, high))
     shares = counts / len(draws) * 100
     statistics = statistics_by_metric(uncertainty)[metric] or {}
     percentiles = {
@@ -189,8 +189,7 @@ def _draw_percentiles(axes: Axes, percentiles: dict[str, float], highest: float)
         axes.text(value, level * 1.04, name.upper(), ha=PERCENTILES[name])
 
 
-def bin_edges(low: float, high: float) -> FloatArray:
-    """Return the borders of the bins in equal ratios; one is 1, where the order turns."""
+def _bin_edges(low: float, high: float) -> FloatArray:
     step = np.log(high / low) / BINS
     powers = np.arange(np.floor(np.log(low) / step), np.ceil(np.log(high) / step) + 1)
     edges: FloatArray = np.exp(step * powers)

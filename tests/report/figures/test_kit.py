@@ -215,7 +215,7 @@ def test_names_stand_over_no_other_and_over_no_point(points):
     labels = Labels(axes)
     for at in points:
         labels.keep_clear([at], 3)
-    placed = [at for at in points if labels.place([at], "a name", 6)]
+    placed = [at for at in points if labels.place_label([at], "a name", 6)]
     named = labels.boxes[len(points) :]
     assert len(named) == len(placed)
     for one, other in itertools.combinations(named, 2):
