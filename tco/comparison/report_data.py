@@ -21,7 +21,7 @@ from tco.comparison.records import Confidence, Sureness
 from tco.core.errors import DataError
 from tco.evaluation.evaluation import catalogue_of, evaluate_each
 from tco.evaluation.scenario_function import Evaluation
-from tco.evaluation.side_by_side import compare_results
+from tco.evaluation.side_by_side import compare_results, rated_by
 from tco.fabric.topology import FabricScope, fabric_scopes
 from tco.sampling.sensitivity import Sensitivity, sensitivity
 from tco.scenario.metrics import PRICED
@@ -174,22 +174,26 @@ def _field_between(
         return None
     closest = tornados[min(contests)[1]]
     ranges = [
-        one.given
-        for one in closest.swings
-        if one.swing != 0
-        and not any(side.decides_structure(one.given.path) for side in closest.sides)
+        swing.given
+        for swing in closest.swings
+        if swing.swing != 0
+        and not any(side.decides_structure(swing.given.path) for side in closest.sides)
     ][:2]
     if len(ranges) < 2:
         return None
     ends = [
-        (f"{one.low!r} {one.unit}".rstrip(), f"{one.high!r} {one.unit}".rstrip()) for one in ranges
+        (f"{given.low!r} {given.unit}".rstrip(), f"{given.high!r} {given.unit}".rstrip())
+        for given in ranges
     ]
-    rated = [one for one in asked if one.result.metrics[COSTS[0]] is not None]
+    cost = rated_by([evaluation.result for evaluation in asked])
+    if cost is None:
+        return None
+    rated = [evaluation for evaluation in asked if evaluation.result.metrics[cost] is not None]
     make = partial(
         field_of,
-        [one.name for one in rated],
-        [one.path for one in ranges],
-        COSTS[0],
+        [evaluation.name for evaluation in rated],
+        [given.path for given in ranges],
+        cost,
         ends,
         data,
         settings,

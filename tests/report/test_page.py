@@ -201,6 +201,15 @@ def test_a_scenario_that_trains_has_the_price_of_training(tmp_path):
     )
 
 
+@pytest.mark.thorough
+def test_report_of_two_training_scenarios_maps_the_price_of_training(tmp_path):
+    names = ("llama-3.1-405b-training-gb200-nvl72", "llama-3.1-405b-training-trn3-nl72x2")
+    page = tmp_path / "training.html"
+    done = tco("report", *names, "--output", str(page))
+    assert done.exit_code == 0, done.stderr
+    assert 'id="map-title"' in page.read_text(encoding="utf-8")
+
+
 def test_what_cannot_be_made_says_why(tmp_path):
     path = tmp_path / "report.html"
     done = tco("report", "trn3-nl72x2", "--set", "site=us-air-hall", "-o", path)
