@@ -146,7 +146,7 @@ def _draw_curves(drawing: Drawing, curves: Sequence[CostCurve], against: str) ->
         axes.plot(*zip(*pairs, strict=True), color=curve.colour, linewidth=2)
         labels.keep_clear(pairs, 4)
         for point, pair in zip(curve.frontier.points, pairs, strict=True):
-            marker, size = (curve.marker, 10) if point.chosen else ("o", 3)
+            marker, size = (curve.marker, 11) if point.chosen else ("o", 4.5)
             mark = axes.plot(*pair, marker, color=curve.colour, markersize=size, zorder=3)
             tip(mark, curve.point_words(point, against))
     for position, curve in enumerate(ranged, start=1):
