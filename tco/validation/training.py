@@ -34,8 +34,7 @@ from tco.performance.training.job import (
 )
 from tco.performance.training.plans import PlanBlock, TrainingPlan, fixed_axes, space
 from tco.performance.training.result import training_plan_document
-from tco.performance.training.schedule import training_rate
-from tco.performance.training.search import plan_at_index, time_blocks
+from tco.performance.training.search import job_token_rates, time_blocks
 from tco.scenario.network_choice import protocol, switch_of, tiers_of
 from tco.scenario.resolve import plain_inputs
 from tco.scenario.resolved import ResolvedScenario
@@ -329,10 +328,7 @@ def ask(
         made.seconds[..., row] = np.where(better, seconds, made.seconds[..., row])
         if not measurements.sets:
             where = int(own[at])
-            level, zero, hybrid = result.choices[int(choice[where])]
-            made.plan[row] = plan_at_index(result.plan, (where,))._replace(
-                recompute=level, zero=zero, hybrid=hybrid
-            )
+            made.plan[row] = result.plan_with_choice(where, int(choice[where]))
 
 
 def predict_training_runs(measurements: MeasuredRows) -> Prediction:
@@ -370,7 +366,7 @@ def predict_training_runs(measurements: MeasuredRows) -> Prediction:
             answer[..., row] = (
                 step
                 if timed_step
-                else training_rate(batch, one.sequence, step, one.evaluated) * scale[row]
+                else job_token_rates(batch, one.sequence, step, one.evaluated) * scale[row]
             )
         if not measurements.sets:
             key[row] = "metrics/step_s" if timed_step else "metrics/train_tokens_per_s"

@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterable
 from functools import lru_cache
-from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -98,8 +97,8 @@ class Operator(NamedTuple):
     # of the forward time, what recomputation repeats where it leaves a part out
     repeated_part: Quantity | None = None
     backward_work: tuple[OperatorWork, ...] = ()
-    # how long a collective holds the links of each tier, exposed or not
-    link_times: JsonMapping = MappingProxyType({})
+    # how long a collective holds the links of each tier, exposed or not; None of other operators
+    link_times: JsonMapping | None = None
     exposed_share: Any = 0.0  # of a collective that the chip waits for
     runs: tuple[int, int] = (0, 0)  # of a collective, forward and backward
 

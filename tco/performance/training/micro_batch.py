@@ -235,9 +235,10 @@ class Work:
         """
         busy_times, wait_times = [], []
         for operator in (*self.operators, *self.across):
-            if tier not in operator.link_times:
+            link_times = operator.link_times or {}
+            if tier not in link_times:
                 continue
-            time, (forward, backward) = operator.link_times[tier], operator.runs
+            time, (forward, backward) = link_times[tier], operator.runs
             runs = (2 if level == FULL else 1) * forward + backward
             busy_times.append(exposed_time(time, runs, 1.0))
             wait_times.append(exposed_time(time, runs, operator.exposed_share))
