@@ -125,7 +125,8 @@ class Session(NamedTuple):
         does not apply.
         """
         found = cells(outcome.shape, timing, library)
-        spread = f"P10-P90 {_round_measured_number(timing.low * 1e6):g}-{_round_measured_number(timing.high * 1e6):g} us"
+        low, high = (_round_measured_number(seconds * 1e6) for seconds in (timing.low, timing.high))
+        spread = f"P10-P90 {low:g}-{high:g} us"
         taken = (
             f"median of {timing.runs} runs, calls a run: {timing.calls}, {spread}, same "
             "operands in every call"

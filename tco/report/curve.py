@@ -286,7 +286,7 @@ def _work_rows(results: Sequence[Result]) -> list[tuple[str, ...]]:
 def sure_rows(
     names: Sequence[str], confidence: Confidence, speeds: Sequence[float | None] | None = None
 ) -> list[tuple[str, ...]]:
-    """Return rows of each rack's mean regret and chance of being cheapest, at some speeds or at all."""
+    """Return rows of each rack's mean regret and chance of being cheapest, by speed."""
     sureness = confidence.sure
     if not sureness or len(names) == 1 or not confidence.regimes:
         return []
@@ -340,7 +340,7 @@ def _flip_lines(sureness: Sequence[Sureness]) -> list[str]:
 
 
 def _flip_words(driver: Driver) -> str:
-    """Return the break-even value of an input; `nowhere` where no value in its range turns the order."""
+    """Return the value of an input that turns the order, or `nowhere`."""
     flips_at, value = driver.flips_at, driver.value
     if flips_at is None:
         return "nowhere"

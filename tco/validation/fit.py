@@ -17,7 +17,7 @@ import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -258,16 +258,15 @@ class Task:
                 found += [one for one in members if least <= one[2].sum() < count]
         return found
 
-    def without(self, apart: Sequence[AnyArray]) -> list[Fit]:
-        """Return the fits without some rows, one for each choice of rows, and what each predicts of
-        all rows.
-        """
-        found = batch_searches(
-            self.predicted,
-            [lambda ask, rows=rows: _minimise_fit_errors(self, ~rows, ask) for rows in apart],  # type: ignore[misc]
-        )
-        predicted = self.predicted(np.array([one.x for one in found]))
-        return [_fit_of(self, one, own) for one, own in zip(found, predicted, strict=True)]
+    def without(self, row_choices: Sequence[AnyArray]) -> list[Fit]:
+        """Return one fit without the rows of each choice, with its predictions of all rows."""
+        searches = [partial(_minimise_fit_errors, self, ~left_out) for left_out in row_choices]
+        optima = batch_searches(self.predicted, searches)
+        predictions = self.predicted(np.array([optimum.x for optimum in optima]))
+        return [
+            _fit_of(self, optimum, prediction)
+            for optimum, prediction in zip(optima, predictions, strict=True)
+        ]
 
 
 def _minimise_fit_errors(task: Task, kept: AnyArray, ask: Ask) -> Any:

@@ -77,7 +77,8 @@ def function(name: str) -> str:
     if name in GATHERED:
         return GATHERED[name]
     formula = REGISTRY[name]
-    return f"({','.join(map(_script_parameter_name, formula.parameters))})=>{_javascript_expression(expression(formula))}"
+    parameters = ",".join(map(_script_parameter_name, formula.parameters))
+    return f"({parameters})=>{_javascript_expression(expression(formula))}"
 
 
 def script(names: Iterable[str]) -> str:
@@ -85,14 +86,10 @@ def script(names: Iterable[str]) -> str:
     numbers them by.
     """
     lines = [f"  {function(name)}, // {name}" for name in names]
-    return "\n".join(
-        [
-            f"const normal_cdf = {_script_parameter_name('x')} => {_javascript_expression(normal_form(Symbol('name', 'x')))};",
-            "const FORMULAS = [",
-            *lines,
-            "];",
-        ]
-    )
+    parameter = _script_parameter_name("x")
+    normal_cdf = _javascript_expression(normal_form(Symbol("name", "x")))
+    head = f"const normal_cdf = {parameter} => {normal_cdf};"
+    return "\n".join([head, "const FORMULAS = [", *lines, "];"])
 
 
 # ---------------------------------------------------------------- recording
