@@ -283,11 +283,12 @@ def _ratio_or_own(values: Sequence[float]) -> float:
 def _moved_side(side: Evaluation, today: VariedInput, metric: str, hold: bool) -> Mover:
     """Return a side whose input moves, its plan fixed where it cannot rest on the input."""
     function, plan = side.function(), side.result.plan
-    if plan is not None and not hold:
-        _, searched = function.searched({})
-        # another search would only find the plan again where it does not read the input
-        if today.path in searched or today.path not in side.result.inputs:
-            plan = None
+    # another search would only find the plan again where it does not read the input
+    is_searched = plan is not None and not hold
+    if is_searched and (
+        today.path in function.plan_inputs({}) or today.path not in side.result.inputs
+    ):
+        plan = None
     function = function._replace(plan=plan)
 
     @cache

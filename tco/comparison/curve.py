@@ -32,6 +32,7 @@ from tco.comparison.turning_points import Priced, price_turns
 from tco.core.types import FloatArray, JsonObject
 from tco.evaluation.scenario_function import Evaluation, ScenarioFunction
 from tco.evaluation.side_by_side import SPEED, Driver, late_racks, rated_by, speed_of, unrated
+from tco.evaluation.varied_input import DATE
 from tco.performance.serving.record import ServingResult
 from tco.performance.software_maturity import REACH
 from tco.sampling.drivers import leading_drivers, rank_share
@@ -64,7 +65,6 @@ NO_END = {"perf_per_tco_vs_baseline": None, "probability": None}
 # ends of the reach of an owner's software, and their names
 ENDS = {"public": 0.0, "best": 1.0}
 UNREACHED = "no plan that fits memory gives a user {:g} tokens/s"
-DATE = "terms.date"
 
 
 class SampledSide(NamedTuple):

@@ -30,9 +30,9 @@ from tco.scenario.metrics import MORE_IS_BETTER
 
 if TYPE_CHECKING:
     from tco.comparison.frontier_records import Frontier, Point
-    from tco.evaluation.scenario_function import ScenarioFunction
+    from tco.evaluation.side_by_side import SPEED
+from tco.evaluation.scenario_function import ScenarioFunction
 
-ASKED = "workload.interactivity"
 # points, so few that pilot draws lie near each: what is best at the quickest is best at no other
 AT_ONCE = 8
 
@@ -50,7 +50,7 @@ def add_bands(frontier: Frontier, hold: bool) -> None:
     draws = dice.settings(function.ranges)
     speeds = np.array(
         [
-            pool.values[ASKED] if point.chosen else point.tokens_per_s_per_user
+            pool.values[SPEED] if point.chosen else point.tokens_per_s_per_user
             for point in frontier.points
         ]
     )
@@ -78,7 +78,7 @@ def _plan_of_point(plans: ServingPlan, place: int) -> ServingPlan:
 
 def _at_speeds(function: ScenarioFunction, draws: Many, speeds: AnyArray) -> Draws:
     every = {path: (np.tile(many, len(speeds)), unit) for path, (many, unit) in draws.items()}
-    return function.draws(every | {ASKED: (np.repeat(speeds, DRAWS), "token/s")})
+    return function.draws(every | {SPEED: (np.repeat(speeds, DRAWS), "token/s")})
 
 
 def _bands_in(made: Draws) -> list[Band]:

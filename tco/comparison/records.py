@@ -120,11 +120,6 @@ class Regime(NamedTuple):
         """The pick; None where there is none, or several are tied."""
         return self.picks[0] if len(self.picks) == 1 else None
 
-    @property
-    def leader(self) -> str | None:
-        """Older name of `choose`."""
-        return self.choose
-
 
 KINDS = ("alone", "clear", "likely", "software", "close", "tie", "nobody")  # from the surest on
 

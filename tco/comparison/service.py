@@ -141,15 +141,9 @@ def _size_serving_fleet(
 ) -> Service:
     """Return the least fleet of a system that keeps promises, and its cost.
 
-    It has the fewest scale-up domains, and no more than `racks` racks.
-
-    Promises are texts such as `ttft p99 <= 2 s`; without any those of the traffic hold. With
-    `samples` the cost has a range: that of the same plan in steady state, prices and practice drawn
-    together.
-
-    >>> found = size_serving_fleet("gb200-nvl72", "chat", ["ttft p90 <= 5 s"])
-    >>> found.metrics["ttft_p90_s"] <= 5
-    True
+    It has the fewest scale-up domains, and no more than `racks` racks. Promises are texts such as
+    `ttft p99 <= 2 s`; without any those of the traffic hold. With `samples` the cost has a range:
+    that of the same plan in steady state, prices and practice drawn together.
     """
     refuse_unknown("router", [router], ROUTERS, "--router")
     catalogue, given = catalogue_for(scenario, data), dict(set or {})
@@ -209,8 +203,8 @@ def services(scenarios: Sequence[str], *asked: Any, **how: Any) -> tuple[list[Se
 
     Args:
         scenarios: Ids and files of scenarios.
-        *asked: Further arguments of `size_serving_fleet`, from `traffic` on.
-        **how: Keywords of `size_serving_fleet`.
+        *asked: Id or file of the traffic, and the promises as texts.
+        **how: Keywords of `_size_serving_fleet`, such as `router`, `racks` and `samples`.
 
     Returns:
         Services that keep the promises, each with its share of the best cost; and an error text for

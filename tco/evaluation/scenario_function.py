@@ -14,6 +14,7 @@ from tco.core.errors import DataError
 from tco.core.types import Settings
 
 if TYPE_CHECKING:
+    from tco.core.inputs import Values
     from tco.scenario.beliefs import Dice, Range
     from tco.scenario.document import Scenario
     from tco.scenario.evaluate_samples import Draws, Many
@@ -82,16 +83,25 @@ class ScenarioFunction(NamedTuple):
 
         """
         from tco.scenario.evaluate import assemble_result, run
+
+        inputs, readings, performance = self._rated(values)
+        reads = _plan_inputs_of(inputs, readings)
+        chain = run(inputs, readings, None, performance)
+        return assemble_result(inputs, readings, chain, 0.0, trace=False, refuse=False), reads
+
+    def plan_inputs(self, values: Settings) -> frozenset[str]:
+        """Return the inputs that the search of the plan reads, none where the rates are stated."""
+        inputs, readings, _ = self._rated(values)
+        return _plan_inputs_of(inputs, readings)
+
+    def _rated(self, values: Settings) -> tuple[ResolvedScenario, Values, Any]:
         from tco.scenario.plan_records import plan_for
         from tco.scenario.workload import workload_kind
 
         inputs = self.inputs(values)
         readings = inputs.values()
         plan = plan_for(inputs.kind, self.plan)
-        performance = workload_kind(inputs).walk(inputs, readings, plan)
-        reads = frozenset() if inputs.kind == "stated" else frozenset(readings.inputs)
-        chain = run(inputs, readings, None, performance)
-        return assemble_result(inputs, readings, chain, 0.0, trace=False, refuse=False), reads
+        return inputs, readings, workload_kind(inputs).walk(inputs, readings, plan)
 
     def draws(self, values: Many, solve: bool = True, speeds: Sequence[float] = ()) -> Draws:
         """Evaluate the scenario at arrays of values, all of one length.
@@ -117,6 +127,10 @@ class ScenarioFunction(NamedTuple):
     def sample(self, dice: Dice, speeds: Sequence[float] = ()) -> Draws:
         """Evaluate the scenario in random draws of all inputs with a range."""
         return self.draws(dice.settings(self.ranges), speeds=speeds)
+
+
+def _plan_inputs_of(inputs: ResolvedScenario, readings: Values) -> frozenset[str]:
+    return frozenset() if inputs.kind == "stated" else frozenset(readings.inputs)
 
 
 def _on_catalogue_here(

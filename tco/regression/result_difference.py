@@ -30,7 +30,7 @@ class MetricMoves(NamedTuple):
 
 
 class Difference(Shown, MetricMoves):
-    """Differences between two results, with the cost waterfall between two systems."""
+    """Differences between two results, with the walk from one system to the other."""
 
     counterfactual: Counterfactual | None = None
 

@@ -23,7 +23,7 @@ from tco.report.assumptions import (
     premise,
 )
 from tco.report.record import Answer, Document, Member, Record, record_of
-from tco.report.table import Table, significant
+from tco.report.table import ESTIMATE_NOTE, Table, significant
 from tco.scenario.result import Result
 
 COLUMNS = ("once", "recurring", "income", "debt")
@@ -55,12 +55,7 @@ def cost_line_records(result: Result) -> list[tuple[Flow, Result]]:
 
 
 def _price_notes(result: Result) -> list[str]:
-    return [
-        *missing_notes(result),
-        *result.notes,
-        *result.ages.notes,
-        *result.ages.hour_notes,
-    ]
+    return [*result.notes, *result.ages.notes, *result.ages.hour_notes]
 
 
 def _result_state(result: Result) -> JsonObject:
@@ -79,7 +74,7 @@ PRICE = Document(
         Member("metrics", {str: float | None}),
         SHARES,
         DELIVERY,
-        Member("notes", [str], _price_notes),
+        Member("notes", [str], lambda result: [*missing_notes(result), *_price_notes(result)]),
     ).read_via("result"),
     Member("cash_flow", [Payment], "money.payments", optional=True),
     Member("money", Money, optional=True),
@@ -98,12 +93,7 @@ def price_answer(catalogue: Catalogue, result: Result, money: Money | None) -> A
         money: Payments by month; None shows the cost lines.
 
     """
-    notes = [
-        *result.notes,
-        *result.ages.notes,
-        *result.ages.hour_notes,
-        *(money.notes if money else ()),
-    ]
+    notes = [*_price_notes(result), *(money.notes if money else ())]
     rows = (record_of(Payment), money.payments) if money else (LINE, cost_line_records(result))
     return PRICE.answer(
         catalogue,
@@ -151,8 +141,7 @@ def cost_table(result: Result) -> Table:
         f"Before rebates {mark}{gross}; a utilised chip-hour costs {mark}{used}. "
         f"USD of one scale-up domain of {result.metrics['chips']:g} chips.",
         f"Sourced/estimated/assumed: hardware price {kinds_in_words(result, 'hardware')}, terms "
-        f"and site {kinds_in_words(result, 'terms')}. "
-        "~ based on an estimate or an assumption.",
+        f"and site {kinds_in_words(result, 'terms')}. {ESTIMATE_NOTE}",
         "How direct the sources of the hardware price are: "
         f"{', '.join(directness) or 'nothing is bought'}.",
         *available_words(result),

@@ -73,7 +73,7 @@ POINT = Record(
 REGIME = Record(
     Regime,
     Member("choose", str | None),
-    Member("leader", str | None),
+    Member("leader", str | None, "choose"),
     Member("words", read=format_regime),
 ).only(
     "from",

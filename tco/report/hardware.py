@@ -11,7 +11,7 @@ from tco.core.types import JsonObject
 from tco.fabric.topology import FabricScope
 from tco.report.assumptions import context_of_system
 from tco.report.record import Answer, Document, Member, Record
-from tco.report.table import Table, significant, weak
+from tco.report.table import ESTIMATE_NOTE, Table, significant, weak
 from tco.system.scale_out_network import Network
 
 if TYPE_CHECKING:
@@ -107,8 +107,7 @@ def _bill_table(rack: SystemBill) -> Table:
     below = [
         f"{significant(float(bill.price) / system.chips, 5)} USD and "
         f"{significant(float(bill.power) / system.chips)} W a chip "
-        f"({system.chips:g} chips, {system.racks:g} racks). "
-        "~ based on an estimate or an assumption."
+        f"({system.chips:g} chips, {system.racks:g} racks). {ESTIMATE_NOTE}"
     ]
     for rebate in rack.rebates:
         spend = float(rebate.spend)

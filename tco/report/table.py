@@ -11,6 +11,9 @@ from typing import Any, NamedTuple
 from tco.core.provenance import SOURCED
 from tco.core.streams import printable_line
 
+# what a `~` before a number says
+ESTIMATE_NOTE = "~ based on an estimate or an assumption."
+PRIOR_NOTE = "~ based on an estimate, an assumption or a prior."
 FORMULA_STARTS = ("=", "+", "-", "@")  # a spreadsheet would run a text that begins like this
 
 

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from tco.catalog import Catalogue
     from tco.scenario.result import Result
 
-LOGNORMAL, NORMAL, PERT, TRIANGULAR, STEPS = BELIEFS = (
+LOGNORMAL, NORMAL, PERT, TRIANGULAR, STEPS = (
     "lognormal",
     "normal",
     "pert",

@@ -1,6 +1,6 @@
 """Scale-out network of a scenario, and the links of its collectives.
 
-`cheapest_network` chooses the network that the scenario buys. `links_of_system` returns the links
+`design_network` returns the network that the scenario buys. `links_of_system` returns the links
 that its collectives use.
 """
 

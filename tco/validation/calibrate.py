@@ -58,7 +58,6 @@ class Calibration:
     """A fit with its refits, the rows the catalogue takes, and the errors that go with them."""
 
     kind: str
-    fit: fitting.Fit
     refits: list[Refit]
     rows: list[FittedRow]
     accuracy: dict[str, JsonObject]
@@ -134,7 +133,6 @@ def fit_shared_parameters(
     chips = _held_back(task, whole, catalogue) | _errors_by_chip(task.measurements, made, blind)
     return Calibration(
         fit_name or kind,
-        found,
         refits,
         rows,
         accuracy,

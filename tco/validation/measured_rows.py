@@ -83,7 +83,7 @@ class MeasuredRows:
         return np.select(stated, columns, np.nan), np.select(stated, names, "").astype(object)
 
     def refused(self, *marks: tuple[Any, Any]) -> AnyArray:
-        """Return the reason for leaving out each row, empty if cached.
+        """Return the reason for leaving out each row, empty if it is scored.
 
         Reasons are a suspect value, a claim, a value that no measurement can have, and `marks`. The
         first reason of a row counts.

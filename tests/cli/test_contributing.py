@@ -189,7 +189,7 @@ def test_the_command_of_the_page(commands, with_output):
     assert found["schema"] == "tco.watts/1"
     (_, rack), (_, meter) = (row.values() for row in found["rows"])
     assert meter > rack > 1000
-    assert "W a chip" in tco("watts", "gb200-nvl72").stdout
+    assert "W per chip" in tco("watts", "gb200-nvl72").stdout
     assert "Show what a chip of a scenario draws." in tco("watts", "--help").stdout
     assert tco("watts", "gb200").exit_code == 3
 
@@ -215,7 +215,8 @@ def test_the_output_of_the_page_has_every_form(commands, with_output):
     ]
     for text in (table, page):
         assert all(
-            word in text for word in ("where", "W a chip", *(row["place"] for row in found["rows"]))
+            word in text
+            for word in ("where", "W per chip", *(row["place"] for row in found["rows"]))
         )
 
 

@@ -405,7 +405,7 @@ def _matrix_unit_time(
 
 
 def _tiled(made: Operands, hidden: bool) -> tuple[Quantity, ...]:
-    """Return the operands of the tile time, in the order of `tiles_time`.
+    """Return the operands of the tile time, in the order of `_tiles_time`.
 
     Where `hidden`, a step has no latency: kernels of many groups hide the latency behind other
     tiles. The latency of a single chain stays.

@@ -26,13 +26,12 @@ from tco.report.figures.style import (
     colours_of,
     ink_on,
 )
-from tco.report.table import significant
+from tco.report.table import ESTIMATE_NOTE, PRIOR_NOTE, significant
 from tco.scenario.result import Result
 
 ROW = 58.0  # pixels of a bar with its name above
 MIDDLE = "center_baseline"
 REBATE = "rebate"
-ESTIMATED = "~ based on an estimate or an assumption."
 
 
 @styled
@@ -65,11 +64,13 @@ def cost_figure(results: Sequence[Result], width: float = WIDE) -> Drawing:
     axes = drawing.rows(names, ROW, right=text_width("~00.00 net", weight="bold") + 18)
     axes.axvline(0, color=MUTED, linewidth=1)
     gross = [sum(value for value in classes.values() if value > 0) for classes in costs]
-    scale = axes.bbox.width / max([*gross, 1e-9])
+    rebates = [sum(value for value in classes.values() if value < 0) for classes in costs]
+    span = max(gross, default=0.0) - min(rebates, default=0.0)
+    scale = axes.bbox.width / max(span, 1e-9)
     for row, (result, net, classes) in enumerate(zip(results, nets, costs, strict=True)):
         ends = {True: 0.0, False: 0.0}
         for asset, value in classes.items():
-            start, share = ends[value > 0], f"{abs(value) / gross[row] * 100:.0f} %"
+            start, share = ends[value > 0], f"{abs(value) / (gross[row] or 1.0) * 100:.0f} %"
             tip(
                 axes.barh(row, value, 0.45, start, color=colours[asset], edgecolor=PAPER),
                 f"{asset}: {significant(value)} USD, {share}",
@@ -82,7 +83,7 @@ def cost_figure(results: Sequence[Result], width: float = WIDE) -> Drawing:
         if net is not None:
             words = f"{marked(result, 'tco_usd_per_chip_hour', significant(net, 3))} net"
         write_beside(axes, ends[True], row, words, 6, weight="bold")
-    drawing.paragraphs(*premise_lines(results), ESTIMATED)
+    drawing.paragraphs(*premise_lines(results), ESTIMATE_NOTE)
     return drawing
 
 
@@ -168,4 +169,4 @@ def _payment_summary(result: Result, money: Money) -> list[str]:
         sentences.append(f"everything is paid back in month {money.payback_month}")
     if not any(payment.line == INCOME for payment in money.payments):
         sentences.append("nothing is let or sold here")
-    return ["; ".join(sentences) + ".", "~ based on an estimate, an assumption or a prior."]
+    return ["; ".join(sentences) + ".", PRIOR_NOTE]

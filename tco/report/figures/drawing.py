@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import math
 import re
-import textwrap
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
@@ -24,7 +23,7 @@ from matplotlib.font_manager import FontProperties
 from matplotlib.lines import Line2D
 from matplotlib.path import Path
 from matplotlib.textpath import TextToPath
-from matplotlib.ticker import LogLocator, NullLocator
+from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator
 from matplotlib.transforms import Bbox
 
 from tco.core.streams import printable_line
@@ -69,19 +68,19 @@ styled = rc_context(
         "ytick.major.size": 0,
     }
 )
-# From matplotlib's SVG to one that may stand in a page with others, in order: pattern, replacement.
-# An identifier remains of markers alone; numbers in tags have two decimals.
-# a name may have letters that the font lacks; a browser has others
-warnings.filterwarnings("ignore", "Glyph .* missing from font")
 TIP = r"<g id=(['\"])tip:(.*?)\1>"
+# From matplotlib's SVG to one that may stand in a page with others, in order: pattern, replacement.
+# An identifier remains of markers alone; numbers in tags have two decimals. Patterns that text may
+# hold too end in IN_TAG.
+IN_TAG = "(?=[^<]*>)"
 REWRITES = (
     (r"(?s)^.*?<svg [^>]*>|<defs>\s*<style.*?</defs>|<clipPath.*?</clipPath>", ""),
     (
-        r' clip-path="[^"]*"| id="(?!m[0-9a-f]{10}")[^"]*"| transform="rotate\(-0[^"]*"'
-        "|font-family: [^;]*; ",
+        r'(?: clip-path="[^"]*"| id="(?!m[0-9a-f]{10}")[^"]*"| transform="rotate\(-0[^"]*"'
+        "|font-family: [^;]*; )" + IN_TAG,
         "",
     ),
-    (r"(\.\d\d)\d+(?=[^<]*>)", r"\1"),
+    (r"(\.\d\d)\d+" + IN_TAG, r"\1"),
     (r"\s*\n\s*", " "),
     (r"(<(g|defs)/?>\s*</\2>|<g/>)\s*", ""),
     *[(r"<g>\s*(<(?:path|use|text) [^>]*?(?:/|>[^<]*</text)>\s*)</g>\s*", r"\1")] * 3,
@@ -161,12 +160,9 @@ class Drawing:
         self, *lines: str, size: float = SMALL, weight: str = "normal", color: str = MUTED
     ) -> None:
         """Add lines below all that is there, each broken to the width."""
+        room = self.width - 2.5 * MARGIN
         for words in map(printable_line, lines):
-            pixels = text_width(words, size, weight) / len(words)
-            letters = int((self.width - 2.5 * MARGIN) / pixels * 0.96)
-            for line in textwrap.wrap(
-                words.replace(" %", "\u00a0%"), letters, break_on_hyphens=False
-            ):
+            for line in _broken_lines(words, room, size, weight):
                 self.bottom += size * LEADING
                 self.text(MARGIN, self.bottom, line, size=size, weight=weight, color=color)
 
@@ -308,8 +304,32 @@ class Drawing:
         stream = io.BytesIO()
         foot = (SHEET - math.ceil(self.bottom + MARGIN)) / DPI
         part = Bbox([[0, foot], [self.width / DPI, SHEET / DPI]])
-        self.figure.savefig(stream, format=form, bbox_inches=part, metadata=metadata, **options)
+        with warnings.catch_warnings():
+            # a name may have letters that the font lacks; a browser has others
+            warnings.filterwarnings("ignore", "Glyph .* missing from font")
+            self.figure.savefig(stream, format=form, bbox_inches=part, metadata=metadata, **options)
         return stream.getvalue()
+
+
+def _broken_lines(words: str, room: float, size: float, weight: str) -> list[str]:
+    """Return a text in lines no wider than `room` pixels; a wider word is broken inside."""
+    lines: list[str] = []
+    line = ""
+    for word in words.replace(" %", "\u00a0%").split(" "):
+        longer = f"{line} {word}" if line else word
+        if text_width(longer, size, weight) <= room:
+            line = longer
+            continue
+        if line:
+            lines.append(line)
+        line = word
+        while text_width(line, size, weight) > room:
+            count = len(line) - 1
+            while count > 1 and text_width(line[:count], size, weight) > room:
+                count -= 1
+            lines.append(line[:count])
+            line = line[count:]
+    return [*lines, line] if line else lines
 
 
 def scale_by_ratios(axis: XAxis | YAxis, values: Iterable[float]) -> None:
@@ -318,9 +338,13 @@ def scale_by_ratios(axis: XAxis | YAxis, values: Iterable[float]) -> None:
     low, high = min(positive) / ROOM, max(positive) * ROOM
     name = axis.axis_name
     axis.axes.set(**{f"{name}scale": "log", f"{name}lim": (low, high)})
-    ticks = axis.get_tick_space() / math.log10(high / low)  # of a power of ten
+    decades = math.log10(high / low)
+    ticks = axis.get_tick_space() / decades  # of a power of ten
     steps = (1, 2, 5) if ticks > 5 else (1, 3) if ticks > 3.5 else (1,)
-    axis.set_major_locator(LogLocator(subs=steps))
+    if decades < 1:
+        axis.set_major_locator(MaxNLocator(max(axis.get_tick_space() // 2, 2)))
+    else:
+        axis.set_major_locator(LogLocator(subs=steps))
     axis.set_minor_locator(NullLocator())
     axis.set_major_formatter(tick_text)
 

@@ -103,7 +103,11 @@ def _cell_words(names: Sequence[str], winner: int, values: FloatArray) -> str:
 
 def _cell_number(inputs: Sequence[float], value: float | None) -> float:
     """Return the place of a value among evenly spaced inputs, or nan for none."""
-    places = np.array([*inputs, np.nan if value is None else value])
-    if places[0] > 0 and np.ptp(places[1:-1] / places[:-2]) < EVEN:
-        places = np.log(places)
-    return float((places[-1] - places[0]) / (places[1] - places[0]))
+    if value is None:
+        return math.nan
+    values = np.array(inputs)
+    if values[0] > 0 and np.ptp(values[1:] / values[:-1]) < EVEN:
+        if value <= 0:
+            return math.nan
+        values, value = np.log(values), math.log(value)
+    return float((value - values[0]) / (values[1] - values[0]))

@@ -21,7 +21,7 @@ from tco.report.page import sections as made
 from tco.report.page.page import ReportPage, Section
 from tco.report.page.whatif import what_if_of
 from tco.report.ranking import ranking_table
-from tco.report.table import Table
+from tco.report.table import PRIOR_NOTE, Table
 from tco.report.verdict import verdict_words
 from tco.scenario.result import Result
 from tco.sweeps.study import read_study, shipped_studies
@@ -52,7 +52,7 @@ def report_page(
     said = [workload_title(results), *premise_lines([result for result in results if result.bill])]
     if formats_rows(results):
         said.append("Number formats differ between the scenarios.")
-    said.append("~ based on an estimate, an assumption or a prior.")
+    said.append(PRIOR_NOTE)
     notes = [
         f"{result.scenario}: {note}"
         for result in results
