@@ -22,6 +22,8 @@ import numpy as np
 from tco.comparison.curve import DRAWS, SEED, metric_percentiles
 from tco.comparison.frontier_records import BANDED, Band
 from tco.core.types import AnyArray
+from tco.evaluation.scenario_function import ScenarioFunction
+from tco.evaluation.side_by_side import SPEED
 from tco.performance.serving.plans import DecodePlan, PrefillPlan, ServingPlan
 from tco.sampling.scenario_quantity import metric_or_nan
 from tco.scenario.beliefs import Dice
@@ -30,8 +32,6 @@ from tco.scenario.metrics import MORE_IS_BETTER
 
 if TYPE_CHECKING:
     from tco.comparison.frontier_records import Frontier, Point
-    from tco.evaluation.side_by_side import SPEED
-from tco.evaluation.scenario_function import ScenarioFunction
 
 # points, so few that pilot draws lie near each: what is best at the quickest is best at no other
 AT_ONCE = 8
