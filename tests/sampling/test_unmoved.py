@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from functools import partial
 
+import numpy as np
 import pytest
 
 from tco import DataError, evaluate
@@ -24,33 +25,62 @@ EVERY = [
     *(({}, name) for name in CATALOGUE.scenarios if "training" in name),
 ]
 IDS = ["-".join([name, *view.values()]) for view, name in EVERY]
+OUT_OF_BOUNDS = re.compile(r"--set: (\S+): value (\S+) .*is outside ")
 WHY = re.compile(r"is set, but (moves no metric here: .+|nothing in this scenario rests on it)$")
 
 
 def unsaid(view, name, step, first=0):
     """Return how many inputs were halved and doubled, and those that move nothing in silence."""
-    ask = partial(evaluate_each, [name], None, refuse=False, priced=False)
-    base, silent, asked = evaluate(name, view, catalogue=CATALOGUE, refuse=False), [], 0
-    for path in sorted(path for path, given in base.inputs.items() if given.value)[first::step]:
-        for factor in (0.5, 2.0):
-            settings = {
-                **view,
-                path: f"{base.inputs[path].value * factor!r} {base.inputs[path].unit}",
-            }
-            try:
-                found = ask(settings)[0].result
-            except DataError:  # out of bounds, and said to be
-                continue
-            asked += 1
-            still = found.metrics == {
-                name: None if value is None else pytest.approx(value, rel=1e-12)
-                for name, value in base.metrics.items()
-            }
-            if still and not any(
-                note.startswith(path) and WHY.search(note) for note in found.notes
-            ):
-                silent.append((path, factor))
-    return asked, silent
+    (evaluation,) = evaluate_each([name], None, view, refuse=False, priced=False)
+    base, silent = evaluation.result, []
+    paths = sorted(path for path, given in base.inputs.items() if given.value)[first::step]
+    changes = [(path, factor) for path in paths for factor in (0.5, 2.0)]
+    refused, unmoved = changes_without_effect(evaluation, changes)
+    # a note of one factor stands for the other
+    for path, factor in dict(unmoved).items():
+        setting = f"{base.inputs[path].value * factor!r} {base.inputs[path].unit}"
+        settings = {**view, path: setting}
+        (changed,) = evaluate_each([name], None, settings, refuse=False, priced=False)
+        still = changed.result.metrics == {
+            metric: None if value is None else pytest.approx(value, rel=1e-12)
+            for metric, value in base.metrics.items()
+        }
+        notes = [note for note in changed.result.notes if note.startswith(path)]
+        if still and not any(WHY.search(note) for note in notes):
+            silent.append((path, factor))
+    return len(changes) - len(refused), silent
+
+
+def changes_without_effect(evaluation, changes):
+    """Evaluate all changes together, each in a draw of its own behind one of the base case.
+
+    Returns:
+        Changes that are refused as out of bounds, and those in whose draw no metric moves.
+
+    """
+    inputs, function = evaluation.result.inputs, evaluation.function(refuse=False)
+    arrays = {
+        path: np.full(len(changes) + 1, inputs[path].value, dtype=float) for path, _ in changes
+    }
+    for draw, (path, factor) in enumerate(changes, 1):
+        arrays[path][draw] *= factor
+    refused = []
+    while True:
+        try:
+            draws = function.draws({path: (arrays[path], inputs[path].unit) for path in arrays})
+            break
+        except DataError as error:
+            path, value = OUT_OF_BOUNDS.match(str(error)).groups()
+            factor = float(value) / inputs[path].value
+            change = (path, min((0.5, 2.0), key=lambda tried: abs(tried - factor)))
+            arrays[path][1 + changes.index(change)] = inputs[path].value
+            refused.append(change)
+    moved = np.zeros(len(changes) + 1, dtype=bool)
+    for values in draws.metrics.values():
+        if values is not None:
+            moved |= ~np.isclose(values, values[0], rtol=1e-12, atol=0, equal_nan=True)
+    unmoved = [change for change, is_moved in zip(changes, moved[1:], strict=True) if not is_moved]
+    return refused, [change for change in unmoved if change not in refused]
 
 
 @pytest.mark.parametrize(
