@@ -71,7 +71,5 @@ def _read_case_draws(metric: str, at: JsonMapping, found: Sweep) -> Any:
     wanted = dataset.field("scenario") == at["scenario"]
     for axis in found.job.axes:
         wanted &= dataset.field(axis.path) == axis.listed[grid[axis.path].index(at[axis.path])]
-    column = dataset.dataset(found.folder, format="parquet").to_table(
-        columns=[metric], filter=wanted
-    )[metric]
+    column = found.dataset().to_table(columns=[metric], filter=wanted)[metric]
     return column.to_numpy().astype(float)

@@ -4,66 +4,70 @@ whole or is not there.
 A partition is written under a name that begins with `_`, which readers pass over, brought to the
 disk, and then named in one step. Local folders are written as such, any other place (`s3://...`,
 `gs://...`) through fsspec.
+
+The manifest holds the SHA-256 of each partition. A partition with another one is made again.
 """
 
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import io
 import json
 import os
 from collections.abc import Callable, Iterator, Mapping
-from functools import lru_cache, partial
+from functools import cached_property, lru_cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 from uuid import uuid4
 
 from tco.core.errors import TcoError, UsageError, library
+from tco.core.files import open_regular_file
 from tco.core.numeric_environment import agree, arithmetic, mixed_arithmetic_notes
 from tco.core.types import JsonMapping
-from tco.evaluation.workers import Progress, done_by
+from tco.evaluation.workers import Figures, Progress, done_by
 from tco.sweeps.job import SweepJob, fingerprint_metrics, partition_table, prepare_sweep
 from tco.sweeps.study import read_study
 
 MANIFEST = "_study.json"
 SCHEMA = "tco.sweep-study/1"
 BEGIN, END = "part-", ".parquet"
-MAGIC = b"PAR1"  # that a whole Parquet file ends with
 UNFINISHED = "_unfinished-"
+LISTED = 3  # damaged parts that a note names
 
 
 class Folder:
     """A place that holds the partitions of one study."""
 
     def __init__(self, place: str) -> None:
-        self.place = place if "://" in place else os.path.abspath(place)
+        self.place = self.root = place if "://" in place else os.path.abspath(place)
         self.remote: Any = None
         if "://" in place:
-            with self.writing():
+            with self.access():
                 self.remote, self.root = filesystem(place)
 
     @contextlib.contextmanager
-    def writing(self) -> Iterator[None]:
+    def access(self, verb: str = "written") -> Iterator[None]:
         """Turn what a place refuses into an error for its user."""
         try:
             yield
-        except (UsageError, KeyboardInterrupt):
+        except (TcoError, KeyboardInterrupt):
             raise
         except OSError as error:
             raise UsageError(
-                f"{self.place}: cannot be written ({error.strerror or error})"
+                f"{self.place}: cannot be {verb} ({error.strerror or error})"
             ) from None
         except Exception as error:
             if self.remote is None and "://" not in self.place:
                 raise
             # each store has errors of its own
             raise UsageError(
-                f"{self.place}: cannot be written ({type(error).__name__}: {error})"
+                f"{self.place}: cannot be {verb} ({type(error).__name__}: {error})"
             ) from None
 
     def make(self) -> None:
         """Make the folder, if it is not there."""
-        with self.writing():
+        with self.access():
             if self.remote is not None:
                 self.remote.makedirs(self.root, exist_ok=True)
             else:
@@ -71,7 +75,7 @@ class Folder:
 
     def names(self) -> list[str]:
         """Return the names of what it holds."""
-        with self.writing():
+        with self.access():
             if self.remote is not None:
                 self.remote.invalidate_cache(self.root)
                 return [
@@ -86,30 +90,19 @@ class Folder:
         """
         return self.remote is None and not os.path.exists(os.path.join(self.place, name))
 
-    def is_complete(self, name: str) -> bool:
-        """Say whether a part of a local folder ends as Parquet does; one that was cut short is made
-        again.
-        """
-        if self.remote is not None:
-            return True
-        with open(os.path.join(self.place, name), "rb") as stream:
-            size = stream.seek(0, os.SEEK_END)
-            stream.seek(max(size - len(MAGIC), 0))
-            return stream.read() == MAGIC
-
     def read(self, name: str) -> bytes:
         """Return the content of a file."""
-        with self.writing():
+        with self.access("read"):
             if self.remote is not None:
-                found: bytes = self.remote.cat_file(f"{self.root}/{name}")
-                return found
-            with open(os.path.join(self.place, name), "rb") as stream:
+                content: bytes = self.remote.cat_file(f"{self.root}/{name}")
+                return content
+            with open_regular_file(os.path.join(self.place, name)) as stream:
                 return stream.read()
 
     def write(self, name: str, content: bytes) -> None:
         """Write a file such that it is whole or not there, whenever the program is killed."""
         unfinished = f"{UNFINISHED}{name}-{uuid4().hex[:12]}"
-        with self.writing():
+        with self.access():
             if self.remote is not None:
                 self.remote.pipe_file(f"{self.root}/{unfinished}", content)
                 self.remote.mv(f"{self.root}/{unfinished}", f"{self.root}/{name}")
@@ -169,88 +162,144 @@ def _partition_file_name(number: int) -> str:
     return f"{BEGIN}{number:06d}{END}"
 
 
-def _partition_number(name: str) -> int | None:
+def _partition_number(name: str, partitions: int) -> int | None:
     digits = name.removeprefix(BEGIN).removesuffix(END)
-    return int(digits) if name == f"{BEGIN}{digits}{END}" and digits.isdigit() else None
+    if not (digits.isascii() and digits.isdigit()) or len(digits) > len(str(MAX_CASES)):
+        return None
+    number = int(digits)
+    return number if number < partitions and name == _partition_file_name(number) else None
 
 
-def _claim_output_folder(folder: Folder, job: SweepJob) -> tuple[set[int], set[str]]:
+class Manifest:
+    """Manifest of a study's folder: the study, its arithmetic, and the SHA-256 of each part."""
+
+    def __init__(self, folder: Folder, job: SweepJob) -> None:
+        self.folder, self.job = folder, job
+        self.arithmetics = {arithmetic()}
+        self.checksums: dict[str, str] = {}  # by file name
+
+    def add_part(self, number: int, checksum: str, made_with: str) -> None:
+        """Record a finished partition."""
+        self.checksums[_partition_file_name(number)] = checksum
+        self.arithmetics.add(made_with)
+        self.write()
+
+    @cached_property
+    def figures(self) -> Figures:
+        """Metrics by which another arithmetic is compared with this one."""
+        return fingerprint_metrics(self.job)
+
+    def write(self) -> None:
+        """Write the manifest as JSON; equal machines write equal bytes."""
+        job, layout = self.job, self.job.layout
+        content = {
+            "schema": SCHEMA,
+            "program": job.ground.program,
+            "data": list(job.ground.data),
+            "inputs": job.inputs_hash,
+            "study": dict(job.study.document),
+            "set": dict(job.study.settings),
+            "cases": layout.cases,
+            "partitions": layout.partitions,
+            "arithmetic": sorted(self.arithmetics),
+            "figures": list(self.figures),
+            "columns": [{"name": name, "unit": unit} for name, unit in job.columns],
+            "sha256": dict(sorted(self.checksums.items())),
+        }
+        text = json.dumps(content, indent=1, ensure_ascii=False, default=str)
+        self.folder.write(MANIFEST, f"{text}\n".encode())
+
+    def read(self) -> None:
+        """Read arithmetics and checksums; a folder of anything else raises `UsageError`."""
+        try:
+            content = json.loads(self.folder.read(MANIFEST))
+            data, program, inputs = content["data"], content["program"], content["inputs"]
+            if inputs != self.job.inputs_hash:
+                raise UsageError(self._refusal(_why_another(self.job, program, data)))
+            arithmetics, figures = set(content["arithmetic"]), content["figures"]
+            checksums = dict(content["sha256"])
+        except (ValueError, KeyError, TypeError, AttributeError):
+            raise UsageError(
+                f"{self.folder.place}/{MANIFEST}: is no study's; expected a new or empty folder, "
+                "or one of this study"
+            ) from None
+        if arithmetic() not in arithmetics and not agree(figures, self.figures):
+            makers = " and ".join(sorted(arithmetics))
+            raise UsageError(
+                self._refusal(f"with other figures by {makers}, this is {arithmetic()}")
+            )
+        self.arithmetics, self.checksums = arithmetics, checksums
+
+    def _refusal(self, why: str) -> str:
+        return f"{self.folder.place}: was made {why}; name another folder"
+
+
+def _why_another(job: SweepJob, program: str, data: Any) -> str:
+    """Return what differs between a study's folder and this study."""
+    ground = job.ground
+    if program != ground.program:
+        return f"by tco {program}, this is {ground.program}"
+    if data != list(ground.data):
+        before, today = (" ".join(dict.fromkeys(hashes)) for hashes in (data, ground.data))
+        return f"on data {before}, today's is {today}"
+    return "for another study, or the same with other settings or scenarios"
+
+
+class ClaimedFolder(NamedTuple):
+    """A folder taken for a study."""
+
+    manifest: Manifest
+    whole: set[int]  # partitions that are as they were made
+    damaged: list[str]  # file names of the others
+
+
+def _claim_output_folder(folder: Folder, job: SweepJob) -> ClaimedFolder:
     """Take a folder for a study, or one that is already; any other folder raises `UsageError`.
 
-    Returns the partitions it holds, and every arithmetic that has made any.
+    A partition is trusted by its SHA-256 alone.
     """
     folder.make()
-    names = folder.names()
-    kinds = {arithmetic()}
-    if MANIFEST in names:
-        kinds = _refuse_other(folder, job)
-    else:
-        if other := sorted(name for name in names if not name.startswith((".", "_"))):
-            raise UsageError(
-                f"{folder.place}: holds other files ({other[0]}), expected a new or empty folder, "
-                "or one of this study"
-            )
-        folder.write(MANIFEST, _manifest(job, kinds))
-    return {
-        number
-        for name in names
-        if (number := _partition_number(name)) is not None and folder.is_complete(name)
-    }, kinds
-
-
-def _manifest(job: SweepJob, kinds: set[str]) -> bytes:
-    """Return the manifest of a sweep folder as JSON bytes.
-
-    The manifest describes the study and the arithmetic behind its figures. Equal machines write
-    equal bytes.
-    """
-    layout = job.layout
-    content = {
-        "schema": SCHEMA,
-        "program": job.ground.program,
-        "data": list(job.ground.data),
-        "inputs": job.inputs_hash,
-        "study": dict(job.study.document),
-        "set": dict(job.study.settings),
-        "cases": layout.cases,
-        "partitions": layout.partitions,
-        "arithmetic": sorted(kinds),
-        "figures": list(fingerprint_metrics(job)),
-        "columns": [{"name": name, "unit": unit} for name, unit in job.columns],
-    }
-    return (json.dumps(content, indent=1, ensure_ascii=False, default=str) + "\n").encode()
-
-
-def _refuse_other(folder: Folder, job: SweepJob) -> set[str]:
-    """Refuse a folder of another study, of other data, by another version or with other figures;
-    return every arithmetic that has made it.
-    """
-    try:
-        held = json.loads(folder.read(MANIFEST))
-        data, program, inputs = held["data"], held["program"], held["inputs"]
-        kinds, figures = (
-            (set(held["arithmetic"]), held["figures"]) if inputs == job.inputs_hash else (set(), [])
-        )
-    except (ValueError, KeyError, TypeError):
+    names = sorted(folder.names())
+    manifest = Manifest(folder, job)
+    begun = MANIFEST in names
+    if begun:
+        manifest.read()
+    parts = [name for name in names if not name.startswith((".", "_"))]
+    partitions = job.layout.partitions if begun else 0
+    numbers = {name: _partition_number(name, partitions) for name in parts}
+    if strange := [name for name, number in numbers.items() if number is None]:
         raise UsageError(
-            f"{folder.place}/{MANIFEST}: is no study's; expected a new or empty folder, or one of "
-            "this study"
-        ) from None
-    if inputs == job.inputs_hash and (
-        arithmetic() in kinds or agree(figures, fingerprint_metrics(job))
-    ):
-        return kinds
-    why = (
-        f"with other figures by {' and '.join(sorted(kinds))}, this is {arithmetic()}"
-        if inputs == job.inputs_hash
-        else f"by tco {program}, this is {job.ground.program}"
-        if program != job.ground.program
-        else f"on data {' '.join(dict.fromkeys(data))}, today's is "
-        f"{' '.join(dict.fromkeys(job.ground.data))}"
-        if data != list(job.ground.data)
-        else "for another study, or the same with other settings or scenarios"
-    )
-    raise UsageError(f"{folder.place}: was made {why}; name another folder")
+            f"{folder.place}: holds other files ({strange[0]}), expected a new or empty folder, "
+            "or one of this study"
+        )
+    if not begun:
+        manifest.write()
+    checksums = {
+        name: checksum
+        for name in parts
+        if (checksum := checksum_of(folder.read(name))) == manifest.checksums.get(name)
+    }
+    manifest.checksums = checksums
+    whole = {number for name, number in numbers.items() if number is not None and name in checksums}
+    return ClaimedFolder(manifest, whole, [name for name in parts if name not in checksums])
+
+
+def checksum_of(content: bytes) -> str:
+    """Return the SHA-256 of a file's content as hexadecimal digits."""
+    return hashlib.sha256(content).hexdigest()
+
+
+def _damage_notes(names: list[str]) -> list[str]:
+    """Return a note on parts that were made again."""
+    if not names:
+        return []
+    if len(names) == 1:
+        return [f"{names[0]} was made again: its SHA-256 is not the one in {MANIFEST}"]
+    listed = ", ".join(names[:LISTED]) + (", ..." if len(names) > LISTED else "")
+    return [
+        f"{len(names)} parts were made again, because their SHA-256 is not the one in {MANIFEST}: "
+        f"{listed}"
+    ]
 
 
 MAX_CASES = 100_000_000
@@ -265,11 +314,16 @@ class Sweep(NamedTuple):
     progress: Progress
     notes: list[str]
 
+    def dataset(self) -> Any:
+        """Return the cases as a pyarrow dataset, from a local folder or a URL."""
+        dataset = library("pyarrow.dataset", "Parquet", "sweep")
+        place = folder_at(self.folder)
+        with place.access("read"):
+            return dataset.dataset(place.root, format="parquet", filesystem=place.remote)
+
     def to_frame(self) -> Any:
         """Return the cases as a pandas data frame, as `pandas.read_parquet` of the folder does."""
-        import pandas as pd
-
-        return pd.read_parquet(self.folder)
+        return self.dataset().to_table().to_pandas()
 
 
 def sweep(
@@ -318,14 +372,14 @@ def sweep(
             f"{asked.where}: has {layout.cases:,} cases, more than the {max_cases:,} that "
             "--max-cases allows"
         )
-    held, kinds = _claim_output_folder(place, job)
-    found = sum(layout.cases_in(number) for number in held if number < layout.partitions)
-    progress = Progress(layout.cases, found, 0, layout.partitions, len(held))
+    manifest, whole, damaged = _claim_output_folder(place, job)
+    found = sum(map(layout.cases_in, whole))
+    progress = Progress(layout.cases, found, 0, layout.partitions, len(whole))
     if tell is not None:
         tell(progress)
-    missing = (number for number in range(layout.partitions) if number not in held)
+    missing = [number for number in range(layout.partitions) if number not in whole]
     try:
-        for made, _, arithmetic in done_by(
+        for piece in done_by(
             workers,
             cluster,
             lambda: job.ground,
@@ -333,16 +387,14 @@ def sweep(
             partial(_write_partition, job, place.place),
             missing,
         ):
-            if place.lacks(_partition_file_name(made)):
+            if place.lacks(_partition_file_name(piece.number)):
                 raise UsageError(
                     f"{place.place}: a worker has written where it cannot be seen from here; name "
                     "a folder that all share, or a URL"
                 )
-            if arithmetic not in kinds:
-                kinds.add(arithmetic)
-                place.write(MANIFEST, _manifest(job, kinds))
+            manifest.add_part(piece.number, piece.made, piece.arithmetic)
             progress = progress._replace(
-                made=progress.made + layout.cases_in(made), finished=progress.finished + 1
+                made=progress.made + layout.cases_in(piece.number), finished=progress.finished + 1
             )
             if tell is not None:
                 tell(progress)
@@ -351,25 +403,32 @@ def sweep(
             raise
         kept = (
             f"{progress.finished:,} of {progress.partitions:,} files are finished and kept, "
-            "run "
-            "again to go on"
+            "run again to go on"
         )
         raise type(error)(f"{error}; {kept}") from None
     place.clear()
-    return Sweep(job, place.place, progress, mixed_arithmetic_notes(kinds))
+    notes = [*mixed_arithmetic_notes(manifest.arithmetics), *_damage_notes(damaged)]
+    return Sweep(job, place.place, progress, notes)
 
 
-def _write_partition(job: SweepJob, place: str, number: int) -> None:
-    """Make one partition and write it to its folder."""
+def _write_partition(job: SweepJob, place: str, number: int) -> str:
+    """Make one partition, write it to its folder and return its SHA-256."""
     parquet = library("pyarrow.parquet", "Parquet", "sweep")
 
     table, _ = partition_table(job, number)
     stream = io.BytesIO()
     repeated = ["scenario", *(axis.path for axis in job.axes)]
     parquet.write_table(
-        table, stream, compression=COMPRESSION, use_dictionary=repeated, write_statistics=True
+        table,
+        stream,
+        compression=COMPRESSION,
+        use_dictionary=repeated,
+        write_statistics=True,
+        write_page_checksum=True,
     )
-    folder_at(place).write(_partition_file_name(number), stream.getvalue())
+    content = stream.getvalue()
+    folder_at(place).write(_partition_file_name(number), content)
+    return checksum_of(content)
 
 
 # one connection to a store serves all of a worker's partitions
@@ -414,9 +473,7 @@ def summarise_sweep(found: Sweep) -> Summary:
         UsageError: pyarrow is missing.
 
     """
-    dataset = library("pyarrow.dataset", "Parquet", "sweep")
-
-    parts = dataset.dataset(found.folder, format="parquet", filesystem=None)
+    parts = found.dataset()
     rows = parts.count_rows()
     if rows > MANY:
         return Summary(rows, None, [])

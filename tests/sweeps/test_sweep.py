@@ -266,6 +266,46 @@ def test_a_sweep_goes_on_where_it_stopped(cut, tmp_path):
     assert (tmp_path / "o" / "part-000003.parquet").stat().st_mtime_ns == kept
 
 
+def test_a_part_with_one_flipped_bit_is_made_again_and_named(cut, tmp_path):
+    path, folder = toml(tmp_path, SMALL), tmp_path / "o"
+    assert cli("sweep", path, "-o", folder).exit_code == 0
+    before = bytes_of(folder)
+    manifest = json.loads((folder / "_study.json").read_text())
+    assert manifest["sha256"] == {
+        name: digest for name, digest in before.items() if name.endswith(".parquet")
+    }
+    part = folder / "part-000004.parquet"
+    content = part.read_bytes()
+    for position in np.random.default_rng(0).integers(0, len(content), 5):
+        flipped = bytearray(content)
+        flipped[position] ^= 1 << int(position) % 8
+        part.write_bytes(bytes(flipped))
+        done = cli("sweep", path, "-o", folder)
+        assert done.exit_code == 0
+        assert "part-000004.parquet was made again: its SHA-256 is not" in done.stderr
+        assert bytes_of(folder) == before
+    assert "made again" not in cli("sweep", path, "-o", folder).stderr
+
+
+def test_pages_of_a_part_have_checksums(tmp_path):
+    tco.sweep(SMALL, tmp_path / "o")
+    content = bytearray((tmp_path / "o" / "part-000000.parquet").read_bytes())
+    column = pq.read_metadata(tmp_path / "o" / "part-000000.parquet").row_group(0).column(3)
+    content[column.data_page_offset + column.total_compressed_size - 40] ^= 1
+    (tmp_path / "copy.parquet").write_bytes(bytes(content))
+    with pytest.raises(OSError, match="CRC checksum"):
+        pq.ParquetFile(tmp_path / "copy.parquet", page_checksum_verification=True).read()
+
+
+@pytest.mark.parametrize("name", ["part-000006.parquet", "part-0000001.parquet", "more.parquet"])
+def test_a_file_that_is_no_part_of_the_study_is_refused(cut, name, tmp_path):
+    path, folder = toml(tmp_path, SMALL), tmp_path / "o"
+    tco.sweep(path, folder)
+    (folder / name).write_bytes((folder / "part-000000.parquet").read_bytes())
+    done = cli("sweep", path, "-o", folder)
+    assert (done.exit_code, f"holds other files ({name})" in done.stderr) == (2, True)
+
+
 @pytest.mark.parametrize("other", ["study", "setting", "data", "version", "broken", "files"])
 def test_a_folder_of_something_else_is_refused(other, tmp_path, own, monkeypatch):
     path, folder = toml(tmp_path, SMALL), tmp_path / "o"
@@ -402,7 +442,8 @@ def test_a_full_disk_keeps_what_is_finished(cut, tmp_path, monkeypatch):
     found = cli("sweep", path, "-o", folder)
     assert found.exit_code == 2
     assert "cannot be written (No space left on device)" in found.stderr
-    assert "3 of 6 files are finished and kept" in found.stderr
+    # the third is named, but its checksum has found no room: it is made again
+    assert "2 of 6 files are finished and kept" in found.stderr
     assert sorted(bytes_of(folder)) == [
         "_study.json",
         "part-000000.parquet",
@@ -428,6 +469,11 @@ def test_cases_go_to_any_place_that_fsspec_knows(tmp_path):
         "part-000000.parquet",
     ]
     assert tco.sweep(SMALL, "memory://sweeps/o").progress.made == 0
+    store.pipe_file("/sweeps/o/part-000000.parquet", b"damaged")
+    mended = cli("sweep", toml(tmp_path, SMALL), "-o", "memory://sweeps/o", "--format", "csv")
+    assert mended.exit_code == 0, mended.stderr
+    assert len(mended.stdout.splitlines()) == 37
+    assert "part-000000.parquet was made again" in mended.stderr
     assert made.progress.made == 36
 
 
