@@ -15,7 +15,7 @@ from tco.core.files import data_directory, read_csv
 from tco.core.provenance import DIRECTNESS, GUESSED, KINDS, UNTOLD, Input, bounded, period
 from tco.core.redaction_values import placeholder_value
 from tco.core.types import JsonObject
-from tco.core.units import convert
+from tco.core.units import convert, read_number
 
 COLUMNS = ("value", "unit", "low", "high", "as_of", "kind", "source", "note")
 # columns a file may leave out: what a row does not say, its source says
@@ -139,8 +139,8 @@ def parse_finite_number(text: Any, name: str, where: str) -> float:
     if isinstance(text, bool) or not isinstance(text, (int, float, str)):
         raise DataError(f"{where}: {name} is {text!r}, expected a number")
     try:
-        value = float(text)
-    except ValueError:
+        value = read_number(text) if isinstance(text, str) else float(text)
+    except (ValueError, OverflowError):
         raise DataError(f"{where}: {name} is {text!r}, expected a number") from None
     if not math.isfinite(value):
         raise DataError(f"{where}: {name} is {text!r}, expected a finite number")

@@ -8,6 +8,7 @@ import csv
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
+from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -105,7 +106,9 @@ def open_regular_file(path: Path | str, flags: int = 0) -> BinaryIO:
         raise (
             IsADirectoryError
             if stat.S_ISDIR(mode)
-            else DataError(f"{path}: is a pipe, a socket or a device, expected a file")
+            else DataError(
+                f"{path}: is a pipe, a socket or a device, expected a file; save its content to one"
+            )
         )
     return os.fdopen(handle, "rb")
 
@@ -129,7 +132,8 @@ def read_csv(
     text = read_text(path)
     if "\0" in text:
         raise DataError(f"{path}: holds NUL bytes, expected CSV text")
-    reader = csv.reader(text.splitlines(keepends=True), strict=True)
+    # a line of a file ends with a line feed; texts may hold other marks, such as U+2028
+    reader = csv.reader(StringIO(text), strict=True)
     try:
         header = next(reader, None)
         if header is None:
@@ -171,7 +175,7 @@ def place_in(where: str, cell: str) -> Callable[[int], str]:
 
     def source_position(offset: int) -> str:
         path, _, last = where.rpartition(":")
-        above = "".join(read_text(Path(path)).splitlines(keepends=True)[: int(last)])
+        above = "".join(f"{line}\n" for line in read_text(Path(path)).split("\n")[: int(last)])
         at = above.rfind(cell) + offset
         return f"{path}:{above.count(chr(10), 0, at) + 1}:{at - above.rfind(chr(10), 0, at)}"
 

@@ -6,9 +6,10 @@ from __future__ import annotations
 
 import math
 import re
+from calendar import monthrange
 from collections.abc import Iterable
 from contextvars import ContextVar
-from datetime import date, timedelta
+from datetime import date
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -69,9 +70,7 @@ def days_of(text: str) -> Period | None:
     try:
         if day is not None:
             return Period(date(year, first, day), date(year, first, day))
-        return Period(
-            date(year, first, 1), date(year + last // 12, last % 12 + 1, 1) - timedelta(days=1)
-        )
+        return Period(date(year, first, 1), date(year, last, monthrange(year, last)[1]))
     except ValueError:  # a month or a day the calendar lacks
         return None
 

@@ -139,6 +139,29 @@ def unit(text: str) -> Unit:
     return found if found is not None else _from_registry(text)
 
 
+# of a unit text that pint is asked to read: a larger power takes pint minutes
+LONGEST_UNIT = 80  # characters
+LARGEST_POWER = 81.0  # product of all exponents, each of one digit
+SUPERSCRIPTS = "⁰¹²³⁴⁵⁶⁷⁸⁹"
+POWER_MARK = re.compile(r"\^|\*\*")
+EXPONENT = re.compile(r"(?:\^|\*\*)\s*(\()?[-+]?(\d(?:\.\d+)?)(?(1)\))(?!\s*(?:[\w.^]|\*\*))")
+POWER_WORDS = re.compile(r"\b(?:squared?|cubed|cubic|sq)\b")
+
+
+def _with_bounded_powers(text: str) -> str | None:
+    """Return a unit text whose powers are small and written as ^2; None where they are not."""
+    plain = re.sub(f"[{SUPERSCRIPTS}]", lambda mark: f"^{SUPERSCRIPTS.index(mark[0])}", text)
+    exponents = [float(power[2]) for power in EXPONENT.finditer(plain)]
+    if (
+        len(text) > LONGEST_UNIT
+        or len(exponents) != len(POWER_MARK.findall(plain))
+        or POWER_WORDS.search(plain)
+        or math.prod(max(exponent, 1.0) for exponent in exponents) > LARGEST_POWER
+    ):
+        return None
+    return plain
+
+
 def _from_registry(text: str) -> Unit:
     """Return factor and dimension of a unit text as pint reads it; pint passes over marks such as
     '#', ',' or '?', which are refused.
@@ -146,16 +169,29 @@ def _from_registry(text: str) -> Unit:
     wrong = DataError(f"{text!r} is not a unit{_other_money(text) or nearest(text, unit_table())}")
     if not all(mark.isalnum() or mark in " */^()%.-" for mark in text):
         raise wrong
+    plain = _with_bounded_powers(text)
+    if plain is None:
+        raise DataError(
+            f"{_shortened(text)!r} is not a unit: expected at most {LONGEST_UNIT} characters, and "
+            "exponents of one digit, such as 'USD/mm^2'"
+        )
     try:
-        base = registry().Quantity(1, text).to_base_units()
+        base = registry().Quantity(1, plain).to_base_units()
+        factor = float(base.magnitude)
     except (
         Exception
     ) as error:  # pint raises many kinds, AssertionError and tokenizer errors among them
         raise wrong from error
+    if not 0 < factor < math.inf:
+        raise wrong
     return Unit(
-        float(base.magnitude),
+        factor,
         dimension_text({name: float(str(power)) for name, power in base.dimensionality.items()}),
     )
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= LONGEST_UNIT else f"{text[:LONGEST_UNIT]}..."
 
 
 def _other_money(text: str) -> str:
@@ -235,6 +271,20 @@ QUANTITY = re.compile(
 # what may follow the number of a price or a count
 SCALED = re.compile(r"(?P<scale>k|K|M|bn|B(?=\s))(?P<unit>(?:\s+USD.*)?)", re.DOTALL)
 SCALES = {"k": 1e3, "K": 1e3, "M": 1e6, "bn": 1e9, "B": 1e9}
+
+
+def read_number(text: str) -> float:
+    """Return the number that a text states.
+
+    Python also reads `1_0`, as 10; whoever types it means something else.
+
+    Raises:
+        ValueError: The text is no number.
+
+    """
+    if "_" in text:
+        raise ValueError(f"{text!r} is no number")
+    return float(text)
 
 
 def number_and_unit(text: str) -> tuple[float, str] | None:

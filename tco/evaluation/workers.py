@@ -10,8 +10,9 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import logging
+import os
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache, partial
 from importlib import import_module
 from itertools import islice
@@ -114,6 +115,7 @@ PATIENCE = 10.0  # seconds a scheduler has to answer
 ARRIVAL = 60.0  # seconds the first worker has to come
 # pieces handed out for each thread: enough that none waits, few enough that none is forgotten
 AHEAD = 3
+WORKERS_PER_CPU = 4
 Make = Callable[[int], Any]
 Figures = tuple[float | None, ...]
 
@@ -136,21 +138,26 @@ class Progress(NamedTuple):
     finished: int
 
 
+def useful_workers(workers: int, pieces: int) -> int:
+    """Return the workers that are started for some pieces: one each, and four per CPU at most."""
+    return min(workers, pieces, WORKERS_PER_CPU * (os.cpu_count() or 1))
+
+
 def done_by(
     workers: int | None,
     cluster: str | None,
     ground: Callable[[], Ground],
     ask: Callable[[], Figures],
     make: Make,
-    numbers: Iterable[int],
+    numbers: Sequence[int],
 ) -> Iterator[Piece]:
     """Yield a finished piece of work for each number of `numbers`.
 
-    The work is done by `workers` on this machine, by the workers of the scheduler `cluster`, or in
-    this process where both are None.
+    The work is done by `useful_workers` on this machine, by the workers of the scheduler
+    `cluster`, or in this process where both are None.
 
     Args:
-        workers: Number of workers on this machine.
+        workers: Largest number of workers on this machine.
         cluster: Address of a scheduler.
         ground: Returns program and data on which the study runs; called only for workers.
         ask: Returns figures of the study on which workers with another arithmetic must agree.
@@ -170,6 +177,10 @@ def done_by(
         )
     if workers is None and cluster is None:
         return (Piece(number, make(number), arithmetic()) for number in numbers)
+    if not numbers:
+        return iter(())
+    if workers is not None:
+        workers = useful_workers(workers, len(numbers))
     own = ground()
     return _made_by_others(
         workers, cluster, own, partial(on_ground, own, ask, ask(), arithmetic(), make), numbers

@@ -25,7 +25,7 @@ from tco.core.errors import TcoError, UsageError, library
 from tco.core.files import open_regular_file
 from tco.core.numeric_environment import agree, arithmetic, mixed_arithmetic_notes
 from tco.core.types import JsonMapping
-from tco.evaluation.workers import Figures, Progress, done_by
+from tco.evaluation.workers import Figures, Progress, done_by, useful_workers
 from tco.sweeps.job import SweepJob, fingerprint_metrics, partition_table, prepare_sweep
 from tco.sweeps.study import read_study
 
@@ -302,6 +302,17 @@ def _damage_notes(names: list[str]) -> list[str]:
     ]
 
 
+def _worker_notes(workers: int | None, missing: int) -> list[str]:
+    """Return a note on workers that had nothing to do and were not started."""
+    started = workers if workers is None else useful_workers(workers, missing)
+    if started == workers:
+        return []
+    return [
+        f"--workers {workers}: {started} started, one for each of the {missing:,} missing files "
+        "and at most four per CPU"
+    ]
+
+
 MAX_CASES = 100_000_000
 COMPRESSION = "zstd"  # of numbers that hardly repeat it is the smallest for the time
 
@@ -407,7 +418,11 @@ def sweep(
         )
         raise type(error)(f"{error}; {kept}") from None
     place.clear()
-    notes = [*mixed_arithmetic_notes(manifest.arithmetics), *_damage_notes(damaged)]
+    notes = [
+        *mixed_arithmetic_notes(manifest.arithmetics),
+        *_damage_notes(damaged),
+        *_worker_notes(workers, len(missing)),
+    ]
     return Sweep(job, place.place, progress, notes)
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import gzip
 import operator
+import os
 import re
 import zlib
 from collections.abc import Callable, Iterable
@@ -22,7 +23,14 @@ import numpy as np
 import pandas as pd
 
 from tco.core.errors import DataError, located, refuse_unknown
-from tco.core.files import LARGEST_FILE, data_directory, is_there, read_csv, read_toml
+from tco.core.files import (
+    LARGEST_FILE,
+    data_directory,
+    is_there,
+    open_regular_file,
+    read_csv,
+    read_toml,
+)
 from tco.core.provenance import refuse_own
 from tco.core.types import AnyArray, JsonObject
 
@@ -205,12 +213,12 @@ def _check_file(path: Path) -> None:
         )
     if path.is_dir():
         raise DataError(f"{path}: is a folder, expected a CSV of measurements")
-    size = path.stat().st_size
-    if size == 0:
-        raise DataError(f"{path}: is empty, expected a CSV of measurements")
     packed = path.suffix == ".gz"
-    opened = gzip.open if packed else open
-    with opened(path, "rb") as stream:
+    with open_regular_file(path) as content:
+        size = os.fstat(content.fileno()).st_size
+        if size == 0:
+            raise DataError(f"{path}: is empty, expected a CSV of measurements")
+        stream = gzip.GzipFile(fileobj=content) if packed else content
         try:
             start = stream.read(4096)
             read = len(start)

@@ -78,6 +78,8 @@ def test_a_row_in_another_unit_is_converted(own):
         (",500,USD,400", ",-500,USD,-600", ["value -500 USD is outside 0 to 1e+09 USD"]),
         (",500,USD,400,650", ",1e300,USD,,", ["value 1e+300 USD is outside 0 to 1e+09 USD"]),
         (",500,USD,", ",1e999,USD,", ["value is '1e999', expected a finite number"]),
+        (",500,USD,", ",500,USD^50,", ["'USD^50' is not a unit", "exponents of one digit"]),
+        (",500,USD,", ",5_00,USD,", ["value is '5_00', expected a number"]),
         (",500,USD,", ",nan,USD,", ["value is 'nan', expected a finite number"]),
         (",500,USD,", ",about 500,USD,", ["value is 'about 500', expected a number"]),
         (",500,USD,", ',"1,500",USD,', ["value is '1,500', expected a number"]),

@@ -45,6 +45,14 @@ def test_a_quoted_cell_may_span_lines(put):
     ]
 
 
+@pytest.mark.parametrize("mark", "\u2028\u2029\x0b\x0c\x1c\x85")
+def test_marks_that_end_a_line_elsewhere_stay_in_a_cell(put, mark):
+    assert rows(put(f"id,value\na{mark}b,1\nc,2\n")) == [
+        (2, {"id": f"a{mark}b", "value": "1"}),
+        (3, {"id": "c", "value": "2"}),
+    ]
+
+
 def test_columns_may_stand_in_any_order(put):
     assert rows(put("value,id\n1,a\n")) == [(2, {"value": "1", "id": "a"})]
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 import math
 import subprocess
 import sys
+import time
 
 import pint
 import pytest
@@ -129,6 +130,40 @@ def test_another_dimension_is_refused(source, target):
     with pytest.raises(DataError) as caught:
         convert(1, source, target)
     assert unit(target).dimension in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "year^50",
+        "year^-50",
+        "year^9999999",
+        "year**9999999",
+        "year^9e9",
+        "year^9^9^9",
+        "year^(9^9)",
+        "(((((((((year^9)^9)^9)^9)^9)^9)^9)^9)^9)",
+        "year\u2079\u2079\u2079\u2079\u2079\u2079\u2079",
+        "year^9 squared cubed squared",
+        "year" + "*year" * 100_000,
+    ],
+)
+def test_a_unit_of_a_large_power_is_refused_at_once(text):
+    begun = time.perf_counter()
+    with pytest.raises(DataError, match=r"is not a unit: expected .* exponents of one digit"):
+        unit(text)
+    assert time.perf_counter() - begun < 1
+
+
+@pytest.mark.parametrize("text", ["-1*year", "0*year", "1e200*1e200*year"])
+def test_a_unit_has_a_finite_size_above_zero(text):
+    with pytest.raises(DataError, match="is not a unit"):
+        unit(text)
+
+
+@pytest.mark.parametrize("text", ["mm\u00b2", "mm ^ 2", "mm**(2)", "mm*mm"])
+def test_small_powers_are_read_as_people_write_them(text):
+    assert same_unit(text, "mm^2")
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ import pytest
 import tco
 from tco import DataError, evaluate
 from tco.core.numeric_environment import arithmetic
-from tco.evaluation.workers import ground_on, on_ground
+from tco.evaluation.workers import ground_on, on_ground, useful_workers
 from tco.sweeps import run
 from tests.catalogue import CATALOGUE
 from tests.cli import tco as cli
@@ -547,6 +547,23 @@ def test_an_empty_or_broken_file_is_refused(text, tmp_path):
     done = cli("sweep", tmp_path / "s.toml", "-o", tmp_path / "o")
     assert done.exit_code == 3
     assert "s.toml" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("workers", "pieces", "started"), [(300, 1, 1), (2, 5, 2), (100_000, 99_999, 12), (9, 0, 0)]
+)
+def test_no_more_workers_start_than_have_work_and_cpus(workers, pieces, started, monkeypatch):
+    monkeypatch.setattr(os, "cpu_count", lambda: 3)
+    assert useful_workers(workers, pieces) == started
+
+
+def test_a_finished_study_starts_no_worker_and_says_so(tmp_path, monkeypatch):
+    path = toml(tmp_path, SMALL)
+    assert cli("sweep", path, "-o", tmp_path / "o").exit_code == 0
+    monkeypatch.setattr("tco.evaluation.workers.connected", None)
+    done = cli("sweep", path, "-o", tmp_path / "o", "--workers", "300")
+    assert done.exit_code == 0
+    assert "--workers 300: 0 started, one for each of the 0 missing files" in done.stderr
 
 
 def test_bad_options_say_what_was_expected(tmp_path):

@@ -1,6 +1,7 @@
 """Files of measurements that are no such thing: named, never a crash."""
 
 import gzip
+import os
 import shutil
 from pathlib import Path
 
@@ -52,6 +53,12 @@ def test_a_bad_file_is_named(tmp_path, name, content, says):
     with pytest.raises(DataError, match=r"a\.csv") as error:
         read_measured(path)
     assert says in str(error.value)
+
+
+def test_a_pipe_is_named_as_one(tmp_path):
+    os.mkfifo(tmp_path / "a.csv")
+    with pytest.raises(DataError, match=r"is a pipe, .*; save its content to one"):
+        read_measured(tmp_path / "a.csv")
 
 
 @pytest.mark.parametrize(("name", "opened"), [("a.csv", open), ("a.csv.gz", gzip.open)])

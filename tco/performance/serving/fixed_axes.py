@@ -10,6 +10,7 @@ import numpy as np
 from tco.core.errors import DataError, unknown
 from tco.core.trace import untraced_value
 from tco.core.types import Quantity
+from tco.core.units import read_number
 from tco.fabric.links import Links
 from tco.models.architecture import Architecture
 from tco.performance.chip.roofline import weight_bytes
@@ -124,7 +125,7 @@ def _parse_plan_axis(key: str, text: str) -> float:
     if key not in KEYS:
         raise unknown("axis of a serving plan", key, KEYS, "--plan")
     try:
-        value = float(text)
+        value = read_number(text)
     except ValueError:
         value = 0.0
     if not 1 <= value <= LARGEST or (key != "batch" and value != int(value)):
