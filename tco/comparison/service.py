@@ -19,12 +19,14 @@ from tco.catalog import Catalogue
 from tco.core.errors import DataError, refuse_unknown
 from tco.core.types import JsonObject
 from tco.evaluation.evaluation import catalogue_for
-from tco.performance.service.fleet import (
+from tco.performance.service.fleet import WAITS, Search, ServingFleet, chips_with_spares
+from tco.performance.service.samples import (
     REQUESTS,
-    Search,
-    ServingFleet,
-    chips_with_spares,
+    promises_of_served,
     quantile_error,
+    share_served,
+    simulated_requests,
+    within_context,
 )
 from tco.performance.service.traffic import (
     GROUP,
@@ -43,7 +45,7 @@ from tco.scenario.metrics import Metric
 from tco.scenario.resolve import resolve_scenario
 from tco.scenario.resolved import ResolvedScenario
 from tco.scenario.result import Result, why_absent
-from tco.scenario.workload import server_of
+from tco.scenario.workload import scenario_model, server_of
 
 HOURS_A_MONTH = 730.5
 PERCENTILES = (50, 90, 99)
@@ -64,6 +66,9 @@ METRICS = {
     "output_tokens_per_s_per_chip": Metric(
         "token/s/chip", "output tokens per second per chip in use"
     ),
+    "rejected_share": Metric(
+        "", "share of the requests that are longer than the context, and rejected"
+    ),
     "attainment": Metric("", "share of the requests that get all that was promised"),
     **{
         f"{name}_p{at}_s": Metric("s", f"{words}, P{at}")
@@ -77,6 +82,13 @@ METRICS = {
     "usd_per_agent_hour": Metric("USD/h", "cost per session and hour, of what is bought"),
     "joule_per_token": Metric("J", "energy per output token, of the chips in use"),
 }
+# metrics that rest on waits
+OF_WAITS = frozenset(
+    (
+        *(f"{name}_p{at}_s" for name in WAITS for at in PERCENTILES),
+        *("agents_per_chip", "agents_per_mw", "usd_per_agent_hour"),
+    )
+)
 
 
 class Service(NamedTuple):
@@ -88,12 +100,13 @@ class Service(NamedTuple):
     router: str
     fleet: ServingFleet
     plan: JsonObject
-    metrics: dict[str, float]
+    metrics: dict[str, float]  # without waits where the queue still grows
     errors: dict[str, float]  # standard errors of what was simulated
     range: dict[str, float] | None  # of the cost of tokens of what is bought, by percentile
     power_basis: str = BASIS
     # least cost of tokens of all systems over its own, of what is bought
     share_of_best: float = 1.0
+    notes: tuple[str, ...] = ()
 
 
 def _inputs_for_traffic(
@@ -115,15 +128,22 @@ def _inputs_for_traffic(
             f"--set {clash[0]}: traffic says how long requests are and how they come; set "
             f"{GROUP}.* instead"
         )
-    some = traffic.requests(1, "random", REQUESTS, 0, 1.0)[1]
+    scenario = load_scenario(catalogue, name)
+    unset = resolve_scenario(catalogue, scenario, dict(settings), dict(variant))
+    if unset.kind != "serving":
+        raise DataError(f"{name}: its workload is no serving of requests (workload.kind)")
+    context = scenario_model(unset, unset.values()).context
+    drawn = traffic.requests(1, "random", REQUESTS, 0, 1.0)[1]
+    some = within_context(drawn, context)
+    if not len(some.arrived):
+        raise DataError(
+            f"{traffic.id}: every request is longer than the context, {context:,} tokens"
+        )
     own = {
         **settings,
         **{path: f"{round(float(getattr(some, name).mean()))}" for path, name in LENGTHS.items()},
     }
-    inputs = resolve_scenario(catalogue, load_scenario(catalogue, name), dict(own), dict(variant))
-    if inputs.kind != "serving":
-        raise DataError(f"{name}: its workload is no serving of requests (workload.kind)")
-    return inputs, own
+    return resolve_scenario(catalogue, scenario, dict(own), dict(variant)), own
 
 
 def _size_serving_fleet(
@@ -161,26 +181,40 @@ def _size_serving_fleet(
     result = evaluate(scenario, paid, catalogue=catalogue, variant=variant, workload=False)
     goodput = result.metrics["goodput"] or 1.0
     pause = found.thinking + request.answer / max(values["workload.interactivity"], 1.0)
-    search = Search(machine, model, request, found, router, seed, pause, goodput)
+    served_share = share_served(found, model.context)
+    rejection = (
+        f"{100 * (1 - served_share):.2g} % of the requests of {found.id} are longer than the "
+        f"context of {model.id}, {model.context:,} tokens, and are rejected"
+    )
+    judged = promises_of_served(asked, served_share, rejection)
+    count = simulated_requests(judged)
+    search = Search(machine, model, request, found, router, seed, pause, goodput, count)
     if not search.decoders or not search.readers:
         raise DataError(f"{scenario}: {model.id} fits no plan of {inputs.system.id}")
-    fleet = search.cheapest(asked)
+    fleet = search.cheapest(judged)
     if fleet is None:
         nearest = "; ".join(
-            f"of {text} the nearest is {value:.3g} s"
-            for text, value in search.nearest(asked).items()
+            f"of {promise} the nearest is {value:.3g} s"
+            for promise, value in zip(asked, search.nearest(judged), strict=True)
         )
         raise DataError(
             f"{scenario}: no plan keeps {', '.join(map(str, asked))} under {found.id}: {nearest}"
         )
     values.check_given(inputs.is_known)
-    metrics = _fleet_metrics(result, found, asked, fleet, goodput)
+    metrics = _fleet_metrics(result, search, asked, fleet)
     if racks is not None and metrics["racks"] > racks:
         raise DataError(f"{scenario}: {_too_few_racks(racks, search.rate, fleet, metrics)}")
+    notes = [f"{scenario}: {rejection}"] if served_share < 1 else []
+    if fleet.growing:
+        notes.append(
+            f"{scenario}: the queue still grows at the end of the simulation: waits have no value; "
+            "promise a ttft or e2e to get more chips"
+        )
     errors = {
         f"{name}_p{at}_s": quantile_error(times, at / 100)
         for name, times in fleet.times.items()
         for at in PERCENTILES
+        if not (fleet.growing and name in WAITS)
     }
     spread = (
         _token_cost_percentiles(scenario, settings, data, fleet, metrics, samples, seed)
@@ -195,7 +229,12 @@ def _size_serving_fleet(
         plan["prefill"] = _described(fleet.reader.plan, machine, "drafts", "batch") | {
             "engines": fleet.readers
         }
-    return Service(result, found, asked, router, fleet, plan, metrics, errors, spread)
+    measured = {
+        name: value for name, value in metrics.items() if not (fleet.growing and name in OF_WAITS)
+    }
+    return Service(
+        result, found, asked, router, fleet, plan, measured, errors, spread, notes=tuple(notes)
+    )
 
 
 def services(scenarios: Sequence[str], *asked: Any, **how: Any) -> tuple[list[Service], list[str]]:
@@ -253,11 +292,7 @@ def _too_few_racks(
 
 
 def _fleet_metrics(
-    result: Result,
-    traffic: Traffic,
-    promises: Sequence[Promise],
-    fleet: ServingFleet,
-    goodput: float,
+    result: Result, search: Search, promises: Sequence[Promise], fleet: ServingFleet
 ) -> dict[str, float]:
     """Return the figures of a fleet, by metric.
 
@@ -266,10 +301,9 @@ def _fleet_metrics(
 
     Args:
         result: The system's costs per chip.
-        traffic: What the fleet serves.
+        search: The search that found the fleet, with the traffic it serves.
         promises: What each request was promised.
         fleet: The fleet.
-        goodput: Share of the hours that failures leave.
 
     Raises:
         DataError: The system has no cost per chip-hour, or no power.
@@ -282,11 +316,11 @@ def _fleet_metrics(
     if hour is None or power is None or domain_chips is None or domain_racks is None:
         why = why_absent(result, "tco_usd_per_chip_hour")
         raise DataError(f"{result.scenario}: tco_usd_per_chip_hour has no value: {why}")
-    times, rate = fleet.times, traffic.values["requests_per_s"]
-    chips = chips_with_spares(fleet.chips, goodput)
+    times, rate = fleet.times, search.rate
+    chips = chips_with_spares(fleet.chips, search.goodput)
     chips_bought = fleet.domains * domain_chips
     tokens_per_s = rate * fleet.answer
-    agents = rate * (float(times["e2e"].mean()) + traffic.thinking)
+    agents = rate * (float(times["e2e"].mean()) + search.traffic.thinking)
     together = np.logical_and.reduce([times[one.metric] <= one.limit for one in promises])
     return {
         "chips": chips,
@@ -301,7 +335,8 @@ def _fleet_metrics(
         "usd_per_month": hour * chips_bought * HOURS_A_MONTH,
         "requests_per_s_per_chip": rate / chips,
         "output_tokens_per_s_per_chip": tokens_per_s / chips,
-        "attainment": float(together.mean()),
+        "rejected_share": 1 - search.served_share,
+        "attainment": float(together.mean()) * search.served_share,
         **{
             f"{name}_p{at}_s": float(np.quantile(times[name], at / 100))
             for name in PROMISED

@@ -3,18 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from tco.catalog import Catalogue
-from tco.comparison.service import METRICS, Service
+from tco.comparison.service import METRICS, OF_WAITS, Service
 from tco.core.types import JsonObject
 from tco.report.record import Answer, Document, Maybe, Member, Record
 from tco.report.table import Table, significant
+
+
+def _measured(name: str, metrics: dict[str, float]) -> float | None:
+    return metrics.get(name)
+
 
 BEYOND_HBM = (
     "the memory beyond HBM that could keep caches is left out: what finds no room there is "
     "read again"
 )
-FIGURES = Record(*(Member(name, float) for name in METRICS))
+FIGURES = Record(
+    *(
+        Member(name, float | None, partial(_measured, name))
+        if name in OF_WAITS
+        else Member(name, float)
+        for name in METRICS
+    )
+)
 SERVED = Record(
     Member("scenario", read="result.scenario"),
     Member("system", read="result.system"),
@@ -57,7 +70,11 @@ def service_answer(
         missed: Notes on other scenarios, with the reason against each promise.
 
     """
-    notes = [*missed, *(note for service in services for note in service.result.notes), BEYOND_HBM]
+    notes = [
+        *missed,
+        *(note for service in services for note in (*service.notes, *service.result.notes)),
+        BEYOND_HBM,
+    ]
     return SERVICE.answer(
         catalogue,
         {"rows": services, "notes": notes},
@@ -73,7 +90,7 @@ def _service_table(services: Sequence[Service]) -> Table:
     first, single = services[0], len(services) == 1
     rows = []
     for name, metric in METRICS.items():
-        cells = [f"~{significant(service.metrics[name])}" for service in services]
+        cells = [_figure_text(service.metrics.get(name)) for service in services]
         error = f"+- {significant(first.errors[name], 2)}" if name in first.errors else ""
         rows.append((metric.label, *cells, metric.unit, *([error] if single else [])))
     if not single:
@@ -98,6 +115,10 @@ def _service_table(services: Sequence[Service]) -> Table:
     names = [service.result.scenario for service in services]
     columns = ("figure", *names, "unit", *(["error"] if single else []))
     return Table(columns, rows, "", above, below, "l" + "r" * len(services) + "ll")
+
+
+def _figure_text(value: float | None) -> str:
+    return "-" if value is None else f"~{significant(value)}"
 
 
 def _purchase_text(service: Service) -> str:

@@ -113,7 +113,7 @@ def _has_stated_load(values: Values) -> bool:
 
 def _served_model(inputs: ResolvedScenario, values: Values) -> Architecture:
     """Return the scenario's model, asked for no more than it can be."""
-    model = _scenario_model(inputs, values)
+    model = scenario_model(inputs, values)
     _refuse_beyond_context(model, values, ("workload.input_tokens", "workload.output_tokens"))
     _refuse_no_requests(values)
     _refuse_beyond_head(values)
@@ -127,7 +127,8 @@ def _software_of_scenario(inputs: ResolvedScenario, values: Values) -> SoftwareM
     )
 
 
-def _scenario_model(inputs: ResolvedScenario, values: Values) -> Architecture:
+def scenario_model(inputs: ResolvedScenario, values: Values) -> Architecture:
+    """Return the architecture of the scenario's model."""
     return load_model(
         inputs.catalogue,
         inputs.text("workload.model"),
@@ -312,7 +313,7 @@ def job_on(inputs: ResolvedScenario, values: Values) -> tuple[TrainingJob, Machi
             "--anchor moves serving alone"
         )
     family, precision = family_of(catalogue, chip), inputs.text("workload.precision")
-    model = _scenario_model(inputs, values)
+    model = scenario_model(inputs, values)
     choices = {path: inputs.text(path) for path in (*CHOICES, *DATED)}
     software = training_software(catalogue, choices, family, chip, facts_of(model, precision))
     formats = passes_of(values, chip, precision, inputs.text("workload.backward_precision"))

@@ -168,6 +168,32 @@ def test_a_small_service_has_engines_that_do_both():
     assert small["metrics"]["chips"] <= 8
 
 
+def test_requests_beyond_the_context_are_rejected_and_said():
+    done = answer("service", "gb200-nvl72", "--traffic", "agents")
+    rejected = done["metrics"]["rejected_share"]
+    assert 0 < rejected < 0.01
+    assert done["metrics"]["attainment"] <= 1 - rejected
+    assert any("longer than the context of deepseek-v3" in note for note in done["notes"])
+    assert answer("service", "gb200-nvl72")["metrics"]["rejected_share"] == 0
+
+
+def test_a_wait_of_a_queue_that_grows_has_no_value():
+    """Of tokens alone is promised something: what waits before them may wait without end."""
+    lengths = [f"traffic.input_p{at}={tokens}" for at, tokens in ((50, 50000), (90, 120000))]
+    words = [word for text in (*lengths, "traffic.input_p99=130000") for word in ("--set", text)]
+    command = ("service", "gb200-nvl72", "--promise", "tpot p50 <= 1 s", *words)
+    done = answer(*command)
+    assert any("the queue still grows" in note for note in done["notes"])
+    waits = {name for name, value in done["metrics"].items() if value is None}
+    assert {"ttft_p50_s", "e2e_p99_s", "agents_per_chip"} <= waits
+    assert "tpot_p50_s" not in waits
+    assert "ttft_p50_s" not in done["errors"]
+    assert "time to first token, P50" in tco(*command).stdout
+    kept = answer(*command, "--promise", "ttft p90 <= 60 s")
+    assert kept["metrics"]["ttft_p90_s"] <= 60
+    assert kept["metrics"]["chips"] > done["metrics"]["chips"]
+
+
 # of MLPerf Inference's data sets: P50, P90 and P99 of prompts and of answers, and what its server
 # scenario promises, in ms
 LENGTHS = {
@@ -319,6 +345,12 @@ def test_promises_are_read():
     [
         (("--promise", "ttft p99 <= 1 us"), "the nearest is"),
         (("--promise", "tpot p99 <= 10 us"), "the nearest is"),
+        (("--promise", "ttft p99.99999999 <= 1 s"), "p99.99999999 is not measured"),
+        (
+            ("--traffic", "long-documents", "--promise", "ttft p99.9 <= 60 s"),
+            "are longer than the context of deepseek-v3, 163,840 tokens, and are rejected",
+        ),
+        (("--set", "traffic.requests_per_s=1e9"), "lies outside 1e-06 to 1e+07"),
         (("--promise", "ttft"), "expected METRIC pQUANTILE <= TIME"),
         (("--promise", "tftt p9 <= 1 s"), "did you mean 'ttft'?"),
         (("--promise", "ttft p100 <= 1 s"), "expected a percentile"),

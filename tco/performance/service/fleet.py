@@ -26,6 +26,13 @@ from tco.core.types import FloatArray
 from tco.models.architecture import Architecture
 from tco.performance.layer.chip_model import Machine
 from tco.performance.service.engine import Engine, engine_for_plan
+from tco.performance.service.samples import (
+    REQUESTS,
+    STEADY,
+    is_growing,
+    share_served,
+    within_context,
+)
 from tco.performance.service.simulation import Requests, simulate_requests
 from tco.performance.service.traffic import Promise, Traffic
 from tco.performance.serving import passes
@@ -44,7 +51,7 @@ from tco.performance.serving.plans import (
 
 SPEEDS = np.geomspace(8, 512, 10)  # tokens/s a user for which the best plan of each size is tried
 STABLE = 0.98  # of the rate an engine could hold
-REQUESTS = 3000  # of a simulation, the first fifth of which is not looked at
+WAITS = frozenset(("ttft", "e2e"))  # times with a wait in them
 READ, DECODE, BOTH = "read", "decode", "both"
 # times the requests under way that an engine which begins empty is given first, and no more
 FILLING, MOST = (
@@ -62,7 +69,7 @@ LONGER = (
 )
 FIRST = 8  # plans whose engines are tried with both, those first that need the least
 TRIED = 16  # plans, where none keeps a promise, to say how near they come
-PARTS = 8  # of a simulation, whose spread says how sure it is
+CLOSE = 1000  # the least engines are found to one part in so many
 SPARE = 8  # times the engines that are needed at least, among which the least is looked for
 
 
@@ -91,6 +98,7 @@ class Times(NamedTuple):
     last: FloatArray
     answer: FloatArray
     found: float  # share of the tokens of prompts
+    growing: bool = False  # whether requests wait ever longer
 
 
 class ServingFleet(NamedTuple):
@@ -105,6 +113,7 @@ class ServingFleet(NamedTuple):
     found: float  # share of the prompts' tokens that were found in a cache
     utilisation: float  # rate over the one that its chips could hold
     domains: int  # scale-up domains that hold its engines and spare chips
+    growing: bool = False  # whether requests wait ever longer
 
     @property
     def chips(self) -> float:
@@ -163,22 +172,6 @@ def domains_holding(engines: Sequence[tuple[float, int]], domain_chips: int) -> 
                 domains_by_room[room - left_over * piece_chips] += 1
             unplaced -= placed
     return offered - domains_by_room[domain_chips]
-
-
-def quantile_error(times: FloatArray, quantile: float) -> float:
-    """Return the standard error of a quantile of simulated times, s.
-
-    The error follows from the quantiles of consecutive parts of the simulation.
-
-    Args:
-        times: Times in the order of the simulation, s.
-        quantile: Quantile from 0 to 1.
-
-    """
-    return float(
-        np.std([np.quantile(part, quantile) for part in np.array_split(times, PARTS)], ddof=1)
-        / np.sqrt(PARTS)
-    )
 
 
 def _meets_promises(times: dict[str, FloatArray], promises: Sequence[Promise]) -> bool:
@@ -300,14 +293,16 @@ class Search:
         seed: int,
         pause: float,
         goodput: float,
+        count: int = REQUESTS,
     ) -> None:
+        self.count, self.context = count, model.context
         self.traffic, self.router, self.seed, self.pause = traffic, router, seed, pause
         self.goodput, self.domain_chips = goodput, int(machine.links.world)
-        self.rate, self.start = (
-            traffic.values["requests_per_s"],
-            float(untraced_value(machine.shared("first_token_start"))),
-        )
-        some = traffic.requests(1, "random", REQUESTS, seed, pause)[1]
+        self.start = float(untraced_value(machine.shared("first_token_start")))
+        drawn = traffic.requests(1, "random", REQUESTS, seed, pause)[1]
+        some = within_context(drawn, self.context)
+        self.served_share = share_served(traffic, self.context)
+        self.rate = traffic.values["requests_per_s"] * self.served_share  # of what is served
         self.answer = float(some.answer.mean())
         # of the prompts' tokens, where a cache forgets nothing
         fresh = self.fresh = 1 - float(some.known.sum() / some.prompt.sum())
@@ -326,12 +321,17 @@ class Search:
         key = pool.plan, engines, does
         if key not in self.known:
             engine, each = pool.build(), self.rate / engines
-            count = REQUESTS + (
+            count = self.count + (
                 min(int(FILLING * each * self.answer * pool.quickest), MOST) if does == BOTH else 0
             )
-            before, requests = self.traffic.requests(
-                engines, "random" if does == DECODE else self.router, count, self.seed, self.pause
+            drawn = self.traffic.requests(
+                engines,
+                "random" if does == DECODE else self.router,
+                math.ceil(count / self.served_share),
+                self.seed,
+                self.pause,
             )
+            before, requests = (within_context(part, self.context) for part in drawn)
             if does == DECODE:
                 requests = under_way(engine, each, before, requests, self.seed)
             served = simulate_requests(
@@ -341,7 +341,7 @@ class Search:
                 read=does != DECODE,
                 decode=does != READ,
             )
-            steady = slice(len(requests.arrived) - REQUESTS * 4 // 5, None)
+            steady = slice(len(requests.arrived) - round(self.count * STEADY), None)
             first, last, answer = (
                 one[steady] for one in (served.first, served.last, served.answer)
             )
@@ -350,6 +350,7 @@ class Search:
                 last,
                 answer,
                 float(served.found[steady].sum() / requests.prompt[steady].sum()),
+                is_growing(first),
             )
         return self.known[key]
 
@@ -370,6 +371,15 @@ class Search:
             "e2e": last,
         }
 
+    def keeps(
+        self, promises: Sequence[Promise], decoding: Times, reading: Times | None = None
+    ) -> bool:
+        """Say whether promises are kept; a wait that grows keeps none."""
+        growing = decoding.growing or (reading is not None and reading.growing)
+        if growing and any(one.metric in WAITS for one in promises):
+            return False
+        return _meets_promises(self.joined(decoding, reading), promises)
+
     def least(self, pool: PoolPlan, good: Callable[[int], bool], most: int) -> int | None:
         """Return the least engines of a pool that are good, no more than `most`: more are never
         worse.
@@ -384,7 +394,7 @@ class Search:
                 break
         else:
             return None
-        while high - low > 1:
+        while high - low > max(1, low // CLOSE):
             middle = (low + high) // 2
             low, high = (low, middle) if good(middle) else (middle, high)
         return high
@@ -429,10 +439,8 @@ class Search:
                 break
 
             def soon(n: int, pool: PoolPlan = pool) -> bool:
-                return _meets_promises(
-                    self.joined(self.times(pool, n, DECODE), None),
-                    [one for one in promises if one.metric == "tpot"],
-                )
+                speeds = [one for one in promises if one.metric not in WAITS]
+                return self.keeps(speeds, self.times(pool, n, DECODE))
 
             needed = self.least(pool, soon, self.most(pool, room))
             for engines in (
@@ -462,7 +470,7 @@ class Search:
             room = self.most_chips(best)
 
             def good(n: int, pool: PoolPlan = pool) -> bool:
-                return _meets_promises(self.joined(self.times(pool, n, BOTH), None), promises)
+                return self.keeps(promises, self.times(pool, n, BOTH))
 
             count = self.least(pool, good, self.most(pool, room))
             if count is not None and count * pool.chips < room:
@@ -471,7 +479,16 @@ class Search:
                 joined, answer = self.joined(times, None), float(times.answer.mean())
                 domains = self.domains_of([(pool.chips, count)])
                 fleet = ServingFleet(
-                    pool, count, None, 0, joined, answer, times.found, load, domains
+                    pool,
+                    count,
+                    None,
+                    0,
+                    joined,
+                    answer,
+                    times.found,
+                    load,
+                    domains,
+                    times.growing,
                 )
                 best = fleet if fleet.is_cheaper_than(best) else best
         return best
@@ -492,7 +509,7 @@ class Search:
     ) -> ServingFleet | None:
         """Return the cheaper of a fleet and the least one of so many engines that decode."""
         decoding = self.times(pool, engines, DECODE)
-        if not _meets_promises(self.joined(decoding, None), promises):
+        if not self.keeps(promises, decoding):
             return best
         for reader in readers:
             room = self.most_chips(best) - engines * pool.chips
@@ -500,7 +517,7 @@ class Search:
                 continue
 
             def good(n: int, reader: PoolPlan = reader) -> bool:
-                return _meets_promises(self.joined(decoding, self.times(reader, n, READ)), promises)
+                return self.keeps(promises, decoding, self.times(reader, n, READ))
 
             count = self.least(reader, good, self.most(reader, room))
             if count is not None and count * reader.chips < room:
@@ -513,14 +530,24 @@ class Search:
                 load = min(load / sum(chips), 1.0)
                 domains = self.domains_of([(pool.chips, engines), (reader.chips, count)])
                 fleet = ServingFleet(
-                    pool, engines, reader, count, times, answer, reading.found, load, domains
+                    pool,
+                    engines,
+                    reader,
+                    count,
+                    times,
+                    answer,
+                    reading.found,
+                    load,
+                    domains,
+                    decoding.growing or reading.growing,
                 )
                 best = fleet if fleet.is_cheaper_than(best) else best
         return best
 
-    def nearest(self, promises: Sequence[Promise]) -> dict[str, float]:
-        """Return the least that is seen of what was promised, by some plans with several times the
-        engines that they need.
+    def nearest(self, promises: Sequence[Promise]) -> list[float]:
+        """Return the least that is seen of each promise, in seconds.
+
+        Some plans are tried, with several times the engines that they need.
         """
         reader = min(self.readers, key=lambda one: one.quickest)
         reading = self.times(reader, SPARE * reader.engines(self.rate), READ)
@@ -529,7 +556,7 @@ class Search:
             self.joined(self.times(one, SPARE * one.engines(self.rate), DECODE), reading)
             for one in some
         ]
-        return {
-            str(one): min(float(np.quantile(times[one.metric], one.quantile)) for times in seen)
+        return [
+            min(float(np.quantile(times[one.metric], one.quantile)) for times in seen)
             for one in promises
-        }
+        ]

@@ -12,9 +12,9 @@ from tco.performance.service.fleet import (
     ServingFleet,
     chips_with_spares,
     domains_holding,
-    quantile_error,
     under_way,
 )
+from tco.performance.service.samples import quantile_error
 from tco.performance.service.simulation import simulate_requests
 from tco.performance.service.traffic import load_traffic, promise_of
 from tests.catalogue import CATALOGUE
