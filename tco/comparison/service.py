@@ -134,14 +134,14 @@ def _inputs_for_traffic(
         raise DataError(f"{name}: its workload is no serving of requests (workload.kind)")
     context = scenario_model(unset, unset.values()).context
     drawn = traffic.requests(1, "random", REQUESTS, 0, 1.0)[1]
-    some = within_context(drawn, context)
-    if not len(some.arrived):
+    served = within_context(drawn, context)
+    if not len(served.arrived):
         raise DataError(
             f"{traffic.id}: every request is longer than the context, {context:,} tokens"
         )
     own = {
         **settings,
-        **{path: f"{round(float(getattr(some, name).mean()))}" for path, name in LENGTHS.items()},
+        **{path: f"{round(float(getattr(served, name).mean()))}" for path, name in LENGTHS.items()},
     }
     return resolve_scenario(catalogue, scenario, dict(own), dict(variant)), own
 

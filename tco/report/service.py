@@ -90,7 +90,7 @@ def _service_table(services: Sequence[Service]) -> Table:
     first, single = services[0], len(services) == 1
     rows = []
     for name, metric in METRICS.items():
-        cells = [_figure_text(service.metrics.get(name)) for service in services]
+        cells = [_measured_text(service.metrics.get(name)) for service in services]
         error = f"+- {significant(first.errors[name], 2)}" if name in first.errors else ""
         rows.append((metric.label, *cells, metric.unit, *([error] if single else [])))
     if not single:
@@ -117,7 +117,7 @@ def _service_table(services: Sequence[Service]) -> Table:
     return Table(columns, rows, "", above, below, "l" + "r" * len(services) + "ll")
 
 
-def _figure_text(value: float | None) -> str:
+def _measured_text(value: float | None) -> str:
     return "-" if value is None else f"~{significant(value)}"
 
 

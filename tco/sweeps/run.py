@@ -235,7 +235,7 @@ class Manifest:
 
 
 def _why_another(job: SweepJob, program: str, data: Any) -> str:
-    """Return what differs between a study's folder and this study."""
+    """Return the difference between a study's folder and this study."""
     ground = job.ground
     if program != ground.program:
         return f"by tco {program}, this is {ground.program}"

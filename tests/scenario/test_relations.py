@@ -32,22 +32,22 @@ def draws_of(name, seed):
     return np.random.default_rng([seed, SYSTEMS.index(name)])
 
 
-def chosen_inputs(name, base, seed, wanted):
+def chosen_inputs(name, base, seed, is_wanted):
     """Return inputs of a result that are above zero, drawn by lot among those that are wanted."""
-    paths = [path for path in base.inputs if base.inputs[path].value > 0 and wanted(path)]
+    paths = [path for path in base.inputs if base.inputs[path].value > 0 and is_wanted(path)]
     draws = draws_of(name, seed)
     assert paths
     picked = draws.choice(paths, min(TRIES, len(paths)), replace=False).tolist()
     return [(path, base.inputs[path], float(draws.uniform(1.01, 3))) for path in picked]
 
 
-def differing(metrics, others, tolerance):
+def differing(metrics, reference, tolerance):
     """Return the metrics that differ; one without a value equals only another without."""
     return [
         name
         for name, value in metrics.items()
-        if (value is None) != (others[name] is None)
-        or (value is not None and value != pytest.approx(others[name], rel=tolerance))
+        if (value is None) != (reference[name] is None)
+        or (value is not None and value != pytest.approx(reference[name], rel=tolerance))
     ]
 
 
@@ -56,9 +56,9 @@ def differing(metrics, others, tolerance):
 def test_a_dearer_part_never_makes_an_answer_cheaper(name, seed):
     """Of alternatives the cheapest to buy stands in the tree: there the choice is held."""
     base = answer(name)
-    for path, found, factor in chosen_inputs(name, base, seed, lambda path: path.endswith(PRICES)):
-        held = base.structure if path in base.structure.compared else None
-        dearer = answer(name, path, found.value * factor, found.unit, held)
+    for path, usual, factor in chosen_inputs(name, base, seed, lambda path: path.endswith(PRICES)):
+        structure = base.structure if path in base.structure.compared else None
+        dearer = answer(name, path, usual.value * factor, usual.unit, structure)
         for metric in (GROSS, "capex_usd"):
             least = base.metrics[metric] * (1 - 1e-12)
             assert dearer.metrics[metric] >= least, (path, factor, metric)
@@ -72,9 +72,9 @@ def test_a_faster_chip_is_never_slower(name, seed):
     if base.metrics[RATE] is None:
         pytest.skip("no plan reaches the speed")
     chip = load_system(CATALOGUE, name).chip
-    wanted = [f"parts.{chip}.{speed}" for speed in SPEEDS]
-    for path, found, factor in chosen_inputs(name, base, seed, wanted.__contains__):
-        faster = answer(name, path, found.value * factor, found.unit)
+    speeds = [f"parts.{chip}.{speed}" for speed in SPEEDS]
+    for path, usual, factor in chosen_inputs(name, base, seed, speeds.__contains__):
+        faster = answer(name, path, usual.value * factor, usual.unit)
         assert faster.metrics[RATE] >= base.metrics[RATE] * (1 - 1e-9), (path, factor)
 
 
@@ -82,20 +82,20 @@ def test_a_faster_chip_is_never_slower(name, seed):
 @with_two_seeds
 def test_another_unit_is_the_same_answer(name, seed):
     base, table = answer(name), unit_table()
-    for path, found, _ in chosen_inputs(name, base, seed, lambda path: True):
-        size, dimension = table[found.unit]
+    for path, usual, _ in chosen_inputs(name, base, seed, lambda path: True):
+        size, dimension = table[usual.unit]
         texts = [text for text, unit in table.items() if unit.dimension == dimension]
-        other = str(draws_of(name, seed).choice(texts))
-        again = answer(name, path, found.value * size / table[other].factor, other).metrics
-        assert differing(again, base.metrics, 1e-9) == [], (path, other)
+        unit_text = str(draws_of(name, seed).choice(texts))
+        again = answer(name, path, usual.value * size / table[unit_text].factor, unit_text).metrics
+        assert differing(again, base.metrics, 1e-9) == [], (path, unit_text)
 
 
 @on_every_system
 @with_two_seeds
 def test_a_default_that_is_set_changes_nothing(name, seed):
     base = answer(name)
-    for path, found, _ in chosen_inputs(name, base, seed, lambda path: True):
-        again = answer(name, path, found.value, found.unit).metrics
+    for path, usual, _ in chosen_inputs(name, base, seed, lambda path: True):
+        again = answer(name, path, usual.value, usual.unit).metrics
         assert differing(again, base.metrics, 1e-12) == [], path
 
 

@@ -57,8 +57,8 @@ def test_values_of_several_units_are_in_the_inputs_own(axis):
 
 
 def test_money_is_read_as_people_write_it(axis):
-    found, unit = axis(["9k USD", "9,500 USD"], "parts.gb200-gpu.price")
-    assert (found.tolist(), unit) == ([9000, 9500], "USD")
+    prices, unit = axis(["9k USD", "9,500 USD"], "parts.gb200-gpu.price")
+    assert (prices.tolist(), unit) == ([9000, 9500], "USD")
 
 
 def test_per_cent_are_a_unit(axis):

@@ -376,7 +376,7 @@ class Search:
     ) -> bool:
         """Say whether promises are kept; a wait that grows keeps none."""
         growing = decoding.growing or (reading is not None and reading.growing)
-        if growing and any(one.metric in WAITS for one in promises):
+        if growing and any(promise.metric in WAITS for promise in promises):
             return False
         return _meets_promises(self.joined(decoding, reading), promises)
 
@@ -439,7 +439,7 @@ class Search:
                 break
 
             def soon(n: int, pool: PoolPlan = pool) -> bool:
-                speeds = [one for one in promises if one.metric not in WAITS]
+                speeds = [promise for promise in promises if promise.metric not in WAITS]
                 return self.keeps(speeds, self.times(pool, n, DECODE))
 
             needed = self.least(pool, soon, self.most(pool, room))

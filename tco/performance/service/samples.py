@@ -1,4 +1,4 @@
-"""What a simulation can tell: requests that are served, requests above a quantile, growing queues.
+"""Limits of a simulation: requests that are served, requests above a quantile, growing queues.
 
 An engine rejects a request that is longer than the context of its model. A rejected request keeps
 no promise. A quantile is measured where some requests lie above it. A wait has a value where the
@@ -53,7 +53,9 @@ def promises_of_served(
         DataError: More requests are rejected than a promise lets pass.
 
     """
-    judged = tuple(one._replace(quantile=one.quantile / served_share) for one in promises)
+    judged = tuple(
+        promise._replace(quantile=promise.quantile / served_share) for promise in promises
+    )
     for promise, served in zip(promises, judged, strict=True):
         if served.quantile >= 1:
             raise DataError(

@@ -1,4 +1,4 @@
-"""What a simulation can tell, held against counts and queues whose answers are known."""
+"""Limits of a simulation, held against counts and queues whose answers are known."""
 
 import numpy as np
 import pytest
@@ -55,9 +55,9 @@ def test_the_share_served_is_that_of_the_lengths(name):
 def test_a_queue_grows_where_more_comes_than_is_served(load, growing):
     """Passes of one time: below a load of 1 a queue has a mean, above it has none."""
     count = 2400
-    found = 0
+    growing_queues = 0
     for seed in range(20):
         arrived = poisson(load / STEP, count, seed)
-        asked = requests(arrived, np.full(count, BUDGET), np.ones(count))
-        found += is_growing(simulate_requests(engine(), asked).first[count // 5 :])
-    assert abs(found - growing) <= 1
+        prompts = requests(arrived, np.full(count, BUDGET), np.ones(count))
+        growing_queues += is_growing(simulate_requests(engine(), prompts).first[count // 5 :])
+    assert abs(growing_queues - growing) <= 1
