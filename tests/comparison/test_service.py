@@ -177,6 +177,7 @@ def test_requests_beyond_the_context_are_rejected_and_said():
     assert answer("service", "gb200-nvl72")["metrics"]["rejected_share"] == 0
 
 
+@pytest.mark.thorough
 def test_a_wait_of_a_queue_that_grows_has_no_value():
     """Of tokens alone is promised something: what waits before them may wait without end."""
     lengths = ("input_p50=50000", "input_p90=120000", "input_p99=130000")
