@@ -445,8 +445,10 @@ class Catalogue:
         return bool(rows) and all(row.overlay for row in rows)
 
     def is_overlay(self, path: Path) -> bool:
-        """Say whether a file belongs to a person's own folder."""
-        return any(path.is_relative_to(folder) for folder in self.folders[1:])
+        """Say whether a file is a person's own: in a folder of theirs, or not shipped."""
+        shipped_folder, *own_folders = self.folders
+        in_own_folder = any(path.is_relative_to(folder) for folder in own_folders)
+        return in_own_folder or not path.is_relative_to(shipped_folder)
 
     def document_inputs(
         self, folder_name: str, name: str, what: str, prefix: str, cooling: str | None = None
@@ -455,18 +457,39 @@ class Catalogue:
         some cooling among them; read once.
         """
         path, document = self.document(folder_name, name, what)
-
-        def read_values() -> dict[str, Input]:
-            hall = halls_of(document, path).get(cooling or "", {})
-            in_place = self.in_place(folder_name, path, cooling)
-            stated = values_of(document, prefix, path, self.is_overlay(path), in_place)
-            stated |= values_of(
-                hall, prefix, path, self.is_overlay(path), in_place, f"halls.{cooling}."
-            )
-            return {key: self.with_directness(given) for key, given in stated.items()}
-
-        inputs: dict[str, Input] = self.once((path, prefix, cooling), read_values)
+        inputs: dict[str, Input] = self.once(
+            (path, prefix, cooling),
+            lambda: self.stated_inputs(folder_name, path, document, prefix, cooling),
+        )
         return inputs
+
+    def stated_inputs(
+        self,
+        folder_name: str,
+        path: Path,
+        document: JsonMapping,
+        prefix: str,
+        cooling: str | None = None,
+    ) -> dict[str, Input]:
+        """Return the values of a TOML document by path, in redaction with stand-ins for own ones.
+
+        Args:
+            folder_name: Folder of the catalogue that holds documents of its kind.
+            path: File of the document, in the catalogue or anywhere else.
+            document: Content of the file.
+            prefix: Beginning of the input paths.
+            cooling: Cooling of the hall whose values count too; None for no hall.
+
+        Raises:
+            DataError: A key is unknown, or a value is malformed.
+
+        """
+        in_place = self.in_place(folder_name, path, cooling)
+        hall = halls_of(document, path).get(cooling or "", {})
+        is_own = self.is_overlay(path)
+        stated = values_of(document, prefix, path, is_own, in_place)
+        stated |= values_of(hall, prefix, path, is_own, in_place, f"halls.{cooling}.")
+        return {key: self.with_directness(given) for key, given in stated.items()}
 
     def in_place(
         self, folder_name: str, path: Path, cooling: str | None = None

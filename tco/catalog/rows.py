@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 
 from tco.core.errors import DataError, nearest, unknown
 from tco.core.files import data_directory, read_csv
-from tco.core.provenance import DIRECTNESS, GUESSED, KINDS, UNTOLD, Input, bounded, period
-from tco.core.redaction_values import placeholder_value
+from tco.core.own_values import own_input, untold_errors
+from tco.core.provenance import DIRECTNESS, GUESSED, KINDS, Input, bounded, period
 from tco.core.types import JsonObject
 from tco.core.units import convert, read_number
 
@@ -345,12 +345,13 @@ def row_in_place(
     An unreadable row raises `DataError` with its place alone, because the cause may reveal its
     value.
     """
-    try:
+    with untold_errors(f"{row.where}: {path}: cannot be read"):
         given = to_input(row, path, wanted)
-    except DataError:
-        raise DataError(f"{row.where}: {path}: cannot be read; {UNTOLD}") from None
-    middle = to_input(like[-1], path, wanted).value if like else usual()
-    after = placeholder_value(given, middle, wanted.minimum, wanted.maximum)
+
+    def usual_in_place() -> float | None:
+        return to_input(like[-1], path, wanted).value if like else usual()
+
+    after = own_input(given, usual_in_place, wanted.minimum, wanted.maximum)
     unit = after.shown[1] if after.shown else wanted.unit
     ends = {
         name: "" if end is None else repr(convert(end, wanted.unit, unit))

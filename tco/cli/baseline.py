@@ -12,9 +12,10 @@ from tco.cli.options import CommandRequest, Metrics, Scenarios, command, name_ar
 from tco.core.errors import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from tco.core.types import JsonObject
+    from tco.scenario.result import Result
 
 group = typer.Typer(
     cls=Listing,
@@ -107,26 +108,42 @@ def check(
     moved.
     """
     from tco.regression.baseline import baseline_path, load_baseline, load_stakes
-    from tco.regression.drift import drifts, metrics_with_ratios, parse_rule, shifts
+    from tco.regression.drift import checked_metrics, drifts, parse_rule, shifts
     from tco.report.drift import drift_answer
 
     rule = parse_rule(threshold, max_increase, metrics)
-    states = load_baseline(baseline_path(name))
+    states, stakes = load_baseline(baseline_path(name)), load_stakes(baseline_path(name))
     catalogue, results = request.evaluated(list(states))
     result_by_name = dict(zip(states, results, strict=True))
+    withheld = _withheld_metrics(request, result_by_name)
+    for scenario, state in states.items():
+        state["withheld"] = sorted({*state.get("withheld", ()), *withheld[scenario]})
     drifted = drifts(states, result_by_name, request.catalogue_of, rule)
     checked = {
         scenario: [metric for metric in values if metric in rule.metrics]
-        for scenario, values in metrics_with_ratios(states).items()
+        for scenario, values in checked_metrics(states).items()
     }
     shifted = []
-    if max_increase is None and not metrics and (stakes := load_stakes(baseline_path(name))):
+    if max_increase is None and not metrics and stakes and not any(withheld.values()):
         drawn = {scenario for scenarios in stakes.values() for scenario in scenarios}
         names = [key for key, result in result_by_name.items() if result.scenario in drawn]
         shifted = shifts(stakes, _drawn_figures(request, names), rule.threshold)
-    request.emit(drift_answer(catalogue, name, checked, drifted, shifted))
-    if drifted or shifted:
-        raise typer.Exit(1)
+    answer = drift_answer(catalogue, name, checked, drifted, shifted, withheld)
+    request.emit(answer, [*drifted, *shifted])
+
+
+def _withheld_metrics(
+    request: CommandRequest, results: Mapping[str, Result]
+) -> dict[str, list[str]]:
+    """Return the metrics of today that rest on own values, by scenario; none but with `--redact`.
+
+    They are not checked: whether one of them moved would tell of the values.
+    """
+    from tco.regression.state import state_of
+
+    states = {name: state_of(result, fingerprints=False) for name, result in results.items()}
+    redacted = _redact_states(request, states)
+    return {name: state.get("withheld", []) for name, state in redacted.items()}
 
 
 @command(group, name="list")
@@ -191,6 +208,6 @@ def diff(
         )
     named_metrics = known_metrics(metrics) if metrics else ()
     difference = compare_two(a, b, request.settings, request.data, next(iter(named_metrics), None))
-    request.emit(diff_answer(request.catalogue_of(a), a, b, difference, named_metrics, full))
-    if exit_code and (difference.moves or difference.causes):
-        raise typer.Exit(1)
+    changes = [*difference.moves, *difference.causes] if exit_code else []
+    answer = diff_answer(request.catalogue_of(a), a, b, difference, named_metrics, full)
+    request.emit(answer, changes)

@@ -81,9 +81,7 @@ def _check_entries(request: CommandRequest, name: str, figure_kind: str | None =
 
     catalogue = request.catalogue_of(None, checked=False)
     result = check_result(name, catalogue, figure_kind)
-    request.emit(check_answer(name, catalogue, result))
-    if result.findings:
-        raise typer.Exit(1)
+    request.emit(check_answer(name, catalogue, result), result.findings)
 
 
 COMMAND_GROUPS = {name: _add_entry_kind(name) for name in ENTRY_KINDS}

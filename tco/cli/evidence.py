@@ -49,9 +49,8 @@ def claims(
 
     findings, notes = check_claims(catalogue, given.settings, conclusions)
     selected = [finding for finding in findings if verdict in (None, finding.verdict)]
-    given.emit(claims_answer(catalogue, selected, notes))
-    if not all(finding.as_expected for finding in findings):
-        raise typer.Exit(1)
+    unexpected = [finding for finding in findings if not finding.as_expected]
+    given.emit(claims_answer(catalogue, selected, notes), unexpected)
 
 
 @command(app, "set")
@@ -130,6 +129,11 @@ def validate(
 
     if max_error is not None and not max_error >= 0:
         raise UsageError(f"--max-error {max_error}: expected a fraction such as 0.1")
+    if report is not None and given.redact:
+        raise UsageError(
+            "--redact: a report holds every row and cannot withhold your own values; leave out "
+            "--report"
+        )
     catalogue = given.catalogue
     inputs = plain_inputs(catalogue, given.settings)
     values = inputs.values(as_number)
@@ -146,10 +150,10 @@ def validate(
     values.check_given(inputs.is_known)
     if report is not None:
         validation.write_report(found, file.name, report)
-    given.emit(validation.validation_answer(catalogue, file, found, rows))
     error = found.card["median_ape"]
-    if max_error is not None and (error is None or error > max_error):
-        raise typer.Exit(1)
+    is_too_large = max_error is not None and (error is None or error > max_error)
+    failures = [("median_ape", error)] if is_too_large else []
+    given.emit(validation.validation_answer(catalogue, file, found, rows), failures)
 
 
 def _sayer(given: CommandRequest) -> Callable[[str], None]:

@@ -91,7 +91,7 @@ def network(
     """Size a folded Clos: what it reaches, and the switches, links, optics, watts and dollars of a
     cluster.
     """
-    from tco.core.units import parse_quantity
+    from tco.core.own_values import question_quantity
     from tco.report.hardware import network_answer
     from tco.scenario.network_choice import ClosRequest, port_rate, requested_clos
     from tco.scenario.resolve import plain_inputs
@@ -111,7 +111,7 @@ def network(
     nic_rate = port_rate(nic, "--nic") if nic else port_speed
     wanted_network = ClosRequest(part, chips, nic_rate, port_speed, tiers, design)
     if span is not None:
-        wanted_network = wanted_network._replace(span=parse_quantity(span, "m"))
+        wanted_network = wanted_network._replace(span=question_quantity(span, "m"))
     if between_sites is not None:
         wanted_network = wanted_network._replace(between_sites=between_sites)
     size, clos = requested_clos(inputs, values, wanted_network)
@@ -337,13 +337,13 @@ def _buffer_bytes(text: str, option: str) -> float:
         UsageError: The size is negative, or counts bits.
 
     """
-    from tco.core.units import parse_quantity
+    from tco.core.own_values import question_quantity
 
     if text.strip().endswith("b"):
         raise UsageError(
             f"{option}: {text!r} counts bits, and a buffer has bytes, such as {text.strip()[:-1]}B"
         )
-    size = parse_quantity(text, "byte")
+    size = question_quantity(text, "byte")
     if size < 0:
         raise UsageError(f"{option}: {text!r} is negative, expected a buffer such as 64KiB")
     return size

@@ -318,16 +318,28 @@ class CommandRequest:
             *(["--data", str(self.data)] if self.data else []),
         ]
 
-    def emit(self, answer: Answer) -> None:
-        """Print or write an answer in the form that was asked for."""
+    def emit(self, answer: Answer, failures: Sequence[Any] = ()) -> None:
+        """Print or write an answer in the form that was asked for.
+
+        Args:
+            answer: Answer of the command.
+            failures: Texts and numbers by which the command fails. With `--redact` those that rest
+                on values of the user's own do not count.
+
+        Raises:
+            typer.Exit: There are failures; the exit code is 1.
+
+        """
         if self.redact:
             from tco.cli.redaction import redact_answer
 
-            answer = redact_answer(answer, self.form)
+            answer, failures = redact_answer(answer, self.form, failures)
         emit(
             render_answer(answer, self.form, width_for(self.texts["output"])), self.texts["output"]
         )
         self.tell(answer.notes)
+        if failures:
+            raise typer.Exit(1)
 
     def emit_kept(self, scenarios: Sequence[str], make_answer: Callable[[], Answer]) -> None:
         """Print or write an answer; keep it if it rests on shipped data.

@@ -1,22 +1,20 @@
 """Keeping own values back: a command makes its answer with others in their place, and shows what
 stands alike in all makings.
 
-What is shown is made without a person's own values, so it tells nothing of them, whoever knows how.
-The command also runs with the values as they are: only whether it ends in an error, and with which
-exit code, is taken from there. An answer that meets none of them is made once.
+The command never computes with the values themselves. What it prints and writes, the error it ends
+in and its exit code follow from stand-ins, so they tell nothing of the values, whoever knows how.
+An answer that meets no own value is made once.
 """
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from functools import reduce
 from typing import TYPE_CHECKING, Any
 
-import typer
-
-from tco.core.errors import KeptBackError, TcoError
+from tco.core.errors import DataError, KeptBackError, TcoError
 from tco.core.provenance import UNTOLD, making
 from tco.core.redaction_values import WAYS, WITHHELD, Making, made_with
 from tco.core.types import JsonObject
@@ -28,6 +26,7 @@ if TYPE_CHECKING:
     from tco.report.page.page import ReportPage
 
 UNSAID = "what is wrong rests on values of your own, and is withheld; it is told without --redact"
+IN_PLACE = "--redact: with other values in the place of yours"
 # how far stand-ins lie from what is shipped: as far as there are answers
 SPANS = (
     1000.0,
@@ -50,36 +49,50 @@ class Others:
 
     def __init__(self, before: Others | None = None) -> None:
         self.answers: list[Any] = [*before.answers] if before else []
-        self.errors: list[str] = [*before.errors] if before else []
+        self.errors: list[TcoError] = [*before.errors] if before else []
+        # the makings of the answers: caches tell makings apart while they exist
+        self.makings: list[Making] = [*before.makings] if before else []
         # the own values that had a stand-in
         self.met: set[str] = {*before.met} if before else set()
 
 
-_others: ContextVar[Others] = ContextVar("others")
+_others: ContextVar[Others | None] = ContextVar("others", default=None)
 
 
 def keeping_back(run: Callable[[], None]) -> None:
-    """Run a command such that its answer, or the error it ends in, tells nothing of a person's own
-    values.
+    """Run a command such that its answer, or the error it ends in, tells nothing of own values.
+
+    Args:
+        run: Runs the command; it calls `release_answer` before it prints or writes anything.
+
+    Raises:
+        KeptBackError: Fewer than two stand-in runs have an answer.
+        TcoError: The run with values near the shipped ones ended in an error.
+
     """
     near = Others()
     _run_with_stand_ins(run, first := Making(0, near.met), near)
     if first.shown:
         return
     others = _others_of(run, near) if near.met else near
+    if len(others.answers) < 2:
+        raise _error_of(others, near)
     token = _others.set(others)
     try:
-        with warnings.catch_warnings():  # whether there is one tells of the values
+        with made_with(others.makings[0]), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             run()
-    except (KeptBackError, typer.Exit, typer.Abort, OSError):
-        raise
-    except TcoError as error:
-        raise type(error)(_redacted_error(str(error), others.errors)) from None
-    except Exception:
-        raise RuntimeError(UNSAID) from None
     finally:
         _others.reset(token)
+
+
+def _error_of(others: Others, near: Others) -> TcoError:
+    """Return the error of a command whose stand-in runs have no answer to show."""
+    if near.errors:
+        error = near.errors[0]
+        return type(error)(_redacted_error(list(map(str, others.errors)))) if near.met else error
+    texts = {str(error) for error in others.errors}
+    return KeptBackError(f"{IN_PLACE}: {texts.pop() if len(texts) == 1 else 'there is no answer'}")
 
 
 def _others_of(run: Callable[[], None], near: Others) -> Others:
@@ -107,54 +120,62 @@ def _run_with_stand_ins(run: Callable[[], None], one: Making, found: Others) -> 
             run()
     except CapturedAnswer as made:
         found.answers.append(made.answer)
+        found.makings.append(one)
     except KeptBackError:
         raise
     except Exception as error:  # far-away values may end in any fault
-        if one.shown:
+        if one.shown or not (one.met or isinstance(error, TcoError)):
             raise
-        found.errors.append(str(error) if isinstance(error, TcoError) else UNSAID)
+        found.errors.append(error if isinstance(error, TcoError) else DataError(UNSAID))
 
 
-def _redacted_error(error: str, errors: list[str]) -> str:
-    """Return the text of `error` that all failed stand-in runs share.
+def _redacted_error(errors: Sequence[str]) -> str:
+    """Return the text that the errors of all failed stand-in runs share.
 
-    Where `error` has another text, only a shared place before the colon is kept.
+    Where they share no text, only a shared place before the colon is kept.
     """
-    said = reduce(alike_text, errors) if errors else WITHHELD
-    if said.endswith(UNTOLD):  # it was said where the value was read, and without it
-        return said
-    if said != WITHHELD and alike_text(said, error) == said:
-        return said
-    place, colon, _ = said.partition(": ")
-    return f"{place}{colon}{UNSAID}" if colon and error.startswith(place + colon) else UNSAID
+    shared = reduce(alike_text, errors) if len(errors) > 1 else WITHHELD
+    if shared.endswith(UNTOLD):  # it was said where the value was read, and without it
+        return shared
+    if shared != WITHHELD:
+        return f"{IN_PLACE}: {shared}"
+    place, colon, _ = errors[0].partition(": ")
+    is_shared = bool(colon) and all(error.startswith(place + colon) for error in errors)
+    return f"{place}{colon}{UNSAID}" if is_shared else UNSAID
 
 
 def release_answer(made: Any, combine: Callable[[Any, Any], Any] = redact_differences) -> Any:
     """Return the part of an answer that all stand-in runs share.
 
     In a stand-in run it raises `CapturedAnswer` if the run has met a person's own value, and
-    returns the answer if not. Raises `KeptBackError` where fewer than two stand-in runs
-    have an answer.
+    returns the answer if not.
     """
-    one: Making | None = making.get()
-    if one is not None and one.met:
+    if (others := _others.get()) is not None:
+        return reduce(combine, others.answers)
+    one: Making = making.get()
+    if one.met:
         raise CapturedAnswer(made)
-    if one is not None:
-        one.shown = True
-        return made
-    others = _others.get()
-    if len(others.answers) < 2:
-        why = others.errors[0] if len(set(others.errors)) == 1 else "there is no answer"
-        raise KeptBackError(f"--redact: with other values in the place of yours: {why}")
-    return reduce(combine, others.answers)
+    one.shown = True
+    return made
 
 
 def _is_answer_withheld(kept: Any) -> bool:
-    return making.get() is None and bool(kept != _others.get().answers[0])
+    others = _others.get()
+    return others is not None and bool(kept != others.answers[0])
 
 
-def redact_answer(answer: Answer, form: str) -> Answer:
-    """Return an answer without what tells of own values."""
+def redact_answer(
+    answer: Answer, form: str, failures: Sequence[Any]
+) -> tuple[Answer, Sequence[Any]]:
+    """Return an answer and its failures without what tells of own values.
+
+    Args:
+        answer: Answer of a command.
+        form: Form in which the answer is printed.
+        failures: Texts and numbers by which the command fails; those stay that all stand-in runs
+            share.
+
+    """
     own_form = answer.texts.get(form)
     made = {
         "document": answer.json() if form == "json" else {},
@@ -162,13 +183,14 @@ def redact_answer(answer: Answer, form: str) -> Answer:
         "rows": Table(list(answer.header), [list(row) for row in answer.rows]),
         "notes": list(answer.notes),
         "lines": own_form().split("\n") if own_form else [],
+        "failures": list(failures),
     }
-    kept = release_answer(made)
+    kept = release_answer(made, _shared_content)
     notes = [note for note in kept["notes"] if note != WITHHELD] + (
         [NOTE] if _is_answer_withheld(kept) else []
     )
     texts = {form: lambda: "\n".join(kept["lines"])} if own_form else {}
-    return Answer(
+    redacted = Answer(
         lambda: kept["document"],
         lambda: kept["tables"],
         kept["rows"].columns,
@@ -176,6 +198,13 @@ def redact_answer(answer: Answer, form: str) -> Answer:
         notes,
         texts,
     )
+    return redacted, kept["failures"]
+
+
+def _shared_content(content: JsonObject, counterpart: JsonObject) -> JsonObject:
+    """Return content without its differences; a failure stays as it is or not at all."""
+    failures = [failure for failure in content["failures"] if failure in counterpart["failures"]]
+    return redact_differences(content, counterpart) | {"failures": failures}
 
 
 def figure_notes_without_own_values(figure: str, notes: list[str]) -> list[str]:

@@ -252,13 +252,9 @@ def sweep(
         tell("stopped; what is finished is kept, and the same command goes on from there")
         raise SystemExit(STOPPED) from None
     answer = checks(found)
-    given.emit(
-        sweep_answer(
-            found.job.scenarios[0].function.catalogue, found, summarise_sweep(found), answer
-        )
-    )
-    if not all(one.holds for one in answer):
-        raise typer.Exit(1)
+    catalogue = found.job.scenarios[0].function.catalogue
+    outdated = [check for check in answer if not check.holds]
+    given.emit(sweep_answer(catalogue, found, summarise_sweep(found), answer), outdated)
 
 
 def _keep_own(given: CommandRequest, study: str) -> None:

@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tco.core.errors import DataError, UsageError, located
 from tco.core.notebook_display import Shown
+from tco.core.own_values import question_number_and_unit, question_quantity
 from tco.core.provenance import period
-from tco.core.units import number_and_unit, parse_quantity
 from tco.cost.price_dates import newest_price
 from tco.evaluation.evaluation import evaluate_each, own_and_baseline
 from tco.evaluation.scenario_function import Evaluation, ScenarioFunction
@@ -261,11 +261,11 @@ def level(words: str, centre: float, metric: str) -> float:
     """
     unit = METRICS[metric].unit
     with located(f"--until {metric}={words}"):
-        number, unit_text = number_and_unit(words) or (math.nan, words)
+        number, unit_text = question_number_and_unit(words) or (math.nan, words)
         if unit_text == "%" and words.startswith(("+", "-")):
             target = centre * (1 + number / 100)
         else:
-            target = parse_quantity(words, unit) if unit_text else number
+            target = question_quantity(words, unit) if unit_text else number
     if not math.isfinite(target):
         raise DataError(f"--until {metric}={words}: expected a finite number")
     return target

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from tco.core.errors import DataError, UsageError, located
+from tco.core.own_values import question_quantity
 from tco.core.types import JsonObject
-from tco.core.units import parse_quantity
 from tco.cost.cash_flows import chips_cost
 from tco.cost.price_dates import MONTHS, year_of
 from tco.cost.revenue import rent_income, token_income
@@ -157,7 +157,7 @@ def late_notes(name: str, result: Result) -> list[str]:
 def parsed(power: str, where: str) -> float:
     """Return a power in watts; one that is none raises `DataError`."""
     with located(where):
-        found = parse_quantity(power, "W")
+        found = question_quantity(power, "W")
     if found <= 0:
         raise DataError(f"{where}: a power of {power} fills nothing")
     return found

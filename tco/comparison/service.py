@@ -35,7 +35,7 @@ from tco.performance.service.traffic import (
     Promise,
     Traffic,
     load_traffic,
-    promise_of,
+    own_promises,
 )
 from tco.performance.serving.plans import decode_plan_document, request_of
 from tco.scenario import metrics as joined
@@ -169,7 +169,7 @@ def _size_serving_fleet(
     catalogue, given = catalogue_for(scenario, data), dict(set or {})
     own = {path: text for path, text in given.items() if path.startswith(f"{GROUP}.")}
     found = load_traffic(catalogue, traffic, own)
-    asked = tuple(map(promise_of, promises)) or found.promises
+    asked = own_promises(promises, "--promise") or found.promises
     if not asked:
         raise DataError(f"{traffic}: promises nothing; say --promise, such as 'ttft p99 <= 2 s'")
     rest = {path: text for path, text in given.items() if path not in own}

@@ -18,10 +18,11 @@ import numpy as np
 
 from tco.core.errors import DataError, unknown
 from tco.core.formula import everywhere, somewhere
-from tco.core.provenance import UNTOLD, Given, Input, bounded, worst
+from tco.core.own_values import setting_input
+from tco.core.provenance import Given, Input, bounded, worst
 from tco.core.trace import Traced, TraceRecorder, paused, scope
 from tco.core.types import JsonObject
-from tco.core.units import convert, is_pure, number_and_unit, parse_quantity
+from tco.core.units import convert, is_pure
 
 # what came of paths and what goes with them
 Decisions = Mapping[tuple[Callable[..., Any], tuple[str, ...], tuple[Any, ...]], Any]
@@ -309,43 +310,7 @@ class Values(Readable):
                 if not least <= value <= most:
                     bounded(made._replace(value=value), least, most)
             return made
-        keeps_back = given.keeps_back(path)
-        try:
-            try:
-                value = parse_quantity(given.text, unit)
-            except DataError as error:
-                raise DataError(f"{path}={given.text}: {error}") from None
-            number, unit_text = number_and_unit(given.text) or (value, unit)
-            shown = (number, unit_text) if unit_text != "%" else (value, unit)
-            made = bounded(
-                Input(
-                    path,
-                    value,
-                    unit,
-                    value,
-                    value,
-                    "",
-                    given.kind,
-                    given.source,
-                    "",
-                    shown,
-                    given.where,
-                    given.own,
-                ),
-                *self.bounds(path),
-            )
-        except DataError:
-            if keeps_back:
-                raise DataError(
-                    f"{given.where}: {path}: is no quantity in {unit or 'pure numbers'} within its "
-                    f"bounds; {UNTOLD}"
-                ) from None
-            raise
-        if keeps_back:
-            from tco.core.redaction_values import placeholder_value
-
-            return placeholder_value(made, self.unset(path), *self.bounds(path))
-        return made
+        return setting_input(path, given, unit, self.bounds(path), lambda: self.unset(path))
 
     def unset(self, path: str) -> float | None:
         """Return the value that `path` has if no user sets a value.

@@ -19,6 +19,8 @@ from tco.core.provenance import Input, making
 from tco.core.units import convert
 
 WITHHELD = "withheld"
+# how far stand-ins of an input or a group lie at most: a service takes as long as its load is large
+REACH = {"traffic.requests_per_s": 16.0, "traffic": 2.0}
 PLACES = 2**32  # of a path's mark
 NEAR = 1.1  # how many times as great as what is shipped a stand-in near it is at least
 # Whether a making puts a value above what is shipped, by the parity of its path's mark: what two
@@ -82,8 +84,10 @@ def placeholder_value(given: Input, usual: float | None, minimum: float, maximum
     middle = (
         usual if usual and minimum < usual <= maximum else _placeholder_number(minimum, maximum)
     )
+    group = given.path.partition(".")[0]
+    span = min(one.span, REACH.get(given.path, REACH.get(group, math.inf)))
     value = _scaled_within_bounds(
-        middle, WAYS[one.number](mark), one.span * (1 + mark / PLACES / 2), minimum, maximum
+        middle, WAYS[one.number](mark), span * (1 + mark / PLACES / 2), minimum, maximum
     )
     if given.unit == "count":
         value = max(float(round(value)), math.ceil(minimum), 1.0)

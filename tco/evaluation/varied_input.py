@@ -9,9 +9,10 @@ from typing import NamedTuple
 import numpy as np
 
 from tco.core.errors import DataError, UsageError, located
+from tco.core.own_values import question_quantity
 from tco.core.provenance import period
 from tco.core.trace import walk
-from tco.core.units import convert, parse_quantity
+from tco.core.units import convert
 from tco.evaluation.chip_prices import chip_parts_price
 from tco.evaluation.scenario_function import Evaluation
 from tco.scenario.choices import DOCUMENTS, TEXTS
@@ -80,7 +81,7 @@ class VariedInput(NamedTuple):
         for text, option in zip(ends, OPTIONS, strict=True):
             with located(f"{option} {text}: {self.path}"):
                 # it names its own, as a size without one may be of two
-                limits.append(None if text is None else parse_quantity(text, self.unit))
+                limits.append(None if text is None else question_quantity(text, self.unit))
         for limit, option in zip(limits, OPTIONS, strict=True):
             if limit is not None and not least <= limit <= most:
                 raise DataError(

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from tco.catalog.statements import ReproducedFigure, published_rows, read_statement
 from tco.core.errors import refuse_unknown, unknown
 from tco.core.types import JsonObject
-from tco.core.units import parse_quantity
+from tco.core.units import convert
 from tco.cost.cash_flows import payments
 from tco.scenario.document import Scenario, load_scenario
 from tco.scenario.evaluate import evaluate
@@ -290,7 +290,7 @@ def evaluate_published_figure(row: PublishedRow) -> ReproducedFigure:
         metric, unit, native_unit = f"{metric} over that of {cells['over']}", "", ""
     if names := [*cells.get("lines", ()), *cells.get("parts", ())]:
         metric = f"{metric} of {', '.join(names)}"
-    computed = None if value is None else value / parse_quantity(f"1 {unit}", native_unit)
+    computed = None if value is None else value / convert(1.0, unit, native_unit)
     statement = read_statement(cells, row.where)
     publisher = row.catalogue.publisher(cells["source"])
     rests_on = _publishers_of_prices(result, row)

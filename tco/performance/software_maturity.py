@@ -33,10 +33,11 @@ from tco.core.elementwise import elementwise_maximum, elementwise_minimum, exp
 from tco.core.errors import DataError, unknown
 from tco.core.formula import formula
 from tco.core.inputs import Readable
+from tco.core.own_values import question_quantity
 from tco.core.provenance import Input, days_of, period
 from tco.core.trace import scope
 from tco.core.types import JsonObject, Quantity, Settings
-from tco.core.units import Pure, Second, parse_quantity
+from tco.core.units import Pure, Second
 from tco.fabric.libraries import CollectiveLibrary, combined_library
 from tco.performance.chip.formats import FORMATS, family_of, plain_weight_format
 
@@ -313,7 +314,7 @@ def _parse_months(text: str) -> float | None:
     if not re.match(r"\d", text):
         return None
     try:
-        return parse_quantity(text, "month")
+        return question_quantity(text, "month")
     except DataError:
         return None
 

@@ -228,6 +228,20 @@ def drifts(
     return drifted
 
 
+def checked_metrics(states: Mapping[str, JsonMapping]) -> dict[str, list[str]]:
+    """Return the metrics of states that a check compares, by scenario.
+
+    Args:
+        states: States by scenario; a metric that a state withholds is left out.
+
+    """
+    base = states[usual_baseline(list(states))] if states else {}
+    return {
+        name: [metric for metric in values if not _is_withheld(metric, states[name], base)]
+        for name, values in metrics_with_ratios(states).items()
+    }
+
+
 def _is_withheld(metric: str, state: JsonMapping, base: JsonMapping) -> bool:
     """Say whether a state withholds a metric, as it tells of the user's own values.
 

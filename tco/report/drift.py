@@ -52,6 +52,7 @@ def drift_answer(
     checked: Mapping[str, Sequence[str]],
     drifts: Sequence[Drift],
     shifts: Sequence[Shift],
+    withheld: Mapping[str, Sequence[str]],
 ) -> Answer:
     """Return the answer on drift since baseline `name`.
 
@@ -61,13 +62,22 @@ def drift_answer(
         checked: Compared metrics by scenario.
         drifts: Metrics that moved beyond the threshold.
         shifts: Figures of the draws that moved.
+        withheld: Metrics of today that rest on own values and are not checked, by scenario.
 
     Returns:
         Answer in all usual formats, and as `github` and `junit`.
 
     """
     shift_count = f"{len(shifts)} figures of the draws moved"
-    note = f"{shift_count}, what is to be chosen or what a choice stands to lose among them"
+    notes = [
+        f"{scenario}: {len(metrics)} metrics rest on your own values and are not checked"
+        for scenario, metrics in withheld.items()
+        if metrics
+    ]
+    if shifts:
+        notes.append(
+            f"{shift_count}, what is to be chosen or what a choice stands to lose among them"
+        )
 
     def tables() -> list[Table]:
         tables = [_drift_table(name, len(checked), drifts)] if drifts or not shifts else []
@@ -80,7 +90,7 @@ def drift_answer(
         {"name": name, "drift": drifts, "shifts": shifts},
         tables,
         (DRIFT_ROW, drifts),
-        [note] if shifts else [],
+        notes,
         texts={
             "github": lambda: _to_github(name, len(checked), drifts, shifts),
             "junit": lambda: _to_junit(name, checked, drifts),

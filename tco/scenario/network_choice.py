@@ -17,9 +17,9 @@ import numpy as np
 from tco.catalog.system_tree import System
 from tco.core.errors import DataError, unknown
 from tco.core.inputs import Readable, Readings, Values
+from tco.core.own_values import question_quantity
 from tco.core.provenance import period
 from tco.core.trace import paused, untraced_value
-from tco.core.units import parse_quantity
 from tco.cost.ledger import cost_of_world
 from tco.fabric.libraries import CollectiveLibrary, family_library
 from tco.fabric.links import PROTOCOLS, Links, Route, chip_links
@@ -607,7 +607,7 @@ def port_rate(text: str, key: str) -> float:
     """
     try:
         number = text[:-1] if text[-1:] in "Gg" and text[:-1].replace(".", "").isdigit() else ""
-        rate = parse_quantity(f"{number} Gb/s" if number else text, "byte/s")
+        rate = question_quantity(f"{number} Gb/s" if number else text, "byte/s")
     except DataError as error:
         raise DataError(f"{key}={text}: {error}") from None
     if not rate > 0:

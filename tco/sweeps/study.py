@@ -18,8 +18,9 @@ import numpy as np
 
 from tco.core.errors import DataError, located, refuse_unknown, unknown
 from tco.core.files import is_there, read_toml, scenario_directory
+from tco.core.own_values import question_number_and_unit, question_quantity
 from tco.core.types import AnyArray, JsonMapping, JsonObject
-from tco.core.units import convert, number_and_unit, parse_quantity
+from tco.core.units import convert
 from tco.scenario.choices import DOCUMENTS, TEXTS
 from tco.scenario.metrics import METRICS, RATIOS
 from tco.sweeps.answer import ExpectedFigure, parse_expected_figures
@@ -134,8 +135,8 @@ def _in_one_unit(
 def quantity(found: Any, own: str) -> tuple[float, str]:
     """Return a value and the unit it is written in; a bare number is pure, as it is everywhere."""
     text = found.strip() if isinstance(found, str) else repr(found)
-    value = parse_quantity(text, own)
-    number, unit = number_and_unit(text) or (value, own)
+    value = question_quantity(text, own)
+    number, unit = question_number_and_unit(text) or (value, own)
     return (number, unit) if unit else (value, own)
 
 

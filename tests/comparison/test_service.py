@@ -360,7 +360,7 @@ def test_promises_are_read():
         (("--racks", "0.5"), "one scale-up domain takes 1; say --racks 1"),
         (("--traffic", "chatt"), "did you mean 'chat'?"),
         (("--set", "traffic.rate=3"), "unknown input path 'traffic.rate'"),
-        (("--set", "traffic.reuse=3"), "lies outside 0 to 1"),
+        (("--set", "traffic.reuse=3"), "is outside 0 to 1"),
         (("--set", "workload.drafts=3"), "unknown input path 'workload.drafts'"),
         (("--set", "parts.gb200-gpuu.price=3 USD"), "unknown"),
         (

@@ -8,20 +8,22 @@ the normal distribution; prompt and answer are joined by their rank correlation.
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
 from tco.catalog import Catalogue
-from tco.catalog.catalogue import values_of
-from tco.catalog.rows import attribute, input_attributes
+from tco.catalog.rows import input_attributes
 from tco.core.errors import DataError, located, unknown
 from tco.core.files import is_there, read_toml
-from tco.core.types import FloatArray
-from tco.core.units import parse_quantity
+from tco.core.own_values import own_input, question_quantity, setting_input, untold_errors
+from tco.core.provenance import Given, Input, making
+from tco.core.types import FloatArray, JsonMapping
 from tco.performance.service.simulation import Requests
 
 GROUP = "traffic"
@@ -85,12 +87,46 @@ def promise_of(text: str) -> Promise:
     if metric not in PROMISED:
         raise unknown("promise", metric, PROMISED, repr(text))
     with located(f"promise {text!r}"):
-        limit = parse_quantity(found[3], "s")
+        limit = question_quantity(found[3], "s")
     if not (0 < quantile < 1 and limit > 0):
         raise DataError(
             f"promise {text!r}: expected a percentile between p0 and p100 and a time above zero"
         )
     return Promise(metric, quantile, limit)
+
+
+# limits that stand in for a person's own, by metric, in seconds
+USUAL_LIMITS = {"ttft": 2.0, "tpot": 0.05}
+USUAL_QUANTILE = 0.9
+
+
+def own_promises(texts: Sequence[str], where: str) -> tuple[Promise, ...]:
+    """Return a person's own promises, or their stand-ins where an answer keeps them back.
+
+    The stand-ins are the same however many promises there are, and of which metrics.
+
+    Args:
+        texts: Promises such as `ttft p99 <= 2 s`.
+        where: Place of the promises, for errors.
+
+    Raises:
+        DataError: A text is no promise.
+
+    """
+    with untold_errors(f"{where}: a promise cannot be read"):
+        promises = tuple(map(promise_of, texts))
+    return tuple(map(_usual_promise, USUAL_LIMITS)) if promises and making.get() else promises
+
+
+def _usual_promise(metric: str) -> Promise:
+    limit = _stand_in(f"{GROUP}.{metric}", USUAL_LIMITS[metric], 0.0, math.inf)
+    quantile = _stand_in(f"{GROUP}.{metric}_quantile", USUAL_QUANTILE, 0.5, 0.99)
+    return Promise(metric, quantile, limit)
+
+
+def _stand_in(path: str, usual: float, minimum: float, maximum: float) -> float:
+    usual_input = Input(path, usual, "ratio")
+    return float(own_input(usual_input, partial(float, usual), minimum, maximum).value)
 
 
 # ---------------------------------------------------------------- traffic
@@ -189,26 +225,60 @@ def _knots(logs: FloatArray) -> tuple[FloatArray, FloatArray]:
     return np.array([-ENDS, *KNOTS, ENDS]), np.array([ends[0], *logs, ends[1]])
 
 
-def _values_set(settings: Mapping[str, str]) -> dict[str, float]:
-    """Read values of traffic that are set, as `traffic.requests_per_s`."""
+def _values_set(settings: Mapping[str, str], stated: Mapping[str, float]) -> dict[str, float]:
+    """Return the values that are set by name; `stated` holds those of the document."""
+    attributes = {
+        name: wanted for (group, name), wanted in input_attributes().items() if group == GROUP
+    }
     values = {}
     for key, text in settings.items():
-        short = key.removeprefix(f"{GROUP}.")
-        if (GROUP, short) not in input_attributes():
-            raise unknown(
-                "input path",
-                key,
-                [f"{GROUP}.{one}" for group, one in input_attributes() if group == GROUP],
-                "--set",
-            )
-        with located(f"--set {key}"):
-            wanted = attribute(GROUP, short, "--set")
-            values[short] = parse_quantity(text, wanted.unit)
-            if not wanted.minimum <= values[short] <= wanted.maximum:
-                raise DataError(
-                    f"{text} lies outside {wanted.minimum:g} to {wanted.maximum:g} {wanted.unit}"
-                )
+        name = key.removeprefix(f"{GROUP}.")
+        if name not in attributes:
+            raise unknown("input path", key, [f"{GROUP}.{known}" for known in attributes], "--set")
+        wanted = attributes[name]
+        setting = setting_input(
+            f"{GROUP}.{name}",
+            Given(text),
+            wanted.unit,
+            (wanted.minimum, wanted.maximum),
+            partial(stated.get, name),
+        )
+        values[name] = setting.value
     return values
+
+
+def _shares_of(document: JsonMapping, path: Path, is_own: bool) -> dict[str, float]:
+    """Return the share of the requests of each part of a mix, which sum to one."""
+    shares = document.get("shares", {})
+    if not isinstance(shares, dict) or not all(
+        isinstance(share, int | float) and share > 0 for share in shares.values()
+    ):
+        raise DataError(f"{path}:shares: expected NAME = SHARE of the requests, each above zero")
+    if is_own and making.get():
+        shares = {part: _stand_in(f"{GROUP}.{part}", 1.0, 0.0, math.inf) for part in shares}
+    total = sum(shares.values())
+    return {part: share / total for part, share in shares.items()}
+
+
+def _promises_of(document: JsonMapping, path: Path, is_own: bool) -> tuple[Promise, ...]:
+    texts = document.get("promises", [])
+    if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
+        raise DataError(f"{path}: promises: expected a list of texts, such as ['ttft p99 <= 2 s']")
+    if is_own:
+        return own_promises(texts, str(path))
+    with located(str(path)):
+        return tuple(map(promise_of, texts))
+
+
+def _check_lengths(values: dict[str, float], path: Path) -> None:
+    """Refuse quantiles of lengths that do not rise; stand-ins are put in order."""
+    for side in ("input", "output"):
+        names = [f"{side}_p{quantile}" for quantile in (50, 90, 99)]
+        lengths = [values[name] for name in names]
+        if making.get():
+            values |= zip(names, sorted(lengths), strict=True)
+        elif lengths != sorted(lengths):
+            raise DataError(f"{path}: {side}_p50, {side}_p90 and {side}_p99 do not rise")
 
 
 def load_traffic(
@@ -229,38 +299,28 @@ def load_traffic(
     """
     if name.endswith(".toml") and is_there(Path(name)):
         path, document = Path(name), read_toml(Path(name))
-        inputs = values_of(document, GROUP, path, True)
+        inputs = catalogue.stated_inputs(GROUP, path, document, GROUP)
     else:
         path, document = catalogue.document(GROUP, name, GROUP)
         inputs = catalogue.document_inputs(GROUP, name, GROUP, GROUP)
-    values = UNLESS_SAID | {key.partition(".")[2]: one.value for key, one in inputs.items()}
-    values |= _values_set(settings or {})
-    shares = document.get("shares", {})
-    if not isinstance(shares, dict) or not all(
-        isinstance(share, int | float) and share > 0 for share in shares.values()
-    ):
-        raise DataError(f"{path}:shares: expected NAME = SHARE of the requests, each above zero")
+    is_own = catalogue.is_overlay(path)
+    values = UNLESS_SAID | {key.partition(".")[2]: stated.value for key, stated in inputs.items()}
+    values |= _values_set(settings or {}, values)
+    shares = _shares_of(document, path, is_own)
     if shares and part_of:
         raise DataError(f"{part_of}: shares: {name} is a mix itself; name its parts")
-    if shares and (
-        lost := [key for key in settings or {} if key.removeprefix(f"{GROUP}.") not in OF_A_MIX]
-    ):
+    unsuited = [key for key in settings or {} if key.removeprefix(f"{GROUP}.") not in OF_A_MIX]
+    if shares and unsuited:
         raise DataError(
-            f"--set {lost[0]}: {name} is a mix, whose parts say so; of it {' and '.join(OF_A_MIX)} "
-            "may be set"
+            f"--set {unsuited[0]}: {name} is a mix, whose parts say so; of it "
+            f"{' and '.join(OF_A_MIX)} may be set"
         )
     parts = tuple(
-        (share / sum(shares.values()), load_traffic(catalogue, part, part_of=str(path)))
-        for part, share in shares.items()
+        (share, load_traffic(catalogue, part, part_of=str(path))) for part, share in shares.items()
     )
     for needed in ("requests_per_s", *(() if parts else LENGTHS)):
         if needed not in values:
             raise DataError(f"{path}: {needed} is missing")
-    for side in ("input", "output") if not parts else ():
-        if not values[f"{side}_p50"] <= values[f"{side}_p90"] <= values[f"{side}_p99"]:
-            raise DataError(f"{path}: {side}_p50, {side}_p90 and {side}_p99 do not rise")
-    said = document.get("promises", [])
-    if not isinstance(said, list) or not all(isinstance(one, str) for one in said):
-        raise DataError(f"{path}: promises: expected a list of texts, such as ['ttft p99 <= 2 s']")
-    with located(str(path)):
-        return Traffic(name, values, tuple(map(promise_of, said)), parts)
+    if not parts:
+        _check_lengths(values, path)
+    return Traffic(name, values, _promises_of(document, path, is_own), parts)
