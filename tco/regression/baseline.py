@@ -8,6 +8,7 @@ from pathlib import Path
 
 from tco.catalog.catalogue import is_name
 from tco.core.errors import DataError, UsageError, unknown
+from tco.core.file_lock import hold_lock
 from tco.core.files import is_there, read_json, write_atomically
 from tco.core.types import JsonMapping, JsonObject
 from tco.regression.state import check_state
@@ -35,8 +36,9 @@ def baseline_path(name: str) -> Path:
 def save_baseline(path: Path, states: Mapping[str, JsonMapping], stakes: JsonMapping) -> list[str]:
     """Write states of scenarios into a baseline file.
 
-    States of the same scenarios are replaced; states of all other scenarios stay. The file has a
-    value a line, so that a change is a small diff. A file that is no baseline stays unchanged.
+    States of the same scenarios are replaced; states of all other scenarios stay, also those that
+    another program saves at the same time. The file has a value a line, so that a change is a small
+    diff. A file that is no baseline stays unchanged.
 
     Args:
         path: Path of the baseline file; its folder is made where absent.
@@ -52,16 +54,17 @@ def save_baseline(path: Path, states: Mapping[str, JsonMapping], stakes: JsonMap
         UsageError: The folder cannot be made, or the file cannot be written.
 
     """
-    existing = load_baseline(path) if is_there(path) else {}
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise UsageError(f"{path.parent}: cannot be made ({error.strerror})") from None
-    document: JsonObject = {"schema": SCHEMA, "scenarios": {**existing, **states}}
-    if stakes:
-        document["stakes"] = stakes
-    text = json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False)
-    write_atomically(path, text + "\n")
+    with hold_lock(path):
+        existing = load_baseline(path) if is_there(path) else {}
+        document: JsonObject = {"schema": SCHEMA, "scenarios": {**existing, **states}}
+        if stakes:
+            document["stakes"] = stakes
+        text = json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False)
+        write_atomically(path, text + "\n")
     return [name for name in existing if name not in states]
 
 
