@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from tco.core.errors import DataError
+from tco.core.errors import DataError, KeptBackError
 from tco.core.provenance import making
 from tco.core.types import JsonMapping, JsonObject
 from tco.scenario.document import Scenario
@@ -112,7 +112,7 @@ def check_state(state: JsonMapping, where: str) -> None:
     hold(state, STATE_KINDS, where)
     plan_from(state["plan"], f"{where}: plan")
     if making.get() and state.get("own") and "withheld" not in state:
-        raise DataError(
+        raise KeptBackError(
             f"{where}: was saved with values of your own, and nothing can stand in their place; "
             "save it with --redact"
         )

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from tco.catalog.accuracy import Standing
-from tco.core.errors import DataError, unknown
+from tco.core.errors import DataError, KeptBackError, unknown
 from tco.core.files import read_json
 from tco.core.inputs import Readings
 from tco.core.provenance import DIRECTNESS, RANK, Input, making
@@ -165,7 +165,7 @@ def load_result(path: str | Path) -> Result:
     input_records = records(Input, document["inputs"].values(), f"{where}: inputs")
     inputs = dict(zip(document["inputs"], input_records, strict=True))
     if making.get() and any(given.overlay for given in inputs.values()):
-        raise DataError(
+        raise KeptBackError(
             f"{where}: was saved with values of your own, and nothing can stand in their place; "
             "expected a scenario"
         )
