@@ -110,9 +110,10 @@ class Catalogue:
                     path, (key, "attribute", *COLUMNS), optional=("use", "residual", *OPTIONAL)
                 ):
                     row = CatalogueRow(cells, f"{path}:{line}", level > 0)
+                    owner, attribute_name = cells[key].strip(), cells["attribute"].strip()
                     if level:
-                        row = self.own_row(row, group, cells[key], cells["attribute"], found)
-                    own.setdefault((cells[key], cells["attribute"]), []).append(row)
+                        row = self.own_row(row, group, owner, attribute_name, found)
+                    own.setdefault((owner, attribute_name), []).append(row)
             found |= own
         return found
 

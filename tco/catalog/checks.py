@@ -84,7 +84,7 @@ def check_documents(catalogue: Catalogue, folder: str) -> list[str]:
                 if isinstance(entry, dict) and "value" in entry:
                     row = CatalogueRow(entry, f"{path}:{table}{key}", False)
                     findings += _check_row(catalogue, row, f"{prefix}.{key}")
-    return findings
+    return list(dict.fromkeys(findings))  # a faulty value is met with its table and by itself
 
 
 def check_systems(catalogue: Catalogue) -> list[str]:

@@ -4,7 +4,8 @@ counts or is named.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import suppress
 
 from tco.catalog.catalogue import TABLES, Catalogue
 from tco.catalog.rows import CatalogueRow, read_row
@@ -13,6 +14,9 @@ from tco.core.provenance import Input
 
 NAMED = 3  # rows that a note names
 LOOKED = 100  # rows that are held against the names of all parts, for the nearest
+# attributes that parts of every kind have
+COMMON = frozenset(("price", "own_price", "power", "assembly_time", "failure_rate"))
+LEAST_ATTRIBUTES = 3  # of a part that a setting may name
 
 
 def own_rows(catalogue: Catalogue) -> list[tuple[str, CatalogueRow]]:
@@ -71,12 +75,7 @@ def own_note(catalogue: Catalogue, inputs: Mapping[str, Input]) -> list[str]:
         return []
     places = {one.where for one in inputs.values()}  # a row of a grid stands for any site on it
     in_force = {path for path, row in own_rows(catalogue) if path in inputs or row.where in places}
-    shipped = {
-        part
-        for (part, _), found in catalogue.part_rows.items()
-        if not all(row.overlay for row in found)
-    }
-    known = shipped | _in_own_trees(catalogue)
+    known = _shipped_owners(catalogue, "parts") | _in_own_trees(catalogue)
     unread = [(path, row) for path, row in rows.items() if path not in in_force]
     idle = [
         (path, row, hint(path, known) if place < LOOKED else "")
@@ -100,6 +99,80 @@ def _in_own_trees(catalogue: Catalogue) -> set[str]:
             for children in assemblies.values() if isinstance(assemblies, dict) else ():
                 found.update(children if isinstance(children, dict) else ())
     return found
+
+
+def untaken_rows(catalogue: Catalogue, names: Iterable[str] = ()) -> list[str]:
+    """Return a sentence on each own row that nothing can take, such as one of a misspelt part.
+
+    Args:
+        catalogue: Holds the rows.
+        names: Names that settings state; what they name is taken.
+
+    Returns:
+        Sentences with the file, the line and the nearest shipped name.
+
+    """
+    if len(catalogue.folders) == 1:
+        return []
+    rows = own_rows(catalogue)
+    named = {*names, *_names_in_own_documents(catalogue)}
+    shipped = {group: _shipped_owners(catalogue, group) for group in TABLES}
+    sentences = []
+    for path, row in rows:
+        group, owner = path.split(".")[0], path.partition(".")[2].rpartition(".")[0]
+        owners = shipped[group]
+        if owner not in owners | named and not _stands_alone(catalogue, group, owner, owners):
+            near = nearest(owner, owners)
+            sentences.append(f"{row.where}: {path}: nothing takes this row{near}")
+    return sentences
+
+
+def _shipped_owners(catalogue: Catalogue, group: str) -> set[str]:
+    """Return the owners of rows in a group, such as parts, of which a row is shipped."""
+    return {
+        owner
+        for (owner, _), rows in catalogue.rows(group).items()
+        if not all(row.overlay for row in rows)
+    }
+
+
+def _stands_alone(
+    catalogue: Catalogue, group: str, owner: str, shipped_owners: Collection[str]
+) -> bool:
+    """Say whether a question can name an own owner that no document names."""
+    if group == "parts":
+        attributes = set(catalogue.parts[owner])
+        return any(
+            len(alike) >= LEAST_ATTRIBUTES and not alike <= COMMON and alike <= attributes
+            for alike in (set(catalogue.parts[part]) for part in shipped_owners)
+        )
+    if group == "site":  # `--set site.grid` names one
+        return not nearest(owner, shipped_owners)
+    if group == "performance":
+        return bool(catalogue.kind_of(owner))
+    return group == "rebates" and owner in catalogue.ids("rebates")
+
+
+def _names_in_own_documents(catalogue: Catalogue) -> set[str]:
+    """Return every key and text of the TOML files in a person's own folders."""
+    names: set[str] = set()
+    for folder in catalogue.folders[1:]:
+        for shelf in catalogue.shelves:
+            for path in (folder / shelf).rglob("*.toml"):
+                with suppress(DataError):  # whoever reads the file says what is wrong
+                    names.update(_names_in(catalogue.toml(path)))
+    return names
+
+
+def _names_in(content: object) -> Iterator[str]:
+    if isinstance(content, dict):
+        yield from content
+        content = list(content.values())
+    if isinstance(content, list):
+        for item in content:
+            yield from _names_in(item)
+    elif isinstance(content, str):
+        yield content
 
 
 def hint(path: str, parts: Collection[str]) -> str:

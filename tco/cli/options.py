@@ -212,6 +212,7 @@ SHARED: dict[str, tuple[Any, Any]] = {
         **HOW,
     ),
 }
+MOST_WARNINGS = 3
 USUAL = ("data", "form", "output", "quiet", "redact")
 
 
@@ -380,9 +381,23 @@ class CommandRequest:
         return command_name, *(item for item in parameters.items() if item[0] not in OUTSIDE_KEY)
 
     def tell(self, notes: Iterable[str]) -> None:
-        """Print notes to stderr, each once."""
+        """Print notes to stderr, each once; warnings also where notes are not wanted."""
         for note in () if self.quiet else dict.fromkeys(notes):
             tell(f"note: {note}")
+        warnings = self._own_warnings()
+        for warning in warnings[:MOST_WARNINGS]:
+            tell(f"warning: {warning}")
+        if len(warnings) > MOST_WARNINGS:
+            more = len(warnings) - MOST_WARNINGS
+            tell(f"warning: nothing takes {more} more rows: tco parts check")
+
+    def _own_warnings(self) -> list[str]:
+        """Return sentences on the user's own rows that nothing takes."""
+        if self.data is None and not Path("data").is_dir():
+            return []
+        from tco.catalog.overlay import untaken_rows
+
+        return untaken_rows(self.catalogue_of(None, checked=False), self.settings.values())
 
 
 def _form_of(form: str, output: Path | None) -> str:

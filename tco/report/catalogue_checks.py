@@ -102,11 +102,12 @@ def _published_tables(figures: Sequence[ReproducedFigure]) -> list[Table]:
 
 def _part_findings(catalogue: Catalogue) -> list[str]:
     from tco.catalog.checks import check_documents, check_parts
+    from tco.catalog.overlay import untaken_rows
 
     findings = check_parts(catalogue)
     for folder in CHECKED_WITH_PARTS:
         findings += check_documents(catalogue, folder)
-    return findings
+    return [*findings, *untaken_rows(catalogue)]
 
 
 def _system_findings(catalogue: Catalogue) -> list[str]:

@@ -78,7 +78,7 @@ def _part_answer(catalogue: Catalogue, part: str) -> Answer:
 def _part_row(catalogue: Catalogue, part: str, name: str, row: CatalogueRow) -> StatedValue:
     value = read_row(row, f"parts.{part}.{name}")
     return StatedValue(
-        **stated_cells(row.cells),
+        **stated_cells(row),
         part=part,
         attribute=name,
         directness=catalogue.with_directness(value).directness,

@@ -6,11 +6,12 @@ from typing import Annotated, NamedTuple
 
 from tco.catalog import Catalogue
 from tco.catalog.halls import COOLING, in_each_hall
-from tco.catalog.rows import ALTERNATIVE, CatalogueRow
+from tco.catalog.rows import ALTERNATIVE, CatalogueRow, parse_finite_number
 from tco.core.columns import Column
 from tco.core.entry_kinds import DOCUMENT_KINDS
-from tco.core.provenance import Input
-from tco.core.types import JsonMapping, JsonObject
+from tco.core.provenance import Input, making
+from tco.core.redaction_values import WITHHELD
+from tco.core.types import JsonObject
 from tco.report.inputs import written_input
 from tco.report.record import Answer, Document, Member, record_of
 from tco.report.table import Table, significant
@@ -161,24 +162,35 @@ def _read_contents(catalogue: Catalogue, folder: str, name: str) -> DocumentCont
         for key, entry in entries.items():
             if isinstance(entry, dict) and "value" in entry:
                 row = CatalogueRow(entry, f"{path}:{key}", is_own)
-                cells = stated_cells(in_place(row, kind.group, "", key).cells)
+                cells = stated_cells(in_place(row, kind.group, "", key))
                 contents.state(
                     StatedValue(**cells, path=f"{kind.group}.{key}", origin=origin, hall=hall)
                 )
             # a note of the user's own document is not shown
             elif not (is_own and key == "note"):
                 text = ", ".join(map(str, entry)) if isinstance(entry, list) else str(entry)
-                contents.texts[key] = text, origin
+                is_withheld = is_own and making.get() is not None
+                contents.texts[key] = WITHHELD if is_withheld else text, origin
     return contents
 
 
-def stated_cells(cells: JsonMapping) -> JsonObject:
-    """Return the cells of a row as fields of a `StatedValue`."""
+def stated_cells(row: CatalogueRow) -> JsonObject:
+    """Return the cells of a row as fields of a `StatedValue`.
+
+    Args:
+        row: Row as it is written.
+
+    Raises:
+        DataError: A value, low or high is no finite number.
+
+    """
     numbers = {
-        column: None if cells.get(column) in (None, "") else float(cells[column])
+        column: None
+        if row.cells.get(column) in (None, "")
+        else parse_finite_number(row.cells[column], column, row.where)
         for column in NUMBERS
     }
-    return numbers | {column: str(cells.get(column, "")) for column in TEXTS}
+    return numbers | {column: str(row.cells.get(column, "")) for column in TEXTS}
 
 
 def written_cells(number: Input) -> JsonObject:
