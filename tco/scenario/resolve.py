@@ -17,7 +17,7 @@ from tco.catalog.system_tree import (
 )
 from tco.core.errors import DataError, unknown
 from tco.core.inputs import Values, given_of, joint_array_shape
-from tco.core.provenance import KEPT, Given, period, refuse_own
+from tco.core.provenance import KEPT, Given, making, period, refuse_own
 from tco.core.types import JsonObject, Settings
 from tco.cost.ownership import FOLDER, load_perspective, owner_of
 from tco.performance.software_maturity import ALIAS, SOFTWARE, parse_software_name, stated_by
@@ -292,10 +292,30 @@ def _read_document(
             DOCUMENTS[group], one, group, group, cooling
         )
         inputs.texts |= inputs.catalogue.once(
-            ("texts", group, one), partial(texts_of, group, document)
+            ("texts", group, one), partial(_document_texts, inputs.catalogue, group, one)
         )
     if cooling is not None:
         inputs.texts["site.cooling"] = cooling
+
+
+def _document_texts(catalogue: Catalogue, group: str, name: str) -> dict[str, str]:
+    """Return the texts of a document by path.
+
+    Raises:
+        KeptBackError: An answer keeps own values back, and a text stands in an own document and in
+            no shipped one.
+
+    """
+    path, document = catalogue.document(DOCUMENTS[group], name, group)
+    texts = texts_of(group, document)
+    if making.get() and catalogue.is_overlay(path):
+        shipped_files = (catalogue.folders[0] / DOCUMENTS[group]).glob("*.toml")
+        shipped: set[tuple[str, str]] = set()
+        for file in shipped_files:
+            shipped.update(texts_of(group, catalogue.toml(file)).items())
+        for input_path, _ in sorted(texts.items() - shipped):
+            refuse_own(f"{path}: {input_path}: a text")
+    return texts
 
 
 def _site_hall_cooling(

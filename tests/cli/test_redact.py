@@ -495,6 +495,27 @@ def test_two_people_have_other_answers_where_nothing_is_kept_back(own, kind):
     assert answers[0] != answers[1]
 
 
+@pytest.mark.parametrize(
+    ("folder", "name", "shipped", "text"),
+    [
+        ("clusters", "tor-100g-16k", 'port = "100G"', 'port = "137G"'),
+        ("terms", "hyperscaler-2026-11", 'date = "2026-11"', 'date = "2026-04"'),
+    ],
+)
+def test_a_text_of_an_own_document_that_no_shipped_one_states_is_refused(
+    own, folder, name, shipped, text
+):
+    content = load_catalogue().find(folder, name, folder).read_text(encoding="utf-8")
+    assert shipped in content
+    own.write(f"{folder}/{name}.toml", content)
+    assert tco("price", "gb200-nvl72", "--data", own.folder, "--redact").exit_code == 0
+    own.write(f"{folder}/{name}.toml", content.replace(shipped, text))
+    done = tco("price", "gb200-nvl72", "--data", own.folder, "--redact")
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert "a text cannot be withheld" in done.stderr
+    assert text.split('"')[1] not in done.stderr
+
+
 @pytest.mark.parametrize("kind", ["currency", "unit", "bounds", "stated price"])
 def test_an_error_of_a_setting_names_its_path_and_not_its_value(own, kind):
     done = tco("price", *of_own(own, kind, False), "--redact")
