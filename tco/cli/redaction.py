@@ -44,10 +44,10 @@ class CapturedAnswer(Exception):  # noqa: N818 - it ends a run and is no error
         self.answer = answer
 
 
-class Others:
+class StandInRuns:
     """Answers and errors of the command runs with stand-in values."""
 
-    def __init__(self, before: Others | None = None) -> None:
+    def __init__(self, before: StandInRuns | None = None) -> None:
         self.answers: list[Any] = [*before.answers] if before else []
         self.errors: list[TcoError] = [*before.errors] if before else []
         # the makings of the answers: caches tell makings apart while they exist
@@ -56,7 +56,7 @@ class Others:
         self.met: set[str] = {*before.met} if before else set()
 
 
-_others: ContextVar[Others | None] = ContextVar("others", default=None)
+_stand_in_runs: ContextVar[StandInRuns | None] = ContextVar("stand_in_runs", default=None)
 
 
 def keeping_back(run: Callable[[], None]) -> None:
@@ -70,63 +70,63 @@ def keeping_back(run: Callable[[], None]) -> None:
         TcoError: The run with values near the shipped ones ended in an error.
 
     """
-    near = Others()
+    near = StandInRuns()
     _run_with_stand_ins(run, first := Making(0, near.met), near)
     if first.shown:
         return
-    others = _others_of(run, near) if near.met else near
-    if len(others.answers) < 2:
-        raise _error_of(others, near)
-    token = _others.set(others)
+    runs = _far_runs(run, near) if near.met else near
+    if len(runs.answers) < 2:
+        raise _error_of(runs, near)
+    token = _stand_in_runs.set(runs)
     try:
-        with made_with(others.makings[0]), warnings.catch_warnings():
+        with made_with(runs.makings[0]), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             run()
     finally:
-        _others.reset(token)
+        _stand_in_runs.reset(token)
 
 
-def _error_of(others: Others, near: Others) -> TcoError:
+def _error_of(runs: StandInRuns, near: StandInRuns) -> TcoError:
     """Return the error of a command whose stand-in runs have no answer to show."""
     if near.errors:
         error = near.errors[0]
-        return type(error)(_redacted_error(list(map(str, others.errors)))) if near.met else error
-    texts = {str(error) for error in others.errors}
+        return type(error)(_redacted_error(list(map(str, runs.errors)))) if near.met else error
+    texts = {str(error) for error in runs.errors}
     return KeptBackError(f"{IN_PLACE}: {texts.pop() if len(texts) == 1 else 'there is no answer'}")
 
 
-def _others_of(run: Callable[[], None], near: Others) -> Others:
+def _far_runs(run: Callable[[], None], near: StandInRuns) -> StandInRuns:
     """Return the makings of an answer beside the one that is `near`, with stand-ins as far away as
     all of them come to one.
     """
     # where what is near ends in an error, so does every other lot
     for span in SPANS[-1:] if near.errors else SPANS:
-        found = Others(near)
+        runs = StandInRuns(near)
         for number in range(1, len(WAYS)):
             # two values need all the ways, one needs three
-            if (number == 3 and len(found.met) < 2) or (found.errors and span != SPANS[-1]):
+            if (number == 3 and len(runs.met) < 2) or (runs.errors and span != SPANS[-1]):
                 break
-            _run_with_stand_ins(run, Making(number, found.met, span), found)
-        if not found.errors:
+            _run_with_stand_ins(run, Making(number, runs.met, span), runs)
+        if not runs.errors:
             break
-    return found
+    return runs
 
 
-def _run_with_stand_ins(run: Callable[[], None], one: Making, found: Others) -> None:
+def _run_with_stand_ins(run: Callable[[], None], current: Making, runs: StandInRuns) -> None:
     """Run a command with stand-ins, and note what it came to."""
     try:
-        with made_with(one), warnings.catch_warnings():
+        with made_with(current), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             run()
-    except CapturedAnswer as made:
-        found.answers.append(made.answer)
-        found.makings.append(one)
+    except CapturedAnswer as captured:
+        runs.answers.append(captured.answer)
+        runs.makings.append(current)
     except KeptBackError:
         raise
     except Exception as error:  # far-away values may end in any fault
-        if one.shown or not (one.met or isinstance(error, TcoError)):
+        if current.shown or not (current.met or isinstance(error, TcoError)):
             raise
-        found.errors.append(error if isinstance(error, TcoError) else DataError(UNSAID))
+        runs.errors.append(error if isinstance(error, TcoError) else DataError(UNSAID))
 
 
 def _redacted_error(errors: Sequence[str]) -> str:
@@ -144,24 +144,24 @@ def _redacted_error(errors: Sequence[str]) -> str:
     return f"{place}{colon}{UNSAID}" if is_shared else UNSAID
 
 
-def release_answer(made: Any, combine: Callable[[Any, Any], Any] = redact_differences) -> Any:
+def release_answer(answer: Any, combine: Callable[[Any, Any], Any] = redact_differences) -> Any:
     """Return the part of an answer that all stand-in runs share.
 
     In a stand-in run it raises `CapturedAnswer` if the run has met a person's own value, and
     returns the answer if not.
     """
-    if (others := _others.get()) is not None:
-        return reduce(combine, others.answers)
-    one: Making = making.get()
-    if one.met:
-        raise CapturedAnswer(made)
-    one.shown = True
-    return made
+    if (runs := _stand_in_runs.get()) is not None:
+        return reduce(combine, runs.answers)
+    current: Making = making.get()
+    if current.met:
+        raise CapturedAnswer(answer)
+    current.shown = True
+    return answer
 
 
-def _is_answer_withheld(kept: Any) -> bool:
-    others = _others.get()
-    return others is not None and bool(kept != others.answers[0])
+def _is_answer_withheld(shared: Any) -> bool:
+    runs = _stand_in_runs.get()
+    return runs is not None and bool(shared != runs.answers[0])
 
 
 def redact_answer(
@@ -177,7 +177,7 @@ def redact_answer(
 
     """
     own_form = answer.texts.get(form)
-    made = {
+    content = {
         "document": answer.json() if form == "json" else {},
         "tables": list(answer.tables()) if form in ("table", "md") and not own_form else [],
         "rows": Table(list(answer.header), [list(row) for row in answer.rows]),
@@ -185,26 +185,27 @@ def redact_answer(
         "lines": own_form().split("\n") if own_form else [],
         "failures": list(failures),
     }
-    kept = release_answer(made, _shared_content)
-    notes = [note for note in kept["notes"] if note != WITHHELD] + (
-        [NOTE] if _is_answer_withheld(kept) else []
+    shared = release_answer(content, _shared_content)
+    notes = [note for note in shared["notes"] if note != WITHHELD] + (
+        [NOTE] if _is_answer_withheld(shared) else []
     )
-    texts = {form: lambda: "\n".join(kept["lines"])} if own_form else {}
+    texts = {form: lambda: "\n".join(shared["lines"])} if own_form else {}
     redacted = Answer(
-        lambda: kept["document"],
-        lambda: kept["tables"],
-        kept["rows"].columns,
-        kept["rows"].rows,
+        lambda: shared["document"],
+        lambda: shared["tables"],
+        shared["rows"].columns,
+        shared["rows"].rows,
         notes,
         texts,
     )
-    return redacted, kept["failures"]
+    return redacted, shared["failures"]
 
 
 def _shared_content(content: JsonObject, counterpart: JsonObject) -> JsonObject:
     """Return content without its differences; a failure stays as it is or not at all."""
     failures = [failure for failure in content["failures"] if failure in counterpart["failures"]]
-    return redact_differences(content, counterpart) | {"failures": failures}
+    shared: JsonObject = redact_differences(content, counterpart)
+    return shared | {"failures": failures}
 
 
 def figure_notes_without_own_values(figure: str, notes: list[str]) -> list[str]:

@@ -16,18 +16,18 @@ from tco.core.units import number_and_unit, parse_quantity
 
 
 def own_input(
-    given: Input, usual: Callable[[], float | None], minimum: float, maximum: float
+    typed: Input, usual: Callable[[], float | None], minimum: float, maximum: float
 ) -> Input:
     """Return a person's own input, or its stand-in where an answer keeps it back.
 
     Args:
-        given: Input as it was read.
-        usual: Gives the shipped value in its place, in the unit of `given`, or None.
-        minimum: Least value that the input may have, in the unit of `given`.
-        maximum: Greatest value that the input may have, in the unit of `given`.
+        typed: Input as it was read.
+        usual: Gives the shipped value in its place, in the unit of `typed`, or None.
+        minimum: Least value that the input may have, in the unit of `typed`.
+        maximum: Greatest value that the input may have, in the unit of `typed`.
 
     """
-    return placeholder_value(given, usual(), minimum, maximum) if making.get() else given
+    return placeholder_value(typed, usual(), minimum, maximum) if making.get() else typed
 
 
 @contextmanager

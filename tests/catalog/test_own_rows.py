@@ -9,6 +9,12 @@ from tests.cli import document, tco
 QUOTE = "nitro-v6-400g,price,500,USD,400,650,2025-12,assumed,my-quote,,"
 
 
+@pytest.fixture
+def folder(request):
+    """A data folder of one's own, filled line by line."""
+    return request.getfixturevalue("own")
+
+
 def notes(*arguments):
     done = tco("price", "trn3-nl72x2", *arguments)
     assert done.exit_code == 0, done.stderr
@@ -36,16 +42,16 @@ def test_a_row_nothing_uses_is_named_with_the_nearest_part(own):
 
 
 @pytest.mark.parametrize("slip", ["NITRO-V6-400G", "nitro-v6-4\u043e0g", "nitro-v6-400"])
-def test_a_row_of_a_misspelt_part_fails_the_check_and_is_said_when_quiet(own, slip):
-    own.write("sources.csv", "id,title,url,date\nmy-quote,Quote,,2025-12\n")
-    path = own.parts(QUOTE, QUOTE.replace("nitro-v6-400g", slip))
+def test_a_row_of_a_misspelt_part_fails_the_check_and_is_said_when_quiet(folder, slip):
+    folder.write("sources.csv", "id,title,url,date\nmy-quote,Quote,,2025-12\n")
+    path = folder.parts(QUOTE, QUOTE.replace("nitro-v6-400g", slip))
     sentence = (
         f"{path}:3: parts.{slip}.price: nothing takes this row; did you mean 'nitro-v6-400g'?"
     )
-    findings = document("parts", "check", "--data", own.folder, code=1)["findings"]
+    findings = document("parts", "check", "--data", folder.folder, code=1)["findings"]
     assert findings == [sentence]
     for command in (("price", "trn3-nl72x2"), ("fabric", "trn3-nl72x2")):
-        done = tco(*command, "--data", own.folder, "--quiet")
+        done = tco(*command, "--data", folder.folder, "--quiet")
         assert (done.exit_code, done.stderr) == (0, f"warning: {sentence}\n")
 
 
@@ -58,48 +64,48 @@ def test_a_row_of_a_misspelt_part_fails_the_check_and_is_said_when_quiet(own, sl
          "us-east-55,grid_carbon,300,kg/MWh,,,2025,analyst,my-quote,\n"),
     ],
 )  # fmt: skip
-def test_a_row_of_a_misspelt_owner_of_any_table_fails_the_check(own, file, text):
-    path = own.write(file, text)
-    findings = document("parts", "check", "--data", own.folder, code=1)["findings"]
+def test_a_row_of_a_misspelt_owner_of_any_table_fails_the_check(folder, file, text):
+    path = folder.write(file, text)
+    findings = document("parts", "check", "--data", folder.folder, code=1)["findings"]
     assert any(finding.startswith(f"{path}:2: ") for finding in findings)
     assert any("nothing takes this row" in finding for finding in findings)
 
 
-def test_blanks_around_a_part_are_passed_over(own):
-    own.parts(QUOTE.replace("nitro-v6-400g", " nitro-v6-400g "))
-    assert notes("--data", own.folder) == ["own values: 1 in force, 0 not used"]
+def test_blanks_around_a_part_are_passed_over(folder):
+    folder.parts(QUOTE.replace("nitro-v6-400g", " nitro-v6-400g "))
+    assert notes("--data", folder.folder) == ["own values: 1 in force, 0 not used"]
 
 
-def test_new_parts_that_a_document_or_a_setting_may_name_are_in_order(own, monkeypatch):
+def test_new_parts_that_a_document_or_a_setting_may_name_are_in_order(folder, monkeypatch):
     """A whole chip may be asked for, a tray stands in a tree, and a setting names a switch."""
-    monkeypatch.chdir(own.folder.parent)
-    at = ("--data", own.folder)
-    assert tco("parts", "new", "acme-x1", "--like", "b200-sxm", *at).exit_code == 0
-    assert tco("systems", "new", "acme-rack", "--like", "b200-hgx8", *at).exit_code == 0
-    tree = own.folder / "systems" / "acme-rack.toml"
+    monkeypatch.chdir(folder.folder.parent)
+    option = ("--data", folder.folder)
+    assert tco("parts", "new", "acme-x1", "--like", "b200-sxm", *option).exit_code == 0
+    assert tco("systems", "new", "acme-rack", "--like", "b200-hgx8", *option).exit_code == 0
+    tree = folder.folder / "systems" / "acme-rack.toml"
     tree.write_text(tree.read_text().replace("hgx-b200-server", "acme-server"))
-    own.parts(
+    folder.parts(
         QUOTE.replace("nitro-v6-400g", "acme-server"), QUOTE.replace("nitro-v6-400g", "acme-51t")
     )
-    findings = document("parts", "check", *at, code=1)["findings"]
+    findings = document("parts", "check", *option, code=1)["findings"]
     assert [
         finding for finding in findings if "nothing takes" in finding and "51t" not in finding
     ] == []
-    done = tco("price", "gb200-nvl72", *at, "--quiet", "--set", "cluster.switch=tor-25t6")
+    done = tco("price", "gb200-nvl72", *option, "--quiet", "--set", "cluster.switch=tor-25t6")
     assert "acme-51t" in done.stderr
-    named = tco("price", "gb200-nvl72", *at, "--quiet", "--set", "cluster.switch=acme-51t")
+    named = tco("price", "gb200-nvl72", *option, "--quiet", "--set", "cluster.switch=acme-51t")
     assert "nothing takes" not in named.stderr
 
 
-def test_a_faulty_value_of_a_document_is_named_once_and_shown_with_its_place(own):
+def test_a_faulty_value_of_a_document_is_named_once_and_shown_with_its_place(folder):
     text = 'name = "Mine"\n[electricity_price]\nvalue = "dear"\nunit = "USD/kWh"\n'
-    path = own.write("sites/mine.toml", text)
-    findings = document("sites", "check", "--data", own.folder, code=1)["findings"]
+    path = folder.write("sites/mine.toml", text)
+    findings = document("sites", "check", "--data", folder.folder, code=1)["findings"]
     faults = [finding for finding in findings if "dear" in finding]
     assert faults == [f"{path}:electricity_price: value is 'dear', expected a number"]
-    shown = tco("sites", "show", "mine", "--data", own.folder)
-    assert (shown.exit_code, shown.stdout) == (3, "")
-    assert faults[0] in shown.stderr
+    page = tco("sites", "show", "mine", "--data", folder.folder)
+    assert (page.exit_code, page.stdout) == (3, "")
+    assert faults[0] in page.stderr
 
 
 def test_a_new_part_that_stands_in_a_system_of_ones_own_is_no_slip(own, monkeypatch):

@@ -124,17 +124,17 @@ def redacting():
     """Return the words of every command, by whether it has `--redact`."""
     group = get_group(app)
     group.load(MODULES.values())
-    found = {True: set(), False: set()}
+    words_by_option = {True: set(), False: set()}
     for words, command in commands(group):
-        found[any(parameter.name == "redact" for parameter in command.params)].add(words)
-    return found
+        words_by_option[any(parameter.name == "redact" for parameter in command.params)].add(words)
+    return words_by_option
 
 
 def test_every_command_that_can_withhold_has_a_case_and_every_other_refuses():
     """`help` and what writes drafts reads no value; what cannot withhold says so."""
-    found = redacting()
-    assert set(CASES) == found[True]
-    assert found[False] == {
+    by_option = redacting()
+    assert set(CASES) == by_option[True]
+    assert by_option[False] == {
         *("help", "init", "calibrate", "measure", "models add", "parts new", "scenarios new"),
         *("systems new", "traffic from", "traffic new"),
     }
@@ -171,8 +171,8 @@ def write_own(folder, groups, factor):
 
 def least_of(group, name, unit):
     """Return the least value of an attribute in a unit."""
-    wanted = input_attributes()[group, name]
-    return convert(wanted.minimum, wanted.unit, unit)
+    bounds = input_attributes()[group, name]
+    return convert(bounds.minimum, bounds.unit, unit)
 
 
 def write_table(folder, group, owners, factor):
@@ -182,32 +182,32 @@ def write_table(folder, group, owners, factor):
         with file.open(encoding="utf-8", newline="") as stream:
             reader = csv.reader(stream)
             columns, *rows = reader
-        own = [row for row in rows if row[0] in owners]
-        for row in own:
+        scaled_rows = [row for row in rows if row[0] in owners]
+        for row in scaled_rows:
             for name in ("value", "low", "high"):
-                at = columns.index(name)
-                row[at] = row[at] and repr(
-                    max(float(row[at]) * factor, least_of(group, *row[1:4:2]))
+                column = columns.index(name)
+                row[column] = row[column] and repr(
+                    max(float(row[column]) * factor, least_of(group, *row[1:4:2]))
                 )
             row[columns.index("source")] = "own-quote"
             row[columns.index("note")] = f"note at {factor}"
-        if own:
+        if scaled_rows:
             with (folder / file.name).open("w", encoding="utf-8", newline="") as stream:
-                csv.writer(stream).writerows([columns, *own])
+                csv.writer(stream).writerows([columns, *scaled_rows])
 
 
-def answer_of(place, monkeypatch, groups, factor, words, *arguments):
+def answer_of(folder, monkeypatch, groups, factor, words, *arguments):
     """Return exit code, output and written files of a command in a folder with own values."""
-    place.mkdir()
-    monkeypatch.chdir(place)
+    folder.mkdir()
+    monkeypatch.chdir(folder)
     if words.startswith("baseline"):
         assert tco("baseline", "save", "mine", A).exit_code == 0
-    write_own(place / "data", groups, factor)
+    write_own(folder / "data", groups, factor)
     done = tco(*words.split(), *arguments)
-    shutil.rmtree(place / "data")
+    shutil.rmtree(folder / "data")
     files = {
-        str(path.relative_to(place)): path.read_bytes()
-        for path in sorted(place.rglob("*"))
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
         if path.is_file()
     }
     return done.exit_code, done.stdout, done.stderr, files
@@ -215,12 +215,12 @@ def answer_of(place, monkeypatch, groups, factor, words, *arguments):
 
 def answers(tmp_path, monkeypatch, groups, words, *arguments):
     """Return the answers of two people in one folder after another."""
-    found = []
+    results = []
     for factor in FACTORS:
-        found.append(answer_of(tmp_path / "here", monkeypatch, groups, factor, words, *arguments))
+        results.append(answer_of(tmp_path / "here", monkeypatch, groups, factor, words, *arguments))
         monkeypatch.chdir(Path(__file__).parent)
         shutil.rmtree(tmp_path / "here")
-    return found
+    return results
 
 
 def quick_or_thorough(names):

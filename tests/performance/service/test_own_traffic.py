@@ -48,14 +48,14 @@ def written(folder, kind, person):
 
 def read_in_makings(name, settings=None):
     """Return traffic as it is read in every making."""
-    found = []
+    readings = []
     for number in range(len(WAYS)):
         making = Making(number, set(), 30.0)
         making.said.update((settings or {}).items())
         with made_with(making):
-            found.append(load_traffic(load_catalogue(), name, settings))
+            readings.append(load_traffic(load_catalogue(), name, settings))
         assert making.met
-    return found
+    return readings
 
 
 @pytest.mark.parametrize("kind", CHANGES)
@@ -100,8 +100,8 @@ def test_promises_of_a_making_are_withheld_as_whole_texts():
                 [str(promise) for promise in own_promises(["e2e p50 <= 9 s"], "--promise")]
             )
     assert len(texts[0]) == len(texts[1])
-    for one, other in zip(*texts, strict=True):
-        assert one.split()[1] != other.split()[1]
+    for first, second in zip(*texts, strict=True):
+        assert first.split()[1] != second.split()[1]
 
 
 def test_promise_that_cannot_be_read_is_not_told_in_a_making():
