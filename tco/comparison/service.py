@@ -17,6 +17,7 @@ import numpy as np
 
 from tco.catalog import Catalogue
 from tco.core.errors import DataError, refuse_unknown
+from tco.core.redaction_values import figures_apart
 from tco.core.types import JsonObject
 from tco.evaluation.evaluation import catalogue_for
 from tco.performance.service.fleet import WAITS, Search, ServingFleet, chips_with_spares
@@ -232,6 +233,8 @@ def _size_serving_fleet(
     measured = {
         name: value for name, value in metrics.items() if not (fleet.growing and name in OF_WAITS)
     }
+    measured, errors, plan = (figures_apart(table, GROUP) for table in (measured, errors, plan))
+    spread = spread and figures_apart(spread, GROUP)
     return Service(
         result, found, asked, router, fleet, plan, measured, errors, spread, notes=tuple(notes)
     )

@@ -16,11 +16,12 @@ from contextlib import contextmanager
 from zlib import crc32
 
 from tco.core.provenance import Input, making
+from tco.core.types import JsonObject
 from tco.core.units import convert
 
 WITHHELD = "withheld"
-# how far stand-ins of an input or a group lie at most: a service takes as long as its load is large
-REACH = {"traffic.requests_per_s": 16.0, "traffic": 2.0}
+# how far stand-ins of a group lie at most: a service takes as long as its load is large
+REACH = {"traffic": 1.5}
 PLACES = 2**32  # of a path's mark
 NEAR = 1.1  # how many times as great as what is shipped a stand-in near it is at least
 # Whether a making puts a value above what is shipped, by the parity of its path's mark: what two
@@ -84,8 +85,7 @@ def placeholder_value(given: Input, usual: float | None, minimum: float, maximum
     middle = (
         usual if usual and minimum < usual <= maximum else _placeholder_number(minimum, maximum)
     )
-    group = given.path.partition(".")[0]
-    span = min(one.span, REACH.get(given.path, REACH.get(group, math.inf)))
+    span = min(one.span, REACH.get(given.path.partition(".")[0], math.inf))
     value = _scaled_within_bounds(
         middle, WAYS[one.number](mark), span * (1 + mark / PLACES / 2), minimum, maximum
     )
@@ -103,6 +103,30 @@ def placeholder_value(given: Input, usual: float | None, minimum: float, maximum
     return given._replace(
         value=value, low=low, high=high, note=WITHHELD if given.note else "", shown=shown
     )
+
+
+def figures_apart(figures: JsonObject, group: str) -> JsonObject:
+    """Return figures that differ between all makings where they rest on own values of a group.
+
+    A figure that moves in steps, such as a number of racks, may be the same in all makings by
+    chance. It would be shown as if it held for the own values.
+
+    Args:
+        figures: Figures by name; tables of figures may stand among them.
+        group: Group of the own values, the first word of their paths.
+
+    """
+    current: Making | None = making.get()
+    if current is None or not any(path.startswith(f"{group}.") for path in current.met):
+        return figures
+    return {
+        name: figures_apart(value, group)
+        if isinstance(value, dict)
+        else (value + 1) * (current.number + 1)
+        if isinstance(value, (int, float))
+        else value
+        for name, value in figures.items()
+    }
 
 
 def _placeholder_number(minimum: float, maximum: float) -> float:

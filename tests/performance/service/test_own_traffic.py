@@ -7,7 +7,7 @@ import pytest
 from tco import load_catalogue
 from tco.core.errors import DataError
 from tco.core.files import data_directory
-from tco.core.redaction_values import WAYS, Making, made_with
+from tco.core.redaction_values import WAYS, Making, figures_apart, made_with
 from tco.performance.service.traffic import load_traffic, own_promises
 
 CHAT = (data_directory() / "traffic" / "chat.toml").read_text(encoding="utf-8")
@@ -110,3 +110,17 @@ def test_promise_that_cannot_be_read_is_not_told_in_a_making():
     assert "8881" not in str(raised.value)
     with pytest.raises(DataError, match="8881 parsecs"):
         own_promises(["ttft p99 <= 8881 parsecs"], "--promise")
+
+
+def test_figures_of_own_traffic_differ_in_every_making_though_they_move_in_steps():
+    figures = {"racks": 1.0, "hit_rate": 0.0, "both": {"chips": 8}}
+    readings = []
+    for number in range(len(WAYS)):
+        with made_with(Making(number, {"traffic.requests_per_s"})):
+            readings.append(figures_apart(figures, "traffic"))
+        with made_with(Making(number, {"terms.rate"})):
+            assert figures_apart(figures, "traffic") == figures
+    assert figures_apart(figures, "traffic") == figures
+    assert len({reading["racks"] for reading in readings}) == len(WAYS)
+    assert len({reading["hit_rate"] for reading in readings}) == len(WAYS)
+    assert len({reading["both"]["chips"] for reading in readings}) == len(WAYS)
