@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache
-from types import NoneType
-from typing import TYPE_CHECKING, Any, NamedTuple, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, NamedTuple
 
 from tco.comparison.records import Confidence, ConfidenceRequest
-from tco.core.disk_cache import disk_cached
+from tco.core.disk_cache import disk_cached, record_from_json
 from tco.core.files import data_directory, read_csv
 from tco.evaluation.side_by_side import speed_of, speeds_of
 from tco.scenario.document import HEADLINE_DOCUMENTS
@@ -52,29 +50,8 @@ def confidence_of(
         return draw()
     names = tuple(evaluation.name for evaluation in evaluations)
     content = disk_cached(("confidence", tuple(request), names, baseline), draw)
-    confidence: Confidence = _record_from_json(Confidence, content)
+    confidence: Confidence = record_from_json(Confidence, content)
     return confidence
-
-
-def _record_from_json(shape: Any, content: Any) -> Any:
-    """Rebuild records and tuples from lists, as the annotations of a record say."""
-    kinds = [kind for kind in get_args(shape) if kind is not NoneType]
-    if hasattr(shape, "_fields"):
-        return shape(*map(_record_from_json, _field_types(shape), content))
-    if not kinds or not isinstance(content, list | dict):
-        return content
-    if len(kinds) < len(get_args(shape)):
-        return _record_from_json(kinds[0], content)
-    if isinstance(content, dict):
-        return {name: _record_from_json(kinds[-1], value) for name, value in content.items()}
-    items = [_record_from_json(kinds[0], item) for item in content]
-    return tuple(items) if get_origin(shape) is tuple else items
-
-
-@cache
-def _field_types(record: type) -> list[Any]:
-    hints = get_type_hints(record)
-    return [hints[name] for name in record._fields]  # type: ignore[attr-defined]
 
 
 def _is_shipped(one: Evaluation) -> bool:

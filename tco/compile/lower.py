@@ -23,6 +23,7 @@ from tco.core.types import JsonMapping
 BATCH_PATH = "plan.batch"  # the input that a speed is solved for
 DRAW, BATCH = 1, 2  # axes an operation may vary on; beyond them a bit for each axis of plans
 PLANS = 4
+ABSENT = -1  # place of a step that a kernel leaves out
 
 GATHERED = {"total": "+", "least": "min", "greatest": "max"}
 OPERATIONS: dict[str, Callable[..., Any]] = {
@@ -109,12 +110,24 @@ def _weight(varies: int) -> tuple[int, int]:
     return varies & (BATCH | DRAW), varies.bit_count()
 
 
+def given_step(place: int) -> str:
+    """Return the path of the input that stands for a step whose results are given."""
+    return f"step {place}"
+
+
 class ArithmeticKernel:
     """Operations in order, each once: `taken` are the places of what it takes, `varies` the axes it
     varies on, `numbers` what is known already.
     """
 
-    def __init__(self, program: Program, varying: Iterable[str], plans: Mapping[int, Any]) -> None:
+    def __init__(
+        self,
+        program: Program,
+        varying: Iterable[str],
+        plans: Mapping[int, Any],
+        given: Iterable[int] = (),
+        wanted: Iterable[int] | None = None,
+    ) -> None:
         self.operation: list[str] = []
         self.taken: list[tuple[int, ...]] = []
         self.varies: list[int] = []
@@ -125,6 +138,10 @@ class ArithmeticKernel:
         self.borders: dict[Any, list[int]] = {}
         self.shared: dict[Any, list[int]] = {}
         self.program, self.varying, self.plans = program, frozenset(varying), plans
+        # steps of the program whose results are given, as inputs by `given_step`
+        self.given = frozenset(given)
+        # steps of the program that are taken in; None takes all, also those to come
+        self.needed_steps = None if wanted is None else program.needed(wanted, self.given)
         self.made: list[int] = []  # place of each step of the program
         self.grow()
 
@@ -139,7 +156,11 @@ class ArithmeticKernel:
         made = self.made
         for place in range(len(made), len(self.program.steps)):
             step = self.program.steps[place]
-            if step is None:
+            if self.needed_steps is not None and place not in self.needed_steps:
+                made.append(ABSENT)
+            elif place in self.given:
+                made.append(self.input(given_step(place)))
+            elif step is None:
                 made.append(
                     leaves[place] if place in leaves else self.leaf(self.program.leaves[place])
                 )

@@ -9,7 +9,8 @@ a search are asked for together.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
+from hashlib import blake2b
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -57,7 +58,10 @@ class Program:
         self.leaves: dict[int, float | PlanNumbers] = {}
         # by path, several leaves where the catalogue knows it at several dates
         self.inputs: dict[str, list[int]] = {}
+        self.path_of: dict[int, str] = {}  # of the leaves that are inputs
         self.met: dict[Any, int] = {}
+        self.workload_steps: set[int] = set()  # met first in a walk of the workload
+        self.identities: list[bytes] = []  # of the steps, each by its function and what it takes
 
     def read(self, given: Input) -> Recorded:
         """The reading of a program: every input is a leaf of it."""
@@ -78,6 +82,7 @@ class Program:
             self.leaves[place] = _number_or_row(value)
             if path is not None:
                 self.inputs.setdefault(path, []).append(place)
+                self.path_of[place] = path
         return place
 
     def keep(self, step: ProgramStep | None, value: Any) -> int:
@@ -128,6 +133,58 @@ class Program:
                 ProgramStep(*key), compute(*[self.values[one].value for one in key[1]])
             )
         return self.values[place]
+
+    def needed(self, wanted: Iterable[int], given: Container[int] = ()) -> set[int]:
+        """Return the places that some steps rest on, those `given` without what they rest on."""
+        reached, pending = set[int](), [*wanted]
+        while pending:
+            place = pending.pop()
+            if place not in reached:
+                reached.add(place)
+                step = self.steps[place]
+                pending += () if step is None or place in given else step.taken
+        return reached
+
+    def workload_border(self, wanted: Iterable[int], chosen_path: str) -> list[int]:
+        """Return the places of the workload's results that some steps take directly.
+
+        Numbers of plans, and the input `chosen_path` that a choice gives, count as such results.
+        """
+        border, reached, pending = set[int](), set[int](), [*wanted]
+        chosen = self.inputs.get(chosen_path, ())
+        while pending:
+            place = pending.pop()
+            if place in reached:
+                continue
+            reached.add(place)
+            step = self.steps[place]
+            if step is None:
+                if place in chosen or isinstance(self.leaves[place], PlanNumbers):
+                    border.add(place)
+            elif place in self.workload_steps:
+                border.add(place)
+            else:
+                pending += step.taken
+        return sorted(border)
+
+    def identity(self, place: int) -> bytes:
+        """Return a hash of the arithmetic of a step, in which inputs stand by path."""
+        for missing in range(len(self.identities), len(self.steps)):
+            self.identities.append(blake2b(self._described(missing), digest_size=16).digest())
+        return self.identities[place]
+
+    def _described(self, place: int) -> bytes:
+        step = self.steps[place]
+        if step is not None:
+            name = step.function if isinstance(step.function, str) else step.function.name
+            taken = [self.identities[other] for other in step.taken]
+            return b"".join([b"step ", name.encode(), b" ", *taken])
+        if (path := self.path_of.get(place)) is not None:
+            return f"input {self.inputs[path].index(place)} {path}".encode()
+        number = self.leaves[place]
+        if isinstance(number, PlanNumbers):
+            return b"plans %d " % number.axis + number.numbers.tobytes()
+        return f"number {number!r}".encode()
 
 
 def _number_or_row(value: Any) -> float | PlanNumbers:

@@ -18,10 +18,12 @@ from functools import cache
 from hashlib import sha256
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from types import NoneType
+from typing import Any, get_args, get_origin, get_type_hints
 
 from tco.core.errors import DataError
 from tco.core.files import data_directory, open_regular_file, replace, scenario_directory
+from tco.core.provenance import making
 
 LIBRARIES = ("numpy", "scipy", "pint")  # that compute
 LARGEST = 64 * 2**20  # bytes of a file that is kept
@@ -38,7 +40,8 @@ ABLE = ("flags", "Features")  # its lines of what a processor can do
 def disk_cached(key: object, make: Callable[[], Any]) -> Any:
     """Return the cached content of `key`, or make and cache it.
 
-    The content is kept as JSON. Nothing is kept where the folder cannot be written.
+    The content is kept as JSON. Nothing is kept where the folder cannot be written, or while a
+    user's own values are withheld.
 
     Keys differ where their `repr` does. A key holds every value that the content depends on,
     unchanged. Joined or defaulted texts would give two questions the same answer.
@@ -55,11 +58,13 @@ def disk_cached(key: object, make: Callable[[], Any]) -> Any:
         Content as JSON reads back, with lists for tuples.
 
     """
+    if making.get() is not None:
+        return json.loads(json.dumps(make(), default=float))
     name = repr(key)
     folder, rests = cache_folder(), f"{name} {stamp()}"
     path = folder / f"{sha256(name.encode()).hexdigest()[:16]}.json"
     try:
-        found = json.loads(_own_bytes(path))
+        found = json.loads(read_own_file(path))
         if isinstance(found, dict) and found.get("sum") == _content_checksum(
             rests, found.get("content")
         ):
@@ -67,16 +72,51 @@ def disk_cached(key: object, make: Callable[[], Any]) -> Any:
     except (OSError, DataError, ValueError, RecursionError):
         pass
     made = json.loads(json.dumps(make(), default=float))
-    try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        _refuse_others(folder.lstat())
-        replace(path, json.dumps({"sum": _content_checksum(rests, made), "content": made}).encode())
-    except OSError:
-        pass
+    write_own_file(
+        path, json.dumps({"sum": _content_checksum(rests, made), "content": made}).encode()
+    )
     return made
 
 
-def _own_bytes(path: Path) -> bytes:
+def record_from_json(shape: Any, content: Any) -> Any:
+    """Rebuild records and tuples from lists, as the annotations of a record say."""
+    kinds = [kind for kind in get_args(shape) if kind is not NoneType]
+    if hasattr(shape, "_fields"):
+        return shape(*map(record_from_json, _field_types(shape), content))
+    if not kinds or not isinstance(content, list | dict):
+        return content
+    if len(kinds) < len(get_args(shape)):
+        return record_from_json(kinds[0], content)
+    if isinstance(content, dict):
+        return {name: record_from_json(kinds[-1], value) for name, value in content.items()}
+    items = [record_from_json(kinds[0], item) for item in content]
+    return tuple(items) if get_origin(shape) is tuple else items
+
+
+@cache
+def _field_types(record: type) -> list[Any]:
+    hints = get_type_hints(record)
+    return [hints[name] for name in record._fields]  # type: ignore[attr-defined]
+
+
+def write_own_file(path: Path, content: bytes) -> None:
+    """Write a file of the cache, unless its folder is missing or open to other users."""
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        _refuse_others(path.parent.lstat())
+        replace(path, content)
+    except OSError:
+        pass
+
+
+def read_own_file(path: Path) -> bytes:
+    """Return the bytes of a file of the cache.
+
+    Raises:
+        OSError: The file is missing, is a link, or another user may write to it or its folder.
+        DataError: The file is a pipe, a socket or a device.
+
+    """
     _refuse_others(path.parent.lstat())
     with open_regular_file(path, getattr(os, "O_NOFOLLOW", 0)) as stream:
         _refuse_others(os.fstat(stream.fileno()))

@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from tco.catalog import Catalogue
 from tco.compile.execute import fork_map
+from tco.core.disk_cache import are_shipped, disk_cached, record_from_json
 from tco.core.errors import DataError
 from tco.core.expression import amount_in_unit, evaluate_formula
 from tco.core.files import place_in
@@ -71,13 +72,29 @@ def check_claims(
     def check(claim: Claim) -> Finding:
         return check_claim(Context(catalogue, settings, ledger, claim), speeds)
 
-    findings: list[Finding] = [finding for _, finding in sorted(fork_map(check, claims))]
+    def check_all() -> list[list[Any]]:
+        return [_finding_fields(finding) for _, finding in sorted(fork_map(check, claims))]
+
+    is_shipped = len(catalogue.folders) == 1 and not catalogue.anchors and are_shipped(())
+    rows = check_all() if settings or not is_shipped else disk_cached(("claims", speeds), check_all)
+    findings = [_finding_of(claim, fields) for claim, fields in zip(claims, rows, strict=True)]
     used_paths = {path for finding in findings for path in finding.rests_on}
     return findings, [
         f"{path} is set, but no claim rests on it"
         for path in values.given
         if path not in used_paths
     ]
+
+
+def _finding_fields(finding: Finding) -> list[Any]:
+    return [finding.claim.note, *finding[1:]]
+
+
+def _finding_of(claim: Claim, fields: list[Any]) -> Finding:
+    note, computed, verdict, rests_on, reason, conclusion = fields
+    if conclusion is not None:
+        conclusion = record_from_json(ConclusionProbability, conclusion)
+    return Finding(claim._replace(note=note), computed, verdict, rests_on, reason, conclusion)
 
 
 def check_claim(context: Context, speeds: Sequence[float] = ()) -> Finding:

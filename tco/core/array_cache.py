@@ -1,0 +1,85 @@
+"""On-disk cache of arrays, each under a hash of all that it was computed from.
+
+What a key holds decides what is read: another program, another number or another processor has
+another key. So nothing is invalidated, and the oldest files go when the folder is full.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+from collections.abc import Callable, Sequence
+from hashlib import sha256
+from pathlib import Path
+
+import numpy as np
+
+from tco.core.disk_cache import LARGEST, cache_folder, read_own_file, stamp, write_own_file
+from tco.core.errors import DataError
+from tco.core.provenance import making
+from tco.core.types import AnyArray
+
+FOLDER, ENDING = "arrays", ".npy"
+FULL = 2**28  # bytes of all files
+DIGEST_SIZE = sha256().digest_size
+
+
+def cached_arrays(
+    parts: Sequence[bytes], make_arrays: Callable[[], Sequence[AnyArray]]
+) -> list[AnyArray]:
+    """Return the cached arrays of a key, or make and cache them.
+
+    A file holds a checksum and then arrays as numpy writes them, without objects. A file that
+    fails its checksum, or that others may have written, is made anew. Nothing is read or kept
+    while a user's own values are withheld.
+
+    Args:
+        parts: All that the arrays rest on, beside the code, the data and the processor.
+        make_arrays: Makes the arrays where none are cached.
+
+    """
+    if making.get() is not None:
+        return [*make_arrays()]
+    digest = sha256(stamp().encode())
+    for part in parts:
+        digest.update(len(part).to_bytes(8, "little") + part)
+    path = cache_folder() / FOLDER / f"{digest.hexdigest()[:32]}{ENDING}"
+    with contextlib.suppress(OSError, DataError, ValueError):
+        return _unpack(digest.digest(), read_own_file(path))
+    arrays = [*make_arrays()]
+    content = _pack(digest.digest(), arrays)
+    if len(content) < LARGEST // 4:
+        write_own_file(path, content)
+        _remove_oldest(path.parent)
+    return arrays
+
+
+def _pack(key: bytes, arrays: Sequence[AnyArray]) -> bytes:
+    stream = io.BytesIO()
+    for array in arrays:
+        np.save(stream, array, allow_pickle=False)
+    content = stream.getvalue()
+    return sha256(key + content).digest() + content
+
+
+def _unpack(key: bytes, content: bytes) -> list[AnyArray]:
+    """Return the arrays of a file; one that fails its checksum raises `ValueError`."""
+    checksum, packed = content[:DIGEST_SIZE], content[DIGEST_SIZE:]
+    if sha256(key + packed).digest() != checksum:
+        raise ValueError("not the arrays that were cached")
+    stream, arrays = io.BytesIO(packed), []
+    while stream.tell() < len(packed):
+        arrays.append(np.load(stream, allow_pickle=False))
+    return arrays
+
+
+def _remove_oldest(folder: Path) -> None:
+    """Remove the oldest files of a folder until the others have room."""
+    with contextlib.suppress(OSError):
+        states = [(path.lstat(), path) for path in folder.glob(f"*{ENDING}")]
+        size = sum(state.st_size for state, _ in states)
+        for state, path in sorted(states, key=lambda entry: entry[0].st_mtime):
+            if size <= FULL:
+                return
+            path.unlink(missing_ok=True)
+            size -= state.st_size
