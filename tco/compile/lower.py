@@ -18,7 +18,7 @@ import numpy as np
 from tco.compile.program import PlanNumbers, Program
 from tco.core.equation import Symbol, expression
 from tco.core.formula import Formula, normal_form
-from tco.core.types import JsonMapping
+from tco.core.types import JsonMapping, JsonObject
 
 BATCH_PATH = "plan.batch"  # the input that a speed is solved for
 DRAW, BATCH = 1, 2  # axes an operation may vary on; beyond them a bit for each axis of plans
@@ -168,6 +168,39 @@ class ArithmeticKernel:
                 made.append(self.call(step.function, [made[one] for one in step.taken]))
             else:
                 made.append(self.gather(GATHERED[step.function], [made[one] for one in step.taken]))
+
+    def pruned(self, wanted: Iterable[int]) -> tuple[ArithmeticKernel, dict[int, int]]:
+        """Return a kernel of what leads to `wanted` alone, and its place for each of these places.
+
+        It takes in no more steps of a program.
+        """
+        kept = sorted(self.needed(wanted, ()))
+        place_of = {place: index for index, place in enumerate(kept)}
+        fields = {
+            "operation": [self.operation[place] for place in kept],
+            "taken": [[place_of[one] for one in self.taken[place]] for place in kept],
+            "varies": [self.varies[place] for place in kept],
+            "numbers": {place_of[one]: self.numbers[one] for one in kept if one in self.numbers},
+            "inputs": {
+                path: place_of[place] for path, place in self.inputs.items() if place in place_of
+            },
+        }
+        return ArithmeticKernel.from_json(fields), place_of
+
+    def to_json(self) -> JsonObject:
+        """Return the operations as numbers and texts; numbers of plans have no such form."""
+        names = "operation", "taken", "varies", "numbers", "inputs"
+        return {name: getattr(self, name) for name in names}
+
+    @classmethod
+    def from_json(cls, fields: JsonMapping) -> ArithmeticKernel:
+        """Return a kernel of operations that `to_json` gave, without a program."""
+        kernel = cls(Program(), (), {})
+        kernel.operation, kernel.varies = fields["operation"], fields["varies"]
+        kernel.taken = [tuple(places) for places in fields["taken"]]
+        kernel.numbers = {int(place): number for place, number in fields["numbers"].items()}
+        kernel.inputs = fields["inputs"]
+        return kernel
 
     # ---------------------------------------------------------------- making
     def input(self, path: str) -> int:

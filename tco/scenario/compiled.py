@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache, cached_property, lru_cache
 from threading import Lock
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,11 +20,9 @@ from tco.compile.execute import (
     evaluate_partitions,
     keep_memory,
     kernel_outputs,
-    taken,
 )
-from tco.compile.lower import BATCH_PATH, ArithmeticKernel, given_step
+from tco.compile.lower import BATCH_PATH, ArithmeticKernel
 from tco.compile.program import Program
-from tco.core.array_cache import cached_arrays
 from tco.core.errors import DataError
 from tco.core.inputs import Values
 from tco.core.provenance import Input
@@ -43,9 +41,6 @@ from tco.scenario.resolved import ResolvedScenario
 from tco.scenario.result import Result
 from tco.scenario.structure import Structure
 from tco.scenario.workload import job_on, server_of, workload_kind
-
-if TYPE_CHECKING:
-    from tco.performance.serving.plan_choice_compiled import Chosen, DrawBlock
 
 ALL = "all"  # plans of serving to choose among
 # of a plan and a draw that are looked at together: what is known of them fills the memory
@@ -181,7 +176,7 @@ class DrawGroup(NamedTuple):
     plan of training.
     """
 
-    draws: FloatArray
+    draws: AnyArray
     names: list[dict[str, int]]
     plan: Any  # that the structure holds
 
@@ -223,7 +218,7 @@ class Lot:
     def promising(
         self,
         paths: frozenset[str],
-        part: DrawGroup,
+        names: Mapping[str, int],
         pilots: Mapping[str, FloatArray],
         speeds: Sequence[float],
     ) -> tuple[dict[int, FloatArray], Any]:
@@ -233,9 +228,9 @@ class Lot:
         key = paths, hash(b"".join([one.tobytes() for one in pilots.values()])), tuple(speeds)
         if key not in self.rows:
             kernel = self.kernel(paths, {})
-            names = _kernel_indices(kernel, part.names[0])
             plans: ServingPlan = self.plans  # type: ignore[assignment]
-            self.rows[key] = promising(kernel, names, pilots, plans, speeds)
+            places = kernel_indices(kernel, names)
+            self.rows[key] = promising(kernel, places, pilots, plans, speeds)
         return self.rows[key]
 
     def hints(
@@ -266,20 +261,11 @@ class Lot:
         drawn: Mapping[str, FloatArray],
         parts: list[DrawGroup],
         count: int,
-        pilots: Mapping[str, FloatArray] | None,
-        solve: bool,
-        speeds: Sequence[float],
     ) -> list[DrawResults]:
-        """Return the results of all draws, at their own and other speeds.
-
-        The first item is at the scenario's own speed. Serving has a further item for each speed of
-        `speeds`.
-        """
+        """Return the results of all draws of a workload that is no serving, at their own speed."""
         keep_memory()
-        paths, first = frozenset(drawn), parts[0].names[0]
-        if self.plans is not None:
-            return self.serve(drawn, parts, count, pilots, solve, speeds)
-        kernel = self.kernel(paths, {})
+        first = parts[0].names[0]
+        kernel = self.kernel(frozenset(drawn), {})
         values = kernel.values(drawn)
         if "step" not in first:  # rates that are stated have no target they could miss
             meets: Any = "no plan" not in first
@@ -314,89 +300,15 @@ class Lot:
             asked += [(part.names[one], part.draws[plan == one]) for one in np.unique(plan)]
         return [DrawResults(self.metrics(kernel, asked, values, count), meets, np.nan)]
 
-    def serve(
-        self,
-        drawn: Mapping[str, FloatArray],
-        parts: list[DrawGroup],
-        count: int,
-        pilots: Mapping[str, FloatArray] | None,
-        solve: bool,
-        speeds: Sequence[float],
-    ) -> list[DrawResults]:
-        """Return the same of serving: plan and batch of each draw first, then what rests on
-        them.
-        """
-        results = [
-            DrawResults({}, np.empty(count, dtype=bool), np.empty(count)) for _ in (None, *speeds)
-        ]
-        alike: dict[Any, list[DrawGroup]] = {}  # whose plans are chosen together
-        for part in parts:
-            targets = tuple(
-                place for name, place in part.names[0].items() if not name.startswith(METRIC)
-            )
-            alike.setdefault(targets, []).append(part)
-        for some in alike.values():
-            which = (
-                np.arange(count)
-                if len(alike) == 1
-                else np.sort(np.concatenate([part.draws for part in some]))
-            )
-            whole = len(which) == count
-            many = drawn if whole else {path: one[which] for path, one in drawn.items()}
-            asked = [(part.names[0], _positions_in(which, part.draws)) for part in some]
-            border = self._border(asked)
-            choices = ServingChoice(self, many, some, len(which), pilots, solve, speeds).cached(
-                border, self._border(asked, RATE)
-            )
-            for at, (result, choice) in enumerate(zip(results, choices, strict=True)):
-                metrics = self._metrics_beyond(border, choice, asked, many, RATE if at else "")
-                result.meets[which], result.batch[which] = choice.meets, choice.batch
-                scatter_into(result.metrics, metrics, which, count)
-        return results
-
-    def _border(self, asked: list[tuple[dict[str, int], FloatArray]], only: str = "") -> list[int]:
-        """Return the places of the workload's results that some metrics take, or one `only`."""
-        metrics = {
-            place
-            for names, _ in asked
-            for name, place in names.items()
-            if (name == f"{METRIC}{only}" if only else name.startswith(METRIC))
-        }
-        return self.program.workload_border(metrics, BATCH_PATH)
-
-    def _metrics_beyond(
-        self,
-        border: list[int],
-        choice: ServedDraws,
-        asked: list[tuple[dict[str, int], FloatArray]],
-        drawn: Mapping[str, FloatArray],
-        only: str,
-    ) -> dict[str, FloatArray]:
-        """Return the metrics of draws from what their workload comes to."""
-        wanted = tuple(
-            place for names, _ in asked for name, place in names.items() if name.startswith(METRIC)
-        )
-        key = frozenset(drawn), tuple(border), wanted
-        if key not in self.kernels:
-            self.kernels[key] = ArithmeticKernel(self.program, drawn, {}, border, wanted)
-        kernel = self.kernels[key]
-        workload = {given_step(place): many for place, many in choice.workload.items()}
-        values = kernel.values({**drawn, **workload})
-        return self.metrics(kernel, asked, values, len(choice.meets), only)
-
     def metrics(
         self,
         kernel: ArithmeticKernel,
         asked: list[tuple[dict[str, int], FloatArray]],
         values: Mapping[int, Any],
         count: int,
-        only: str = "",
     ) -> dict[str, FloatArray]:
-        """Return the metrics of some draws each, nan in others, from what is known of all.
-
-        They are all, or one `only`.
-        """
-        every = [
+        """Return the metrics of some draws each, nan in others, from what is known of all."""
+        wanted = [
             {
                 name.removeprefix(METRIC): kernel.made[place]
                 for name, place in names.items()
@@ -404,11 +316,6 @@ class Lot:
             }
             for names, _ in asked
         ]
-        wanted = (
-            [{name: place for name, place in own.items() if name == only} for own in every]
-            if only
-            else every
-        )
         # where failures leave no hour in which anything makes progress, nothing has a price
         with np.errstate(divide="ignore"):
             made = evaluate_partitions(
@@ -424,193 +331,6 @@ class Lot:
             name: np.where(endless, np.nan, many) if (endless := np.isinf(many)).any() else many
             for name, many in found.items()
         }
-
-
-class ServedDraws(NamedTuple):
-    """What the chosen plan and batch of every draw come to.
-
-    `workload` holds results of the workload by their place in the program, shape (draws,).
-    """
-
-    meets: Any
-    batch: Any
-    workload: dict[int, FloatArray]
-
-
-class ServingChoice:
-    """The choice of plan and batch for draws of serving, at the workload's own and other speeds.
-
-    It rests on the workload alone, so that draws under other prices have the same choice.
-
-    Args:
-        lot: The program of the draws, and its plans.
-        drawn: Values of the inputs that vary, by path.
-        parts: Groups of draws with the same targets.
-        count: Number of draws.
-        pilots: Draws that tell which plans can be the best; None where a plan is held.
-        solve: Whether the batch is solved for the target.
-        speeds: Further speeds, in tokens/s per user.
-
-    """
-
-    def __init__(
-        self,
-        lot: Lot,
-        drawn: Mapping[str, FloatArray],
-        parts: list[DrawGroup],
-        count: int,
-        pilots: Mapping[str, FloatArray] | None,
-        solve: bool,
-        speeds: Sequence[float],
-    ) -> None:
-        self.lot, self.drawn, self.parts, self.count = lot, drawn, parts, count
-        self.pilots, self.solve, self.speeds = pilots, solve, speeds
-
-    def cached(self, border: list[int], rate_border: list[int]) -> list[ServedDraws]:
-        """Return what the draws come to at each speed, from the disk cache where it is known.
-
-        Draws that differ only in inputs the workload does not read are looked at once.
-
-        Args:
-            border: Places of the workload's results that are wanted at the own speed.
-            rate_border: Those that are wanted at other speeds.
-
-        """
-        borders = [border, *([rate_border] * len(self.speeds))]
-        if self.pilots is None:
-            return self.served(borders)
-        wanted = [*self._targets().values(), *border, *rate_border]
-        program = self.lot.program
-        leaves = sorted(program.path_of.keys() & program.needed(wanted))
-        read = sorted({program.path_of[leaf] for leaf in leaves} & self.drawn.keys())
-        first, draw = distinct_draws([self.drawn[path] for path in read], self.count)
-        if len(first) < self.count:
-            self.drawn = {path: many[first] for path, many in self.drawn.items()}
-            self.count = len(first)
-
-        def make_arrays() -> list[AnyArray]:
-            return [array for served in self.served(borders) for array in _packed(served)]
-
-        asked = repr((sorted(self._targets()), len(border), self.solve, tuple(self.speeds)))
-        key = [asked.encode(), *map(program.identity, wanted)]
-        for leaf in leaves:
-            key += self._leaf_key(leaf)
-        arrays = iter(cached_arrays(key, make_arrays))
-        return [
-            ServedDraws(
-                meets[draw],
-                batch[draw],
-                {place: row[draw] for place, row in zip(places, rows, strict=True)},
-            )
-            for places, meets, batch, rows in zip(borders, arrays, arrays, arrays, strict=True)
-        ]
-
-    def _targets(self) -> dict[str, int]:
-        names = self.parts[0].names[0].items()
-        return {name: place for name, place in names if not name.startswith(METRIC)}
-
-    def _leaf_key(self, leaf: int) -> list[bytes]:
-        """Return an input of the program, with its draws and pilots or its one number."""
-        program, pilots = self.lot.program, self.pilots or {}
-        path = program.path_of[leaf]
-        key = [program.identity(leaf)]
-        if path in self.drawn:
-            key += [self.drawn[path].tobytes(), pilots[path].tobytes()]
-        elif path != BATCH_PATH:
-            key.append(repr(program.leaves[leaf]).encode())
-        return key
-
-    def served(self, borders: list[list[int]]) -> list[ServedDraws]:
-        """Choose plan and batch of every draw, and return what they come to at each speed."""
-        from tco.performance.serving import plan_choice_compiled
-
-        lot, every_speed = self.lot, (*plan_choice_compiled.OWN, *self.speeds)
-        plans: ServingPlan = lot.plans  # type: ignore[assignment]
-        rows, known = dict[int, FloatArray](), None
-        paths = frozenset(self.drawn)
-        if self.pilots is not None:
-            rows, known = lot.promising(paths, self.parts[0], self.pilots, self.speeds)
-            plans = plan_choice_compiled.of_rows(plans, rows)
-        kernel = lot.kernel(paths, rows)
-        names = _kernel_indices(kernel, self.parts[0].names[0])
-        held = self.parts[0].plan.decode.sequences if self.pilots is None else np.nan
-        begin = known or lot.hints(kernel, names, plans, every_speed)
-        chips = plan_choice_compiled.decode_attention_chips(plans)
-        most = max(PAIRS // (len(chips) * len(every_speed)), 1)
-        blocks = []
-        for which in np.array_split(np.arange(self.count), max(-(-self.count // most), 1)):
-            whole = len(which) == self.count
-            many = self.drawn if whole else {path: one[which] for path, one in self.drawn.items()}
-            block = plan_choice_compiled.DrawBlock(kernel, names, many, len(which))
-            chosen = (
-                plan_choice_compiled.best_plans_per_draw(block, plans, begin, every_speed)
-                if self.solve
-                else [plan_choice_compiled.held_with(held, len(which))] * len(every_speed)
-            )
-            is_solved = begin is not None or self.pilots is not None
-            blocks.append(
-                [
-                    ServedDraws(
-                        np.broadcast_to(choice.meets, len(which)),
-                        np.broadcast_to(choice.batch if is_solved else held, len(which)),
-                        _on_choice(kernel, places, block, choice),
-                    )
-                    for places, choice in zip(borders, chosen, strict=True)
-                ]
-            )
-        return [_joined(same) for same in zip(*blocks, strict=True)]
-
-
-def distinct_draws(columns: Sequence[FloatArray], count: int) -> tuple[AnyArray, AnyArray]:
-    """Return the first draw of each distinct row of inputs, and each draw's place among these.
-
-    Args:
-        columns: Arrays of shape (count,), one for each input.
-        count: Number of draws.
-
-    """
-    table = np.column_stack(columns) if columns else np.zeros((count, 1))
-    place_of: dict[bytes, int] = {}
-    places = np.array([place_of.setdefault(row.tobytes(), len(place_of)) for row in table])
-    return np.unique(places, return_index=True)[1], places
-
-
-def _on_choice(
-    kernel: ArithmeticKernel, places: list[int], block: DrawBlock, choice: Chosen
-) -> dict[int, FloatArray]:
-    """Return results of the workload on the plans and batches that draws chose."""
-    wanted = [kernel.made[place] for place in places]
-    batch = {kernel.inputs[BATCH_PATH]: choice.batch} if BATCH_PATH in kernel.inputs else {}
-    needed = kernel.needed(wanted, block.values.keys() | batch)
-    rests = needed & block.values.keys() - batch.keys()
-    values = taken(kernel, block.values, rests, choice.rows) | batch
-    outputs = kernel_outputs(kernel, wanted, values, block.count)
-    return {
-        place: np.broadcast_to(output, block.count)
-        for place, output in zip(places, outputs, strict=True)
-    }
-
-
-def _packed(served: ServedDraws) -> tuple[AnyArray, AnyArray, AnyArray]:
-    rows = [*served.workload.values()]
-    return served.meets, served.batch, np.stack(rows) if rows else np.empty((0, len(served.meets)))
-
-
-def _joined(blocks: Sequence[ServedDraws]) -> ServedDraws:
-    if len(blocks) == 1:
-        return blocks[0]
-    places = blocks[0].workload
-    return ServedDraws(
-        np.concatenate([block.meets for block in blocks]),
-        np.concatenate([block.batch for block in blocks]),
-        {place: np.concatenate([block.workload[place] for block in blocks]) for place in places},
-    )
-
-
-def _positions_in(which: AnyArray, draws: AnyArray) -> AnyArray:
-    some = draws[(draws >= which[0]) & (draws <= which[-1])]
-    found: AnyArray = np.searchsorted(which, some)
-    return found
 
 
 def scatter_into(
@@ -643,7 +363,8 @@ def structure_in(answer: Result) -> Structure:
     return answer.structure
 
 
-def _kernel_indices(kernel: ArithmeticKernel, names: Mapping[str, int]) -> dict[str, int]:
+def kernel_indices(kernel: ArithmeticKernel, names: Mapping[str, int]) -> dict[str, int]:
+    """Return the places of a program's results in a kernel, by name."""
     return {name: kernel.made[place] for name, place in names.items()}
 
 
@@ -667,6 +388,7 @@ class ScenarioPrograms:
         )
         self.lock = Lock()  # a program grows by what is asked of it
         self.lots: dict[Any, Lot] = {}  # by plans
+        self.arithmetics: dict[Any, Any] = {}  # of metrics beyond the workload, by question
         self.known: dict[Any, tuple[Lot, list[dict[str, int]], set[str]]] = {}  # by structure
         self.unit_of = cache(self.inputs(None, {}).unit_of)
         self.structure_under = lru_cache(MOST)(
@@ -704,7 +426,7 @@ class ScenarioPrograms:
         """Return the program of a structure, with the places of its results; `inputs` gives those
         of a structure, some drawn ones at one value.
         """
-        key: tuple[Any, ...] = _structure_key(structure, plans)
+        key: tuple[Any, ...] = structure_key(structure, plans)
         if key not in self.known:
             self.known[key] = self.trace(inputs(structure, ()), structure, plans)
         if others := drawn & self.known[key][2]:
@@ -731,7 +453,7 @@ class ScenarioPrograms:
         return lot, [names for names, _ in made], set().union(*(cut for _, cut in made))
 
 
-def _structure_key(structure: Structure, plans: Any) -> tuple[Any, ...]:
+def structure_key(structure: Structure, plans: Any) -> tuple[Any, ...]:
     """Return a hashable key of a structure and its candidate plans.
 
     The key tells the structure from other structures of its scenario.

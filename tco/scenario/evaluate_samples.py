@@ -18,12 +18,14 @@ from zlib import crc32
 import numpy as np
 
 from tco.catalog import Catalogue, load_catalogue
+from tco.compile.execute import keep_memory
 from tco.core.elementwise import as_array
 from tco.core.errors import DataError
 from tco.core.formula import finite
 from tco.core.inputs import Readings, Values, given_of
 from tco.core.provenance import making
 from tco.core.types import AnyArray, JsonMapping, JsonObject, Settings
+from tco.performance.serving.plans import ServingPlan
 from tco.scenario import metrics as joined
 from tco.scenario.compiled import (
     ALL,
@@ -34,12 +36,20 @@ from tco.scenario.compiled import (
     ScenarioPrograms,
     scatter_into,
     structure_in,
+    structure_key,
 )
 from tco.scenario.document import Scenario, load_scenario
 from tco.scenario.metrics import METRICS
 from tco.scenario.network_choice import SWITCH, cheapest_clos_parts_by_draw
 from tco.scenario.resolved import ResolvedScenario
 from tco.scenario.result import Result
+from tco.scenario.served_draws import (
+    ServingQuestion,
+    cached_arithmetics,
+    metric_arithmetics,
+    names_a_file,
+    serve_draws,
+)
 from tco.scenario.structure import Structure
 from tco.scenario.workload import job_on, workload_kind
 from tco.system.bill import offers
@@ -168,6 +178,52 @@ class Case:
         values.
         """
         return self.programs.inputs(structure, self.inputs_at_draw(0, paths))
+
+    @property
+    def numbers_set(self) -> dict[str, float]:
+        """The settings of one value that are numbers, in the units of their inputs."""
+        inputs = self.programs.inputs(None, {})
+        values = inputs.values()
+        return {
+            path: float(values.input(path).value)
+            for path in self.programs.fixed
+            if path in inputs.given and path not in self.drawn
+        }
+
+    @property
+    def is_shipped(self) -> bool:
+        """Whether all that is no setting of one number is shipped with the program."""
+        catalogue, scenario = self.programs.catalogue, self.programs.scenario
+        if len(catalogue.folders) > 1 or catalogue.anchors or scenario.has_user_settings:
+            return False
+        texts = self.programs.inputs(None, {}).texts
+        return not names_a_file({**texts, **scenario.documents, "system": scenario.system})
+
+    def arithmetic_key(
+        self, groups: Sequence[StructureGroup], drawn: Sequence[str], centre: Result | None
+    ) -> str:
+        """Return all that the arithmetic of groups of draws rests on, beside what is shipped.
+
+        A price that is set enters as an input whose value may be another, and so does an input that
+        the scenario does not read.
+        """
+        read = {} if centre is None else centre.inputs
+        settings = sorted(
+            (path, "" if path not in read or read[path].unit.startswith("USD") else str(text))
+            if path in self.numbers_set
+            else (path, str(text))
+            for path, text in self.programs.fixed.items()
+        )
+        structures = [
+            (
+                structure_key(group.structure, group.plans or None),
+                sorted(group.structure.texts.items()),
+                getattr(group.structure.plan, "readers", None) is None,
+            )
+            for group in groups
+        ]
+        variant = sorted(self.programs.variant.items())
+        return repr((self.programs.scenario, variant, settings, structures, drawn))
 
     def refuse(self, inputs: ResolvedScenario, values: Values) -> None:
         """Refuse values that are out of bounds, or that no workload can be asked with."""
@@ -478,34 +534,89 @@ def _looked_at(
     """Run groups of draws, those whose plans are the same together; what they come to is put into
     what is found, speed by speed.
     """
+    if not groups:
+        return
+    if is_served(groups):
+        which = np.zeros(case.count, dtype=bool)
+        which[np.concatenate([group.draws for group in groups])] = True
+        places = np.flatnonzero(which)
+        _put(found, _served(case, groups, places, centre, solve, speeds), places, case.count)
+        return
     lots: dict[int, tuple[Lot, list[DrawGroup]]] = {}
-    for group in groups:
-        lot, names = case.programs.names(
-            case.at_one_value, group.structure, frozenset(case.drawn), group.plans or None
-        )
+    for group, (lot, names) in zip(groups, _traced(case, groups), strict=True):
         lots.setdefault(id(lot), (lot, []))[1].append(
             DrawGroup(group.draws, names, group.structure.plan)
         )
     for lot, parts in lots.values():
-        which = np.zeros(case.count, dtype=bool)
-        which[np.concatenate([part.draws for part in parts])] = True
-        places, place = np.flatnonzero(which), np.cumsum(which) - 1
-        many = {
-            path: one if len(places) == case.count else one[places]
-            for path, (one, _) in case.drawn.items()
-        }
-        own = [part._replace(draws=place[part.draws]) for part in parts]
-        pilots = None if lot.plans is None or centre is None else _pilots_of(case, centre)
-        for whole, part in zip(
-            found, lot.run(many, own, len(places), pilots, solve, speeds), strict=True
-        ):
-            whole.meets[places], whole.batch[places] = part.meets, part.batch
-            scatter_into(
-                whole.metrics,
-                {name: value for name, value in part.metrics.items() if name in METRICS},
-                places,
-                case.count,
-            )
+        places = np.sort(np.concatenate([part.draws for part in parts]))
+        many, own = _of_draws(case, parts, places)
+        _put(found, lot.run(many, own, len(places)), places, case.count)
+
+
+def is_served(groups: Sequence[StructureGroup]) -> bool:
+    """Say whether groups of draws have a serving workload with plans."""
+    return groups[0].plans is ALL or isinstance(groups[0].structure.plan, ServingPlan)
+
+
+def _traced(case: Case, groups: Sequence[StructureGroup]) -> list[tuple[Lot, list[dict[str, int]]]]:
+    """Return the program of each group of draws, and the places of its results there."""
+    return [
+        case.programs.names(
+            case.at_one_value, group.structure, frozenset(case.drawn), group.plans or None
+        )
+        for group in groups
+    ]
+
+
+def _of_draws(
+    case: Case, parts: Sequence[DrawGroup], places: AnyArray
+) -> tuple[dict[str, AnyArray], list[DrawGroup]]:
+    """Return some draws of a case, and their groups with places among them."""
+    whole = len(places) == case.count
+    many = {path: one if whole else one[places] for path, (one, _) in case.drawn.items()}
+    return many, [part._replace(draws=np.searchsorted(places, part.draws)) for part in parts]
+
+
+def _put(found: list[DrawResults], made: list[DrawResults], places: AnyArray, count: int) -> None:
+    for whole, part in zip(found, made, strict=True):
+        whole.meets[places], whole.batch[places] = part.meets, part.batch
+        known = {name: value for name, value in part.metrics.items() if name in METRICS}
+        scatter_into(whole.metrics, known, places, count)
+
+
+def _served(
+    case: Case,
+    groups: Sequence[StructureGroup],
+    places: AnyArray,
+    centre: Result | None,
+    solve: bool,
+    speeds: Sequence[float],
+) -> list[DrawResults]:
+    """Return the results of draws of a serving workload, with settings as inputs of one value."""
+    keep_memory()
+    parts = [DrawGroup(group.draws, [], group.structure.plan) for group in groups]
+    many, own = _of_draws(case, parts, places)
+    pilots = None if centre is None else _pilots_of(case, centre)
+    settings = case.numbers_set
+    many |= {path: np.full(len(places), number) for path, number in settings.items()}
+    if pilots is not None:
+        length = len(next(iter(pilots.values())))
+        pilots |= {path: np.full(length, number) for path, number in settings.items()}
+    traced = cache(
+        lambda: [(lot, names[0]) for lot, names in _traced(case, groups)]  # where one has to know
+    )
+    drawn = sorted(many)
+    key = case.arithmetic_key(groups, drawn, centre)
+    arithmetics = case.programs.arithmetics
+    if key not in arithmetics:
+        is_kept = case.is_shipped and pilots is not None
+        arithmetics[key] = (
+            cached_arithmetics([key.encode()], lambda: metric_arithmetics(traced, drawn))
+            if is_kept
+            else metric_arithmetics(traced, drawn)
+        )
+    question = ServingQuestion(many, len(places), pilots, solve, speeds)
+    return serve_draws(question, own, arithmetics[key], traced)
 
 
 @cache

@@ -1,0 +1,384 @@
+"""Draws of a serving scenario: plan and batch of each draw first, then its metrics.
+
+What the workload comes to in a draw is cached under a hash of the arithmetic, the numbers and the
+draws it rests on. A price is none of these, so draws under another price have the same plans. The
+arithmetic of the metrics beyond the workload is cached by structure, with inputs as leaves.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from tco.compile.execute import evaluate_partitions, kernel_outputs, taken
+from tco.compile.lower import BATCH_PATH, ArithmeticKernel
+from tco.core.array_cache import cached_arrays
+from tco.core.types import AnyArray, FloatArray, JsonObject
+from tco.scenario.compiled import (
+    METRIC,
+    PAIRS,
+    RATE,
+    DrawGroup,
+    DrawResults,
+    Lot,
+    kernel_indices,
+    scatter_into,
+)
+
+if TYPE_CHECKING:
+    from tco.performance.serving.plan_choice_compiled import Chosen, DrawBlock
+    from tco.performance.serving.plans import ServingPlan
+
+# the program of each group of draws, and the places of its results there
+Trace = Callable[[], Sequence[tuple[Lot, Mapping[str, int]]]]
+
+
+class MetricArithmetic(NamedTuple):
+    """The arithmetic from results of the workload to the metrics, for groups of draws whose plans
+    are chosen together.
+    """
+
+    groups: list[int]  # places of the groups among those of the question
+    identities: list[str]  # of the steps that the choice and the results of the workload are
+    # inputs that these rest on: path, identity and number
+    leaves: list[tuple[str, str, float]]
+    rate_rows: list[int]  # which results of the workload the rate takes
+    border: list[int]  # place of each result of the workload in the kernel; below zero without one
+    metrics: list[dict[str, int]]  # place of each metric in the kernel, by group
+    kernel: ArithmeticKernel
+
+    def to_json(self) -> JsonObject:
+        """Return the arithmetic as numbers and texts."""
+        return {**self._asdict(), "kernel": self.kernel.to_json()}
+
+    @classmethod
+    def from_json(cls, fields: JsonObject) -> MetricArithmetic:
+        """Return the arithmetic that `to_json` gave."""
+        leaves = [(path, identity, number) for path, identity, number in fields["leaves"]]
+        kernel = ArithmeticKernel.from_json(fields["kernel"])
+        return cls(**{**fields, "leaves": leaves, "kernel": kernel})
+
+
+class ServedDraws(NamedTuple):
+    """What the chosen plan and batch of every draw come to.
+
+    `workload` holds a row for each result of the workload, shape (results, draws).
+    """
+
+    meets: Any
+    batch: Any
+    workload: FloatArray
+
+
+@dataclass(frozen=True, slots=True)
+class ServingQuestion:
+    """Draws of a serving scenario, and the speeds at which they are evaluated."""
+
+    drawn: Mapping[str, FloatArray]  # values of the inputs that vary, by path
+    count: int  # of the draws
+    # draws that tell which plans can be the best; None where a plan is held
+    pilots: Mapping[str, FloatArray] | None
+    solve: bool  # whether the batch is solved for the target
+    speeds: Sequence[float]  # beside the workload's own, tokens/s per user
+
+    def part(self, which: AnyArray) -> ServingQuestion:
+        """Return the question for some of the draws."""
+        drawn = {path: many[which] for path, many in self.drawn.items()}
+        return replace(self, drawn=drawn, count=len(which))
+
+
+def serve_draws(
+    question: ServingQuestion,
+    groups: Sequence[DrawGroup],
+    arithmetics: Sequence[MetricArithmetic],
+    trace: Trace,
+) -> list[DrawResults]:
+    """Return the results of draws at the workload's own and at other speeds.
+
+    Args:
+        question: The draws and the speeds.
+        groups: Draws by structure.
+        arithmetics: Arithmetic of the groups.
+        trace: Gives the programs of the groups, where plans have to be chosen.
+
+    """
+    count, speeds = question.count, question.speeds
+    results = [
+        DrawResults({}, np.empty(count, dtype=bool), np.empty(count)) for _ in (None, *speeds)
+    ]
+    for arithmetic in arithmetics:
+        parts = [groups[index] for index in arithmetic.groups]
+        which = np.sort(np.concatenate([part.draws for part in parts]))
+        asked = question if len(which) == count else question.part(which)
+        choices = ServingChoice(asked, arithmetic, parts[0].plan, trace).cached()
+        draws = [_positions_in(which, part.draws) for part in parts]
+        for at, (result, choice) in enumerate(zip(results, choices, strict=True)):
+            metrics = _metrics_of(arithmetic, asked, choice, draws, RATE if at else "")
+            result.meets[which], result.batch[which] = choice.meets, choice.batch
+            scatter_into(result.metrics, metrics, which, count)
+    return results
+
+
+def _positions_in(which: AnyArray, draws: AnyArray) -> AnyArray:
+    some = draws[(draws >= which[0]) & (draws <= which[-1])]
+    found: AnyArray = np.searchsorted(which, some)
+    return found
+
+
+def _metrics_of(
+    arithmetic: MetricArithmetic,
+    asked: ServingQuestion,
+    choice: ServedDraws,
+    draws: Sequence[AnyArray],
+    only: str,
+) -> dict[str, FloatArray]:
+    """Return the metrics of draws from what their workload comes to, or one metric `only`."""
+    kernel, count = arithmetic.kernel, asked.count
+    rows = arithmetic.rate_rows if only else range(len(arithmetic.border))
+    values = kernel.values(asked.drawn) | {
+        arithmetic.border[row]: many for row, many in zip(rows, choice.workload, strict=True)
+    }
+    wanted = [
+        {name: place for name, place in places.items() if not only or name == only}
+        for places in arithmetic.metrics
+    ]
+    # where failures leave no hour in which anything makes progress, nothing has a price
+    with np.errstate(divide="ignore"):
+        outputs = evaluate_partitions(
+            kernel,
+            [([*places.values()], part) for places, part in zip(wanted, draws, strict=True)],
+            values,
+            count,
+        )
+    metrics: dict[str, FloatArray] = {}
+    for places, part, arrays in zip(wanted, draws, outputs, strict=True):
+        scatter_into(metrics, dict(zip(places, arrays, strict=True)), part, count)
+    return {
+        name: np.where(endless, np.nan, many) if (endless := np.isinf(many)).any() else many
+        for name, many in metrics.items()
+    }
+
+
+# ---------------------------------------------------------------- arithmetic of the metrics
+def metric_arithmetics(trace: Trace, drawn: Sequence[str]) -> list[MetricArithmetic]:
+    """Return the arithmetic of groups of draws, those together whose plans are chosen together."""
+    traced = trace()
+    alike: dict[Any, list[int]] = {}
+    for index, (lot, names) in enumerate(traced):
+        key = id(lot), tuple(sorted(_targets(names).items()))
+        alike.setdefault(key, []).append(index)
+    return [_arithmetic_of(indices, traced, drawn) for indices in alike.values()]
+
+
+def _arithmetic_of(
+    indices: list[int], traced: Sequence[tuple[Lot, Mapping[str, int]]], drawn: Sequence[str]
+) -> MetricArithmetic:
+    program = traced[indices[0]][0].program
+    metrics = [_metric_places(traced[index][1]) for index in indices]
+    border = _border(traced, indices)
+    wanted = {place for places in metrics for place in places.values()}
+    full = ArithmeticKernel(program, drawn, {}, border, wanted)
+    kernel, place_of = full.pruned([full.made[place] for place in wanted])
+    steps = [*dict(sorted(_targets(traced[indices[0]][1]).items())).values(), *border]
+    leaves = sorted(
+        (program.path_of[leaf], program.identity(leaf).hex(), float(program.leaves[leaf]))  # type: ignore[arg-type]
+        for leaf in program.path_of.keys() & program.needed(steps)
+        if program.path_of[leaf] != BATCH_PATH
+    )
+    rates = {places[RATE] for places in metrics if RATE in places}
+    rate_border = {*program.workload_border(rates, BATCH_PATH)}
+    return MetricArithmetic(
+        indices,
+        [program.identity(step).hex() for step in steps],
+        leaves,
+        [row for row, place in enumerate(border) if place in rate_border],
+        [place_of.get(full.made[place], -1) for place in border],
+        [
+            {name: place_of[full.made[place]] for name, place in places.items()}
+            for places in metrics
+        ],
+        kernel,
+    )
+
+
+def _targets(names: Mapping[str, int]) -> dict[str, int]:
+    return {name: place for name, place in names.items() if not name.startswith(METRIC)}
+
+
+def _metric_places(names: Mapping[str, int]) -> dict[str, int]:
+    return {
+        name.removeprefix(METRIC): place for name, place in names.items() if name.startswith(METRIC)
+    }
+
+
+def _border(traced: Sequence[tuple[Lot, Mapping[str, int]]], indices: Sequence[int]) -> list[int]:
+    """Return the places of the workload's results that metrics take, in an order of their own."""
+    program = traced[indices[0]][0].program
+    places = {place for index in indices for place in _metric_places(traced[index][1]).values()}
+    return sorted(program.workload_border(places, BATCH_PATH), key=program.identity)
+
+
+def cached_arithmetics(
+    key: Sequence[bytes], make: Callable[[], list[MetricArithmetic]]
+) -> list[MetricArithmetic]:
+    """Return the cached arithmetic of a question, or make and cache it."""
+
+    def make_arrays() -> list[AnyArray]:
+        text = json.dumps([arithmetic.to_json() for arithmetic in make()])
+        return [np.frombuffer(text.encode(), dtype=np.uint8)]
+
+    (packed,) = cached_arrays(key, make_arrays)
+    return [MetricArithmetic.from_json(fields) for fields in json.loads(packed.tobytes())]
+
+
+def names_a_file(texts: Mapping[str, Any]) -> bool:
+    """Say whether any text names a file or folder that exists."""
+    return any(isinstance(text, str) and os.path.exists(text) for text in texts.values())
+
+
+# ---------------------------------------------------------------- plan and batch of draws
+class ServingChoice:
+    """The choice of plan and batch for draws of serving, at the workload's own and other speeds.
+
+    It rests on the workload alone, so that draws under other prices have the same choice.
+
+    Args:
+        question: The draws and the speeds.
+        arithmetic: Arithmetic of the groups of draws.
+        plan: Plan that the structure of the first group holds.
+        trace: Gives the programs of all groups.
+
+    """
+
+    def __init__(
+        self, question: ServingQuestion, arithmetic: MetricArithmetic, plan: Any, trace: Trace
+    ) -> None:
+        self.question, self.arithmetic = question, arithmetic
+        self.plan, self.trace = plan, trace
+
+    def cached(self) -> list[ServedDraws]:
+        """Return what the draws come to at each speed, from the disk cache where it is known.
+
+        Draws that differ only in inputs the workload does not read are looked at once.
+        """
+        if self.question.pilots is None:
+            return self.served(self.question)
+        drawn = self.question.drawn
+        read = dict.fromkeys(path for path, _, _ in self.arithmetic.leaves if path in drawn)
+        first, place = distinct_draws([drawn[path] for path in read], self.question.count)
+        asked = self.question if len(first) == len(place) else self.question.part(first)
+
+        def make_arrays() -> list[AnyArray]:
+            return [array for served in self.served(asked) for array in served]
+
+        arrays = iter(cached_arrays(self._key(asked), make_arrays))
+        every = [ServedDraws(*fields) for fields in zip(arrays, arrays, arrays, strict=True)]
+        if asked is self.question:
+            return every
+        return [
+            ServedDraws(served.meets[place], served.batch[place], served.workload[:, place])
+            for served in every
+        ]
+
+    def _key(self, asked: ServingQuestion) -> list[bytes]:
+        """Return all that the choice rests on, beside the code: arithmetic, numbers and draws."""
+        arithmetic, pilots = self.arithmetic, asked.pilots or {}
+        fields = (arithmetic.identities, arithmetic.rate_rows, asked.solve, tuple(asked.speeds))
+        key = [repr(fields).encode()]
+        for path, identity, number in arithmetic.leaves:
+            if path in asked.drawn:
+                values = asked.drawn[path].tobytes(), pilots[path].tobytes()
+            else:
+                values = (repr(number).encode(), b"")
+            key += [identity.encode(), *values]
+        return key
+
+    @cached_property
+    def traced(self) -> tuple[Lot, Mapping[str, int], list[list[int]]]:
+        """Program and names of the first group, and results of the workload wanted by speed."""
+        traced, indices = self.trace(), self.arithmetic.groups
+        lot, names = traced[indices[0]]
+        border = _border(traced, indices)
+        at_rate = [border[row] for row in self.arithmetic.rate_rows]
+        return lot, names, [border, *([at_rate] * len(self.question.speeds))]
+
+    def served(self, asked: ServingQuestion) -> list[ServedDraws]:
+        """Choose plan and batch of every draw, and return what they come to at each speed."""
+        from tco.performance.serving import plan_choice_compiled
+
+        lot, names, borders = self.traced
+        every_speed = (*plan_choice_compiled.OWN, *asked.speeds)
+        plans: ServingPlan = lot.plans  # type: ignore[assignment]
+        rows, known = dict[int, FloatArray](), None
+        paths = frozenset(asked.drawn)
+        if asked.pilots is not None:
+            rows, known = lot.promising(paths, names, asked.pilots, asked.speeds)
+            plans = plan_choice_compiled.of_rows(plans, rows)
+        kernel = lot.kernel(paths, rows)
+        places = kernel_indices(kernel, names)
+        held = np.nan if asked.pilots is not None else self.plan.decode.sequences
+        begin = known or lot.hints(kernel, places, plans, every_speed)
+        chips = plan_choice_compiled.decode_attention_chips(plans)
+        most = max(PAIRS // (len(chips) * len(every_speed)), 1)
+        is_solved = begin is not None or asked.pilots is not None
+        blocks = []
+        for which in np.array_split(np.arange(asked.count), max(-(-asked.count // most), 1)):
+            part = asked if len(which) == asked.count else asked.part(which)
+            block = plan_choice_compiled.DrawBlock(kernel, places, part.drawn, part.count)
+            chosen = (
+                plan_choice_compiled.best_plans_per_draw(block, plans, begin, every_speed)
+                if asked.solve
+                else [plan_choice_compiled.held_with(held, part.count)] * len(every_speed)
+            )
+            blocks.append(
+                [
+                    _on_choice(kernel, border, block, choice, None if is_solved else held)
+                    for border, choice in zip(borders, chosen, strict=True)
+                ]
+            )
+        return [
+            ServedDraws(*(np.concatenate(arrays, axis=-1) for arrays in zip(*same, strict=True)))
+            for same in zip(*blocks, strict=True)
+        ]
+
+
+def distinct_draws(columns: Sequence[FloatArray], count: int) -> tuple[AnyArray, AnyArray]:
+    """Return the first draw of each distinct row of inputs, and each draw's place among these.
+
+    Args:
+        columns: Arrays of shape (count,), one for each input.
+        count: Number of draws.
+
+    """
+    table = np.column_stack(columns) if columns else np.zeros((count, 1))
+    place_of: dict[bytes, int] = {}
+    places = np.array([place_of.setdefault(row.tobytes(), len(place_of)) for row in table])
+    return np.unique(places, return_index=True)[1], places
+
+
+def _on_choice(
+    kernel: ArithmeticKernel,
+    border: Sequence[int],
+    block: DrawBlock,
+    choice: Chosen,
+    held: float | None,
+) -> ServedDraws:
+    """Return results of the workload on the plans and batches that draws chose."""
+    wanted = [kernel.made[place] for place in border]
+    batch = {kernel.inputs[BATCH_PATH]: choice.batch} if BATCH_PATH in kernel.inputs else {}
+    needed = kernel.needed(wanted, block.values.keys() | batch)
+    rests = needed & block.values.keys() - batch.keys()
+    values = taken(kernel, block.values, rests, choice.rows) | batch
+    outputs = kernel_outputs(kernel, wanted, values, block.count)
+    shape = block.count
+    return ServedDraws(
+        np.broadcast_to(choice.meets, shape),
+        np.broadcast_to(choice.batch if held is None else held, shape),
+        np.array([np.broadcast_to(output, shape) for output in outputs]).reshape(-1, shape),
+    )
