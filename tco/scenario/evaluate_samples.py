@@ -8,7 +8,8 @@ batch of a plan is solved for the target, unless it is held as well.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -19,6 +20,7 @@ import numpy as np
 
 from tco.catalog import Catalogue, load_catalogue
 from tco.compile.execute import keep_memory
+from tco.core.array_cache import cached_arrays
 from tco.core.elementwise import as_array
 from tco.core.errors import DataError
 from tco.core.formula import finite
@@ -49,6 +51,7 @@ from tco.scenario.served_draws import (
     metric_arithmetics,
     names_a_file,
     serve_draws,
+    text_array,
 )
 from tco.scenario.structure import Structure
 from tco.scenario.workload import job_on, workload_kind
@@ -71,7 +74,7 @@ class Draws(NamedTuple):
     metrics: dict[str, AnyArray | None]  # None where no draw has the metric, nan where one has not
     meets: AnyArray  # whether memory suffices and the targets are met
     sequences: AnyArray | None  # of an attention group; none in training
-    structures: list[Structure]  # that draws got
+    structures: Sequence[Structure]  # that draws got
     structure_of: AnyArray  # place of each draw's in that list
     # what they come to at other speeds, by tokens/s a user: few of the metrics
     at: Mapping[float, Draws] = {}
@@ -147,14 +150,15 @@ def evaluate_draws(
     values = inputs.values()
     case.refuse(inputs, values)
     if structure is not None or hold or centre is None:
+        own: Structure = inputs.structure  # type: ignore[assignment]
         return _evaluate_groups(
             case,
-            [StructureGroup(np.arange(case.count), inputs.structure)],  # type: ignore[arg-type]
+            _grouping_of([StructureGroup(np.arange(case.count), own)]),
             None,
             solve,
             speeds,
         )
-    return _evaluate_groups(case, grouped(case, centre, inputs, values), centre, True, speeds)
+    return _evaluate_groups(case, _grouping(case, centre, inputs, values), centre, True, speeds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,31 +203,25 @@ class Case:
         texts = self.programs.inputs(None, {}).texts
         return not names_a_file({**texts, **scenario.documents, "system": scenario.system})
 
-    def arithmetic_key(
-        self, groups: Sequence[StructureGroup], drawn: Sequence[str], centre: Result | None
-    ) -> str:
-        """Return all that the arithmetic of groups of draws rests on, beside what is shipped.
+    def settings_key(self, centre: Result | None) -> str:
+        """Return scenario, variant and settings, beside what is shipped.
 
-        A price that is set enters as an input whose value may be another, and so does an input that
-        the scenario does not read.
+        A price that is set enters by path alone, as an input whose value may be another, and so
+        does an input that the scenario does not read. One that decides structure has its value.
         """
+        programs, numbers = self.programs, self.numbers_set
         read = {} if centre is None else centre.inputs
-        settings = sorted(
-            (path, "" if path not in read or read[path].unit.startswith("USD") else str(text))
-            if path in self.numbers_set
-            else (path, str(text))
-            for path, text in self.programs.fixed.items()
-        )
-        structures = [
-            (
-                structure_key(group.structure, group.plans or None),
-                sorted(group.structure.texts.items()),
-                getattr(group.structure.plan, "readers", None) is None,
-            )
-            for group in groups
+        readings = {} if centre is None else structure_in(centre).readings
+
+        def is_leaf(path: str) -> bool:
+            is_price = path not in read or read[path].unit.startswith("USD")
+            return path in numbers and path not in readings and is_price
+
+        settings = [
+            (path, "" if is_leaf(path) else str(text))
+            for path, text in sorted(programs.fixed.items())
         ]
-        variant = sorted(self.programs.variant.items())
-        return repr((self.programs.scenario, variant, settings, structures, drawn))
+        return repr((programs.scenario, sorted(programs.variant.items()), settings))
 
     def refuse(self, inputs: ResolvedScenario, values: Values) -> None:
         """Refuse values that are out of bounds, or that no workload can be asked with."""
@@ -262,19 +260,100 @@ def _sampled_input_arrays(programs: ScenarioPrograms, many: JsonMapping) -> Many
 
 
 # ---------------------------------------------------------------- groups of one structure
+class Grouping(NamedTuple):
+    """Draws by the structure they get."""
+
+    draws: list[AnyArray]  # places of the draws of each group
+    keys: list[str]  # of the structures: what their arithmetic rests on
+    # finds the groups, where somebody has to know the structures themselves
+    find: Callable[[], list[StructureGroup]]
+
+
+class FoundStructures(Sequence[Structure]):
+    """The structures of groups of draws, found when they are looked at."""
+
+    def __init__(self, size: int, find: Callable[[], list[StructureGroup]]) -> None:
+        self.size, self.find = size, find
+
+    def __len__(self) -> int:
+        return self.size
+
+    def __getitem__(self, index: Any) -> Any:
+        return [group.structure for group in self.find()][index]
+
+
+def _grouping_of(groups: list[StructureGroup]) -> Grouping:
+    keys = [repr(_described(group)) for group in groups]
+    return Grouping([group.draws for group in groups], keys, lambda: groups)
+
+
+def _described(group: StructureGroup) -> tuple[Any, ...]:
+    """Return all that tells the arithmetic of a group from that of others of its scenario."""
+    structure = group.structure
+    texts = sorted(structure.texts.items())
+    readers = getattr(structure.plan, "readers", None) is None
+    return structure_key(structure, group.plans or None), texts, readers
+
+
+def _grouping(case: Case, centre: Result, inputs: ResolvedScenario, values: Values) -> Grouping:
+    """Return draws by the structure they get, from the disk cache where it is known.
+
+    What is cached rests on all that decides: the settings that are no prices, the structure of the
+    centre, and what differs between draws.
+    """
+    held = structure_in(centre)
+    decided, choices = decisions(inputs, values, held), list[dict[str, str]]()
+    if weighed := cheapest_clos_parts_by_draw(inputs, values):
+        choices, decided[SWITCH] = weighed
+    find = cache(lambda: grouped(case, centre, inputs, decided, choices))
+    if inputs.kind != "serving" or not held.alternatives.keys() <= decided.keys():
+        return _grouping_of(find())
+    if not case.is_shipped:
+        return _grouping_of(find())
+
+    def make_arrays() -> list[AnyArray]:
+        grouping = _grouping_of(find())
+        index = np.zeros(case.count, dtype=np.int32)
+        for number, draws in enumerate(grouping.draws):
+            index[draws] = number
+        return [index, text_array(json.dumps(grouping.keys))]
+
+    sizes = decided.keys() & held.readings.keys()
+    asked = sorted(case.drawn) if sizes <= case.drawn.keys() else sorted(case.drawn.items())
+    base = _described(StructureGroup(np.arange(0), held, ALL))
+    parts = [repr((case.settings_key(centre), base, choices)).encode()]
+    for name, column in sorted(decided.items()):
+        parts += [name.encode(), column.tobytes()]
+    for entry in asked:
+        path = entry if isinstance(entry, str) else entry[0]
+        parts += [path.encode(), b"" if isinstance(entry, str) else entry[1][0].tobytes()]
+    index, packed = cached_arrays(parts, make_arrays)
+    keys = json.loads(packed.tobytes())
+    return Grouping([np.flatnonzero(index == number) for number in range(len(keys))], keys, find)
+
+
 def grouped(
-    case: Case, centre: Result, inputs: ResolvedScenario, values: Values
+    case: Case,
+    centre: Result,
+    inputs: ResolvedScenario,
+    decided: Mapping[str, AnyArray],
+    choices: Sequence[Mapping[str, str]],
 ) -> list[StructureGroup]:
     """Return draws by the structure they get, with their plans; `inputs` are those of all on the
     structure of the centre.
 
     Numbers that decide the same, such as sizes of clusters with as many tiers, are of one
     structure.
+
+    Args:
+        case: The draws.
+        centre: Result with every input at its value.
+        inputs: Inputs of all draws on the structure of the centre.
+        decided: Inputs that decide structure and differ between draws.
+        choices: Texts that may be chosen, by the number that `decided` has for them.
+
     """
     held = structure_in(centre)
-    decided, choices = decisions(inputs, values, held), list[dict[str, str]]()
-    if weighed := cheapest_clos_parts_by_draw(inputs, values):
-        choices, decided[SWITCH] = weighed
     jobs: dict[tuple[Any, ...], list[Any]] = {}
     sized: dict[Any, list[tuple[Structure, Any]]] = {}  # by switch and module
     found: dict[tuple[Any, ...], tuple[StructureGroup, list[AnyArray]]] = {}
@@ -292,7 +371,7 @@ def grouped(
         }
         flags = {path: one for path, one in read.items() if isinstance(one, bool)}
         size = {path: one for path, one in read.items() if path not in flags}
-        texts = choices[int(decided[SWITCH][draw])] if SWITCH in decided else {}
+        texts = dict(choices[int(decided[SWITCH][draw])]) if SWITCH in decided else {}
         known = sized.setdefault(tuple(texts.values()), [])
         own, plans = next(
             (one for one in known if one[0].readings.decide_alike(size)), (None, None)
@@ -436,35 +515,22 @@ def _plans_of_missed(case: Case, group: StructureGroup, missed: AnyArray) -> lis
 # ---------------------------------------------------------------- draws of a program
 def _evaluate_groups(
     case: Case,
-    groups: list[StructureGroup],
+    grouping: Grouping,
     centre: Result | None,
     solve: bool,
     speeds: Sequence[float],
 ) -> Draws:
     """Run the programs of groups of draws, and put them together in the order of the draws."""
-    structures: list[Structure] = []
     place: AnyArray = np.zeros(case.count, dtype=int)
-    made = [
-        DrawResults({}, np.zeros(case.count, dtype=bool), np.full(case.count, np.nan))
-        for _ in (None, *speeds)
-    ]
-
-    def look(some: list[StructureGroup]) -> None:
-        for group in some:
-            place[group.draws] = len(structures)
-            structures.append(group.structure)
-        _looked_at(case, some, made, centre, solve, speeds)
-
-    with case.programs.lock:
-        look(groups)
-        missed = [(group, group.draws[~made[0].meets[group.draws]]) for group in groups]
-        look(
-            [
-                StructureGroup(draws, group.structure, more)
-                for group, draws in missed
-                if len(draws) and (more := _plans_of_missed(case, group, draws))
-            ]
-        )
+    for number, draws in enumerate(grouping.draws):
+        place[draws] = number
+    if is_served(case, centre, grouping):
+        with case.programs.lock:
+            made = _served(case, grouping, centre, solve, speeds)
+        structures: Sequence[Structure] = FoundStructures(len(grouping.draws), grouping.find)
+    else:
+        with case.programs.lock:
+            made, structures = _looked_at(case, grouping.find(), place)
     own, *others = [
         Draws(
             {name: one.metrics.get(name) for name in METRICS},
@@ -523,25 +589,36 @@ def programs_of(
     return found
 
 
+def is_served(case: Case, centre: Result | None, grouping: Grouping) -> bool:
+    """Say whether draws have a serving workload with plans, searched or held."""
+    if centre is not None:
+        return case.programs.inputs(None, {}).kind == "serving"
+    return isinstance(grouping.find()[0].structure.plan, ServingPlan)
+
+
 def _looked_at(
-    case: Case,
-    groups: list[StructureGroup],
-    found: list[DrawResults],
-    centre: Result | None,
-    solve: bool,
-    speeds: Sequence[float],
-) -> None:
-    """Run groups of draws, those whose plans are the same together; what they come to is put into
-    what is found, speed by speed.
+    case: Case, groups: list[StructureGroup], place: AnyArray
+) -> tuple[list[DrawResults], list[Structure]]:
+    """Run groups of draws of a workload that is no serving, those whose plans are the same
+    together; draws that no plan of their group fits are run on plans of their own.
+
+    Returns:
+        The results, and the structures; `place` is changed to the place of each draw's in these.
+
     """
-    if not groups:
-        return
-    if is_served(groups):
-        which = np.zeros(case.count, dtype=bool)
-        which[np.concatenate([group.draws for group in groups])] = True
-        places = np.flatnonzero(which)
-        _put(found, _served(case, groups, places, centre, solve, speeds), places, case.count)
-        return
+    made = DrawResults({}, np.zeros(case.count, dtype=bool), np.full(case.count, np.nan))
+    structures = [group.structure for group in groups]
+    _run_lots(case, groups, made)
+    for group in groups:
+        missed = group.draws[~made.meets[group.draws]]
+        if len(missed) and (plans := _plans_of_missed(case, group, missed)):
+            place[missed] = len(structures)
+            structures.append(group.structure)
+            _run_lots(case, [StructureGroup(missed, group.structure, plans)], made)
+    return [made], structures
+
+
+def _run_lots(case: Case, groups: list[StructureGroup], made: DrawResults) -> None:
     lots: dict[int, tuple[Lot, list[DrawGroup]]] = {}
     for group, (lot, names) in zip(groups, _traced(case, groups), strict=True):
         lots.setdefault(id(lot), (lot, []))[1].append(
@@ -549,13 +626,16 @@ def _looked_at(
         )
     for lot, parts in lots.values():
         places = np.sort(np.concatenate([part.draws for part in parts]))
-        many, own = _of_draws(case, parts, places)
-        _put(found, lot.run(many, own, len(places)), places, case.count)
+        whole = len(places) == case.count
+        many = {path: one if whole else one[places] for path, (one, _) in case.drawn.items()}
+        own = [part._replace(draws=np.searchsorted(places, part.draws)) for part in parts]
+        (found,) = lot.run(many, own, len(places))
+        made.meets[places], made.batch[places] = found.meets, found.batch
+        scatter_into(made.metrics, _known_metrics(found), places, case.count)
 
 
-def is_served(groups: Sequence[StructureGroup]) -> bool:
-    """Say whether groups of draws have a serving workload with plans."""
-    return groups[0].plans is ALL or isinstance(groups[0].structure.plan, ServingPlan)
+def _known_metrics(found: DrawResults) -> dict[str, AnyArray]:
+    return {name: value for name, value in found.metrics.items() if name in METRICS}
 
 
 def _traced(case: Case, groups: Sequence[StructureGroup]) -> list[tuple[Lot, list[dict[str, int]]]]:
@@ -568,55 +648,36 @@ def _traced(case: Case, groups: Sequence[StructureGroup]) -> list[tuple[Lot, lis
     ]
 
 
-def _of_draws(
-    case: Case, parts: Sequence[DrawGroup], places: AnyArray
-) -> tuple[dict[str, AnyArray], list[DrawGroup]]:
-    """Return some draws of a case, and their groups with places among them."""
-    whole = len(places) == case.count
-    many = {path: one if whole else one[places] for path, (one, _) in case.drawn.items()}
-    return many, [part._replace(draws=np.searchsorted(places, part.draws)) for part in parts]
-
-
-def _put(found: list[DrawResults], made: list[DrawResults], places: AnyArray, count: int) -> None:
-    for whole, part in zip(found, made, strict=True):
-        whole.meets[places], whole.batch[places] = part.meets, part.batch
-        known = {name: value for name, value in part.metrics.items() if name in METRICS}
-        scatter_into(whole.metrics, known, places, count)
-
-
 def _served(
     case: Case,
-    groups: Sequence[StructureGroup],
-    places: AnyArray,
+    grouping: Grouping,
     centre: Result | None,
     solve: bool,
     speeds: Sequence[float],
 ) -> list[DrawResults]:
     """Return the results of draws of a serving workload, with settings as inputs of one value."""
     keep_memory()
-    parts = [DrawGroup(group.draws, [], group.structure.plan) for group in groups]
-    many, own = _of_draws(case, parts, places)
     pilots = None if centre is None else _pilots_of(case, centre)
     settings = case.numbers_set
-    many |= {path: np.full(len(places), number) for path, number in settings.items()}
+    many = {path: one for path, (one, _) in case.drawn.items()}
+    many |= {path: np.full(case.count, number) for path, number in settings.items()}
     if pilots is not None:
         length = len(next(iter(pilots.values())))
         pilots |= {path: np.full(length, number) for path, number in settings.items()}
-    traced = cache(
-        lambda: [(lot, names[0]) for lot, names in _traced(case, groups)]  # where one has to know
-    )
+    traced = cache(lambda: [(lot, names[0]) for lot, names in _traced(case, grouping.find())])
     drawn = sorted(many)
-    key = case.arithmetic_key(groups, drawn, centre)
+    key = repr((case.settings_key(centre), grouping.keys, drawn))
     arithmetics = case.programs.arithmetics
     if key not in arithmetics:
-        is_kept = case.is_shipped and pilots is not None
         arithmetics[key] = (
             cached_arithmetics([key.encode()], lambda: metric_arithmetics(traced, drawn))
-            if is_kept
+            if case.is_shipped and pilots is not None
             else metric_arithmetics(traced, drawn)
         )
-    question = ServingQuestion(many, len(places), pilots, solve, speeds)
-    return serve_draws(question, own, arithmetics[key], traced)
+    plan = None if pilots is not None else grouping.find()[0].structure.plan
+    question = ServingQuestion(many, case.count, pilots, solve, speeds)
+    made = serve_draws(question, grouping.draws, plan, arithmetics[key], traced)
+    return [found._replace(metrics=_known_metrics(found)) for found in made]
 
 
 @cache

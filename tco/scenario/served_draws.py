@@ -24,7 +24,6 @@ from tco.scenario.compiled import (
     METRIC,
     PAIRS,
     RATE,
-    DrawGroup,
     DrawResults,
     Lot,
     kernel_indices,
@@ -35,6 +34,7 @@ if TYPE_CHECKING:
     from tco.performance.serving.plan_choice_compiled import Chosen, DrawBlock
     from tco.performance.serving.plans import ServingPlan
 
+FIRST_DRAWS = 512  # cached by themselves: questions with more draws begin with the same
 # the program of each group of draws, and the places of its results there
 Trace = Callable[[], Sequence[tuple[Lot, Mapping[str, int]]]]
 
@@ -95,7 +95,8 @@ class ServingQuestion:
 
 def serve_draws(
     question: ServingQuestion,
-    groups: Sequence[DrawGroup],
+    groups: Sequence[AnyArray],
+    plan: Any,
     arithmetics: Sequence[MetricArithmetic],
     trace: Trace,
 ) -> list[DrawResults]:
@@ -103,7 +104,8 @@ def serve_draws(
 
     Args:
         question: The draws and the speeds.
-        groups: Draws by structure.
+        groups: Places of the draws of each structure.
+        plan: Plan that the structure of all draws holds; None where each draw chooses.
         arithmetics: Arithmetic of the groups.
         trace: Gives the programs of the groups, where plans have to be chosen.
 
@@ -114,10 +116,10 @@ def serve_draws(
     ]
     for arithmetic in arithmetics:
         parts = [groups[index] for index in arithmetic.groups]
-        which = np.sort(np.concatenate([part.draws for part in parts]))
+        which = np.sort(np.concatenate(parts))
         asked = question if len(which) == count else question.part(which)
-        choices = ServingChoice(asked, arithmetic, parts[0].plan, trace).cached()
-        draws = [_positions_in(which, part.draws) for part in parts]
+        choices = ServingChoice(asked, arithmetic, plan, trace).cached()
+        draws = [_positions_in(which, part) for part in parts]
         for at, (result, choice) in enumerate(zip(results, choices, strict=True)):
             metrics = _metrics_of(arithmetic, asked, choice, draws, RATE if at else "")
             result.meets[which], result.batch[which] = choice.meets, choice.batch
@@ -230,11 +232,15 @@ def cached_arithmetics(
     """Return the cached arithmetic of a question, or make and cache it."""
 
     def make_arrays() -> list[AnyArray]:
-        text = json.dumps([arithmetic.to_json() for arithmetic in make()])
-        return [np.frombuffer(text.encode(), dtype=np.uint8)]
+        return [text_array(json.dumps([arithmetic.to_json() for arithmetic in make()]))]
 
     (packed,) = cached_arrays(key, make_arrays)
     return [MetricArithmetic.from_json(fields) for fields in json.loads(packed.tobytes())]
+
+
+def text_array(text: str) -> AnyArray:
+    """Return the bytes of a text as an array."""
+    return np.frombuffer(text.encode(), dtype=np.uint8)
 
 
 def names_a_file(texts: Mapping[str, Any]) -> bool:
@@ -251,7 +257,7 @@ class ServingChoice:
     Args:
         question: The draws and the speeds.
         arithmetic: Arithmetic of the groups of draws.
-        plan: Plan that the structure of the first group holds.
+        plan: Plan that the structure holds; None where each draw chooses.
         trace: Gives the programs of all groups.
 
     """
@@ -265,21 +271,29 @@ class ServingChoice:
     def cached(self) -> list[ServedDraws]:
         """Return what the draws come to at each speed, from the disk cache where it is known.
 
-        Draws that differ only in inputs the workload does not read are looked at once.
+        Draws that differ only in inputs the workload does not read are looked at once. The first
+        draws are cached by themselves, so that a question with these alone has them.
         """
         if self.question.pilots is None:
             return self.served(self.question)
-        drawn = self.question.drawn
+        if self.question.count <= FIRST_DRAWS:
+            return self._cached(self.question)
+        blocks = np.split(np.arange(self.question.count), [FIRST_DRAWS])
+        found = [self._cached(self.question.part(which)) for which in blocks]
+        return [_joined(same) for same in zip(*found, strict=True)]
+
+    def _cached(self, question: ServingQuestion) -> list[ServedDraws]:
+        drawn = question.drawn
         read = dict.fromkeys(path for path, _, _ in self.arithmetic.leaves if path in drawn)
-        first, place = distinct_draws([drawn[path] for path in read], self.question.count)
-        asked = self.question if len(first) == len(place) else self.question.part(first)
+        first, place = distinct_draws([drawn[path] for path in read], question.count)
+        asked = question if len(first) == len(place) else question.part(first)
 
         def make_arrays() -> list[AnyArray]:
             return [array for served in self.served(asked) for array in served]
 
         arrays = iter(cached_arrays(self._key(asked), make_arrays))
         every = [ServedDraws(*fields) for fields in zip(arrays, arrays, arrays, strict=True)]
-        if asked is self.question:
+        if asked is question:
             return every
         return [
             ServedDraws(served.meets[place], served.batch[place], served.workload[:, place])
@@ -342,10 +356,11 @@ class ServingChoice:
                     for border, choice in zip(borders, chosen, strict=True)
                 ]
             )
-        return [
-            ServedDraws(*(np.concatenate(arrays, axis=-1) for arrays in zip(*same, strict=True)))
-            for same in zip(*blocks, strict=True)
-        ]
+        return [_joined(same) for same in zip(*blocks, strict=True)]
+
+
+def _joined(blocks: Sequence[ServedDraws]) -> ServedDraws:
+    return ServedDraws(*(np.concatenate(arrays, axis=-1) for arrays in zip(*blocks, strict=True)))
 
 
 def distinct_draws(columns: Sequence[FloatArray], count: int) -> tuple[AnyArray, AnyArray]:

@@ -76,7 +76,7 @@ def test_the_target_or_the_memory_binds_in_every_draw(name, software, quick):
     # steps in time and memory keep few above it
     assert np.mean(per_user[found.meets] <= target * 1.005) > 0.8
     assert np.all(found.sequences[~found.meets] == 1)
-    assert found.structures == [base.structure]
+    assert [*found.structures] == [base.structure]
 
 
 @pytest.mark.parametrize("name", [TRN3, GB200])
