@@ -225,7 +225,9 @@ class Lot:
         """Return the rows of plans to choose among by axis, and hints for them, found once."""
         from tco.performance.serving.plan_choice_compiled import promising
 
-        key = paths, hash(b"".join([one.tobytes() for one in pilots.values()])), tuple(speeds)
+        drawn = hash(b"".join([one.tobytes() for one in pilots.values()]))
+        targets = tuple(place for name, place in names.items() if not name.startswith(METRIC))
+        key = paths, drawn, tuple(speeds), targets
         if key not in self.rows:
             kernel = self.kernel(paths, {})
             plans: ServingPlan = self.plans  # type: ignore[assignment]

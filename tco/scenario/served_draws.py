@@ -45,6 +45,8 @@ class MetricArithmetic(NamedTuple):
     """
 
     groups: list[int]  # places of the groups among those of the question
+    # place of the first arithmetic on the same plans, whose pilot draws tell the promising ones
+    leader: int
     identities: list[str]  # of the steps that the choice and the results of the workload are
     # inputs that these rest on: path, identity and number
     leaves: list[tuple[str, str, float]]
@@ -118,7 +120,9 @@ def serve_draws(
         parts = [groups[index] for index in arithmetic.groups]
         which = np.sort(np.concatenate(parts))
         asked = question if len(which) == count else question.part(which)
-        choices = ServingChoice(asked, arithmetic, plan, trace).cached()
+        choices = ServingChoice(
+            asked, arithmetic, arithmetics[arithmetic.leader], plan, trace
+        ).cached()
         draws = [_positions_in(which, part) for part in parts]
         for at, (result, choice) in enumerate(zip(results, choices, strict=True)):
             metrics = _metrics_of(arithmetic, asked, choice, draws, RATE if at else "")
@@ -175,11 +179,19 @@ def metric_arithmetics(trace: Trace, drawn: Sequence[str]) -> list[MetricArithme
     for index, (lot, names) in enumerate(traced):
         key = id(lot), tuple(sorted(_targets(names).items()))
         alike.setdefault(key, []).append(index)
-    return [_arithmetic_of(indices, traced, drawn) for indices in alike.values()]
+    first: dict[int, int] = {}
+    leaders = [first.setdefault(lot, place) for place, (lot, _) in enumerate(alike)]
+    return [
+        _arithmetic_of(indices, leader, traced, drawn)
+        for indices, leader in zip(alike.values(), leaders, strict=True)
+    ]
 
 
 def _arithmetic_of(
-    indices: list[int], traced: Sequence[tuple[Lot, Mapping[str, int]]], drawn: Sequence[str]
+    indices: list[int],
+    leader: int,
+    traced: Sequence[tuple[Lot, Mapping[str, int]]],
+    drawn: Sequence[str],
 ) -> MetricArithmetic:
     program = traced[indices[0]][0].program
     metrics = [_metric_places(traced[index][1]) for index in indices]
@@ -197,6 +209,7 @@ def _arithmetic_of(
     rate_border = {*program.workload_border(rates, BATCH_PATH)}
     return MetricArithmetic(
         indices,
+        leader,
         [program.identity(step).hex() for step in steps],
         leaves,
         [row for row, place in enumerate(border) if place in rate_border],
@@ -257,15 +270,21 @@ class ServingChoice:
     Args:
         question: The draws and the speeds.
         arithmetic: Arithmetic of the groups of draws.
+        leader: Arithmetic whose pilot draws tell the promising plans.
         plan: Plan that the structure holds; None where each draw chooses.
         trace: Gives the programs of all groups.
 
     """
 
     def __init__(
-        self, question: ServingQuestion, arithmetic: MetricArithmetic, plan: Any, trace: Trace
+        self,
+        question: ServingQuestion,
+        arithmetic: MetricArithmetic,
+        leader: MetricArithmetic,
+        plan: Any,
+        trace: Trace,
     ) -> None:
-        self.question, self.arithmetic = question, arithmetic
+        self.question, self.arithmetic, self.leader = question, arithmetic, leader
         self.plan, self.trace = plan, trace
 
     def cached(self) -> list[ServedDraws]:
@@ -284,7 +303,8 @@ class ServingChoice:
 
     def _cached(self, question: ServingQuestion) -> list[ServedDraws]:
         drawn = question.drawn
-        read = dict.fromkeys(path for path, _, _ in self.arithmetic.leaves if path in drawn)
+        leaves = [*self.arithmetic.leaves, *self.leader.leaves]
+        read = dict.fromkeys(path for path, _, _ in leaves if path in drawn)
         first, place = distinct_draws([drawn[path] for path in read], question.count)
         asked = question if len(first) == len(place) else question.part(first)
 
@@ -303,36 +323,37 @@ class ServingChoice:
     def _key(self, asked: ServingQuestion) -> list[bytes]:
         """Return all that the choice rests on, beside the code: arithmetic, numbers and draws."""
         arithmetic, pilots = self.arithmetic, asked.pilots or {}
-        fields = (arithmetic.identities, arithmetic.rate_rows, asked.solve, tuple(asked.speeds))
-        key = [repr(fields).encode()]
-        for path, identity, number in arithmetic.leaves:
+        fields = arithmetic.identities, arithmetic.rate_rows, asked.solve, tuple(asked.speeds)
+        key = [repr(fields).encode(), repr(self.leader.identities).encode()]
+        for path, identity, number in sorted({*arithmetic.leaves, *self.leader.leaves}):
+            key.append(identity.encode())
             if path in asked.drawn:
-                values = asked.drawn[path].tobytes(), pilots[path].tobytes()
+                key += [asked.drawn[path].tobytes(), pilots[path].tobytes()]
             else:
-                values = (repr(number).encode(), b"")
-            key += [identity.encode(), *values]
+                key.append(repr(number).encode())
         return key
 
     @cached_property
-    def traced(self) -> tuple[Lot, Mapping[str, int], list[list[int]]]:
-        """Program and names of the first group, and results of the workload wanted by speed."""
+    def traced(self) -> tuple[Lot, Mapping[str, int], Mapping[str, int], list[list[int]]]:
+        """Program, names of the first group and of the leader, and the results wanted by speed."""
         traced, indices = self.trace(), self.arithmetic.groups
         lot, names = traced[indices[0]]
+        leading = traced[self.leader.groups[0]][1]
         border = _border(traced, indices)
         at_rate = [border[row] for row in self.arithmetic.rate_rows]
-        return lot, names, [border, *([at_rate] * len(self.question.speeds))]
+        return lot, names, leading, [border, *([at_rate] * len(self.question.speeds))]
 
     def served(self, asked: ServingQuestion) -> list[ServedDraws]:
         """Choose plan and batch of every draw, and return what they come to at each speed."""
         from tco.performance.serving import plan_choice_compiled
 
-        lot, names, borders = self.traced
+        lot, names, leading, borders = self.traced
         every_speed = (*plan_choice_compiled.OWN, *asked.speeds)
         plans: ServingPlan = lot.plans  # type: ignore[assignment]
         rows, known = dict[int, FloatArray](), None
         paths = frozenset(asked.drawn)
         if asked.pilots is not None:
-            rows, known = lot.promising(paths, names, asked.pilots, asked.speeds)
+            rows, known = lot.promising(paths, leading, asked.pilots, asked.speeds)
             plans = plan_choice_compiled.of_rows(plans, rows)
         kernel = lot.kernel(paths, rows)
         places = kernel_indices(kernel, names)

@@ -1,0 +1,98 @@
+"""Arrays on disk: of the user's own, whole, and never of values that are withheld."""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+import pytest
+
+from tco.core import array_cache
+from tco.core.array_cache import cached_arrays
+from tco.core.provenance import making
+
+
+@pytest.fixture
+def reading(tmp_path, monkeypatch):
+    """Return a way to read two arrays through a cache of one's own, its folder, and a log of how
+    often they were made.
+    """
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    log = []
+
+    def read(key=b"four draws"):
+        def make_arrays():
+            log.append(key)
+            return [np.array([0.73, np.inf]), np.array([True, False])]
+
+        return [array.tolist() for array in cached_arrays([key], make_arrays)]
+
+    return read, tmp_path / "tco" / "arrays", log
+
+
+def test_arrays_are_made_once_for_each_key(reading):
+    read, folder, log = reading
+    assert read() == read() == [[0.73, np.inf], [True, False]]
+    read(b"other draws")
+    assert len(log) == len([*folder.iterdir()]) == 2
+    assert {path.stat().st_mode & 0o077 for path in folder.iterdir()} == {0}
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda content: b"[]",
+        lambda content: content[: len(content) // 2],
+        lambda content: bytes(255 - byte for byte in content),
+        lambda content: content[:-1] + bytes([content[-1] ^ 1]),
+    ],
+)
+def test_file_that_another_has_changed_is_made_anew(reading, spoil):
+    read, folder, log = reading
+    before = read()
+    (file,) = folder.iterdir()
+    content = file.read_bytes()
+    file.write_bytes(spoil(content))
+    assert read() == before
+    assert (len(log), file.read_bytes()) == (2, content)
+
+
+@pytest.mark.parametrize("kind", ["link", "pipe", "writable by others"])
+def test_what_is_no_file_of_ones_own_is_replaced_and_not_followed(reading, tmp_path, kind):
+    read, folder, log = reading
+    before = read()
+    (file,) = folder.iterdir()
+    prize = tmp_path / "prize"
+    prize.write_bytes(file.read_bytes())
+    if kind == "writable by others":
+        file.chmod(0o666)
+    else:
+        file.unlink()
+        os.mkfifo(file) if kind == "pipe" else file.symlink_to(prize)
+    assert read() == before
+    assert len(log) == 2
+    assert file.is_file()
+    assert not file.is_symlink()
+
+
+def test_nothing_is_kept_while_values_are_withheld(reading):
+    read, folder, log = reading
+    token = making.set(object())
+    try:
+        read()
+        read()
+    finally:
+        making.reset(token)
+    assert len(log) == 2
+    assert not folder.exists()
+
+
+def test_oldest_files_go_when_the_folder_is_full(reading, monkeypatch):
+    read, folder, _ = reading
+    read(b"oldest")
+    (oldest,) = folder.iterdir()
+    os.utime(oldest, (0, 0))
+    monkeypatch.setattr(array_cache, "FULL", oldest.stat().st_size + 1)
+    read(b"newest")
+    (left,) = folder.iterdir()
+    assert left != oldest

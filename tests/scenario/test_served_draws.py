@@ -1,0 +1,59 @@
+"""What is cached of draws changes no number, whatever was asked before."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tco
+from tests.catalogue import CATALOGUE
+
+SYSTEM = "trn3-nl72x2"
+DRAWN = {
+    "parts.trn3.hbm_bandwidth": (np.linspace(4.2e12, 5.2e12, 5), "byte/s"),
+    "terms.utilisation": (np.linspace(0.6, 0.9, 5), "ratio"),
+}
+SPEEDS = (20.0, 80.0)
+
+
+def metrics_under(settings, folder, monkeypatch):
+    """Return all metrics of the draws under settings, with the cache in a folder."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(folder))
+    draws = tco.evaluate_draws(SYSTEM, DRAWN | settings, catalogue=CATALOGUE, speeds=SPEEDS)
+    every = [draws, *draws.at.values()]
+    return [(name, many) for one in every for name, many in one.metrics.items() if many is not None]
+
+
+@pytest.mark.parametrize(
+    ("path", "before", "after"),
+    [
+        ("site.electricity_price", "0.05 USD/kWh", "0.11 USD/kWh"),
+        ("parts.trn3.price", "5000 USD", "12000 USD"),
+        ("parts.trn3.hbm_capacity", "144 GB", "108 GB"),
+    ],
+)
+def test_metrics_are_the_same_whatever_was_asked_before(path, before, after, tmp_path, monkeypatch):
+    earlier = metrics_under({path: before}, tmp_path / "asked", monkeypatch)
+    again = metrics_under({path: after}, tmp_path / "asked", monkeypatch)
+    CATALOGUE.once("programs", dict).clear()
+    fresh = metrics_under({path: after}, tmp_path / "empty", monkeypatch)
+    assert [name for name, _ in again] == [name for name, _ in fresh]
+    for (_, ours), (_, theirs) in zip(again, fresh, strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+    assert any(
+        not np.array_equal(ours, theirs, equal_nan=True)
+        for (_, ours), (_, theirs) in zip(earlier, again, strict=True)
+    )
+
+
+def test_another_price_chooses_no_plan_anew(tmp_path, monkeypatch):
+    CATALOGUE.once("programs", dict).clear()
+    metrics_under({"site.electricity_price": "0.05 USD/kWh"}, tmp_path, monkeypatch)
+
+    def refuse(*_):
+        raise AssertionError("plans are searched again")
+
+    monkeypatch.setattr("tco.performance.serving.plan_choice_compiled.promising", refuse)
+    metrics_under({"site.electricity_price": "0.06 USD/kWh"}, tmp_path, monkeypatch)
+    with pytest.raises(AssertionError, match="searched again"):
+        metrics_under({"parts.trn3.hbm_capacity": "108 GB"}, tmp_path, monkeypatch)
