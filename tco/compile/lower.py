@@ -110,9 +110,9 @@ def _weight(varies: int) -> tuple[int, int]:
     return varies & (BATCH | DRAW), varies.bit_count()
 
 
-def given_step(place: int) -> str:
+def given_step(step: int) -> str:
     """Return the path of the input that stands for a step whose results are given."""
-    return f"step {place}"
+    return f"step {step}"
 
 
 class ArithmeticKernel:
@@ -125,8 +125,8 @@ class ArithmeticKernel:
         program: Program,
         varying: Iterable[str],
         plans: Mapping[int, Any],
-        given: Iterable[int] = (),
-        wanted: Iterable[int] | None = None,
+        given_steps: Iterable[int] = (),
+        targets: Iterable[int] | None = None,
     ) -> None:
         self.operation: list[str] = []
         self.taken: list[tuple[int, ...]] = []
@@ -139,9 +139,9 @@ class ArithmeticKernel:
         self.shared: dict[Any, list[int]] = {}
         self.program, self.varying, self.plans = program, frozenset(varying), plans
         # steps of the program whose results are given, as inputs by `given_step`
-        self.given = frozenset(given)
+        self.given_steps = frozenset(given_steps)
         # steps of the program that are taken in; None takes all, also those to come
-        self.needed_steps = None if wanted is None else program.needed(wanted, self.given)
+        self.needed_steps = None if targets is None else program.needed(targets, self.given_steps)
         self.made: list[int] = []  # place of each step of the program
         self.grow()
 
@@ -158,7 +158,7 @@ class ArithmeticKernel:
             step = self.program.steps[place]
             if self.needed_steps is not None and place not in self.needed_steps:
                 made.append(ABSENT)
-            elif place in self.given:
+            elif place in self.given_steps:
                 made.append(self.input(given_step(place)))
             elif step is None:
                 made.append(
@@ -169,23 +169,29 @@ class ArithmeticKernel:
             else:
                 made.append(self.gather(GATHERED[step.function], [made[one] for one in step.taken]))
 
-    def pruned(self, wanted: Iterable[int]) -> tuple[ArithmeticKernel, dict[int, int]]:
-        """Return a kernel of what leads to `wanted` alone, and its place for each of these places.
+    def pruned(self, targets: Iterable[int]) -> tuple[ArithmeticKernel, dict[int, int]]:
+        """Return a kernel of what leads to `targets` alone, and where each position went.
 
         It takes in no more steps of a program.
         """
-        kept = sorted(self.needed(wanted, ()))
-        place_of = {place: index for index, place in enumerate(kept)}
+        needed = sorted(self.needed(targets, ()))
+        position_of = {position: index for index, position in enumerate(needed)}
         fields = {
-            "operation": [self.operation[place] for place in kept],
-            "taken": [[place_of[one] for one in self.taken[place]] for place in kept],
-            "varies": [self.varies[place] for place in kept],
-            "numbers": {place_of[one]: self.numbers[one] for one in kept if one in self.numbers},
+            "operation": [self.operation[position] for position in needed],
+            "taken": [[position_of[term] for term in self.taken[position]] for position in needed],
+            "varies": [self.varies[position] for position in needed],
+            "numbers": {
+                position_of[position]: self.numbers[position]
+                for position in needed
+                if position in self.numbers
+            },
             "inputs": {
-                path: place_of[place] for path, place in self.inputs.items() if place in place_of
+                path: position_of[position]
+                for path, position in self.inputs.items()
+                if position in position_of
             },
         }
-        return ArithmeticKernel.from_json(fields), place_of
+        return ArithmeticKernel.from_json(fields), position_of
 
     def to_json(self) -> JsonObject:
         """Return the operations as numbers and texts; numbers of plans have no such form."""
@@ -197,8 +203,8 @@ class ArithmeticKernel:
         """Return a kernel of operations that `to_json` gave, without a program."""
         kernel = cls(Program(), (), {})
         kernel.operation, kernel.varies = fields["operation"], fields["varies"]
-        kernel.taken = [tuple(places) for places in fields["taken"]]
-        kernel.numbers = {int(place): number for place, number in fields["numbers"].items()}
+        kernel.taken = [tuple(terms) for terms in fields["taken"]]
+        kernel.numbers = {int(position): number for position, number in fields["numbers"].items()}
         kernel.inputs = fields["inputs"]
         return kernel
 

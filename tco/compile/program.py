@@ -134,54 +134,59 @@ class Program:
             )
         return self.values[place]
 
-    def needed(self, wanted: Iterable[int], given: Container[int] = ()) -> set[int]:
-        """Return the places that some steps rest on, those `given` without what they rest on."""
-        reached, pending = set[int](), [*wanted]
+    def needed(self, targets: Iterable[int], known_steps: Container[int] = ()) -> set[int]:
+        """Return the places of all that some steps rest on, up to `known_steps`."""
+        reached, pending = set[int](), [*targets]
         while pending:
-            place = pending.pop()
-            if place not in reached:
-                reached.add(place)
-                step = self.steps[place]
-                pending += () if step is None or place in given else step.taken
+            index = pending.pop()
+            if index not in reached:
+                reached.add(index)
+                step = self.steps[index]
+                pending += () if step is None or index in known_steps else step.taken
         return reached
 
-    def workload_border(self, wanted: Iterable[int], chosen_path: str) -> list[int]:
+    def workload_border(self, targets: Iterable[int], chosen_path: str) -> list[int]:
         """Return the places of the workload's results that some steps take directly.
 
         Numbers of plans, and the input `chosen_path` that a choice gives, count as such results.
         """
-        border, reached, pending = set[int](), set[int](), [*wanted]
+        border, reached, pending = set[int](), set[int](), [*targets]
         chosen = self.inputs.get(chosen_path, ())
         while pending:
-            place = pending.pop()
-            if place in reached:
+            index = pending.pop()
+            if index in reached:
                 continue
-            reached.add(place)
-            step = self.steps[place]
+            reached.add(index)
+            step = self.steps[index]
             if step is None:
-                if place in chosen or isinstance(self.leaves[place], PlanNumbers):
-                    border.add(place)
-            elif place in self.workload_steps:
-                border.add(place)
+                if index in chosen or isinstance(self.leaves[index], PlanNumbers):
+                    border.add(index)
+            elif index in self.workload_steps:
+                border.add(index)
             else:
                 pending += step.taken
         return sorted(border)
 
-    def identity(self, place: int) -> bytes:
+    def number_at(self, leaf: int) -> float:
+        """Return the number of an input as it was met first."""
+        number: float = self.leaves[leaf]  # type: ignore[assignment]
+        return number
+
+    def identity(self, index: int) -> bytes:
         """Return a hash of the arithmetic of a step, in which inputs stand by path."""
         for missing in range(len(self.identities), len(self.steps)):
             self.identities.append(blake2b(self._described(missing), digest_size=16).digest())
-        return self.identities[place]
+        return self.identities[index]
 
-    def _described(self, place: int) -> bytes:
-        step = self.steps[place]
+    def _described(self, index: int) -> bytes:
+        step = self.steps[index]
         if step is not None:
             name = step.function if isinstance(step.function, str) else step.function.name
-            taken = [self.identities[other] for other in step.taken]
-            return b"".join([b"step ", name.encode(), b" ", *taken])
-        if (path := self.path_of.get(place)) is not None:
-            return f"input {self.inputs[path].index(place)} {path}".encode()
-        number = self.leaves[place]
+            sources = [self.identities[source] for source in step.taken]
+            return b"".join([b"step ", name.encode(), b" ", *sources])
+        if (path := self.path_of.get(index)) is not None:
+            return f"input {self.inputs[path].index(index)} {path}".encode()
+        number = self.leaves[index]
         if isinstance(number, PlanNumbers):
             return b"plans %d " % number.axis + number.numbers.tobytes()
         return f"number {number!r}".encode()

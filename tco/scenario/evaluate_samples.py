@@ -150,10 +150,10 @@ def evaluate_draws(
     values = inputs.values()
     case.refuse(inputs, values)
     if structure is not None or hold or centre is None:
-        own: Structure = inputs.structure  # type: ignore[assignment]
+        fixed: Structure = inputs.structure  # type: ignore[assignment]
         return _evaluate_groups(
             case,
-            _grouping_of([StructureGroup(np.arange(case.count), own)]),
+            _grouping_of([StructureGroup(np.arange(case.count), fixed)]),
             None,
             solve,
             speeds,
@@ -283,11 +283,11 @@ class FoundStructures(Sequence[Structure]):
 
 
 def _grouping_of(groups: list[StructureGroup]) -> Grouping:
-    keys = [repr(_described(group)) for group in groups]
+    keys = [repr(_described_group(group)) for group in groups]
     return Grouping([group.draws for group in groups], keys, lambda: groups)
 
 
-def _described(group: StructureGroup) -> tuple[Any, ...]:
+def _described_group(group: StructureGroup) -> tuple[Any, ...]:
     """Return all that tells the arithmetic of a group from that of others of its scenario."""
     structure = group.structure
     texts = sorted(structure.texts.items())
@@ -301,12 +301,12 @@ def _grouping(case: Case, centre: Result, inputs: ResolvedScenario, values: Valu
     What is cached rests on all that decides: the settings that are no prices, the structure of the
     centre, and what differs between draws.
     """
-    held = structure_in(centre)
-    decided, choices = decisions(inputs, values, held), list[dict[str, str]]()
+    base = structure_in(centre)
+    decided, choices = decisions(inputs, values, base), list[dict[str, str]]()
     if weighed := cheapest_clos_parts_by_draw(inputs, values):
         choices, decided[SWITCH] = weighed
     find = cache(lambda: grouped(case, centre, inputs, decided, choices))
-    if inputs.kind != "serving" or not held.alternatives.keys() <= decided.keys():
+    if inputs.kind != "serving" or not base.alternatives.keys() <= decided.keys():
         return _grouping_of(find())
     if not case.is_shipped:
         return _grouping_of(find())
@@ -318,15 +318,15 @@ def _grouping(case: Case, centre: Result, inputs: ResolvedScenario, values: Valu
             index[draws] = number
         return [index, text_array(json.dumps(grouping.keys))]
 
-    sizes = decided.keys() & held.readings.keys()
-    asked = sorted(case.drawn) if sizes <= case.drawn.keys() else sorted(case.drawn.items())
-    base = _described(StructureGroup(np.arange(0), held, ALL))
-    parts = [repr((case.settings_key(centre), base, choices)).encode()]
+    sizes = decided.keys() & base.readings.keys()
+    # a draw whose size follows from several inputs is resized by all of them
+    is_drawn = sizes <= case.drawn.keys()
+    described = _described_group(StructureGroup(np.arange(0), base, ALL))
+    parts = [repr((case.settings_key(centre), described, choices)).encode()]
     for name, column in sorted(decided.items()):
         parts += [name.encode(), column.tobytes()]
-    for entry in asked:
-        path = entry if isinstance(entry, str) else entry[0]
-        parts += [path.encode(), b"" if isinstance(entry, str) else entry[1][0].tobytes()]
+    for path, (array, _) in sorted(case.drawn.items()):
+        parts += [path.encode(), b"" if is_drawn else array.tobytes()]
     index, packed = cached_arrays(parts, make_arrays)
     keys = json.loads(packed.tobytes())
     return Grouping([np.flatnonzero(index == number) for number in range(len(keys))], keys, find)
@@ -597,45 +597,45 @@ def is_served(case: Case, centre: Result | None, grouping: Grouping) -> bool:
 
 
 def _looked_at(
-    case: Case, groups: list[StructureGroup], place: AnyArray
+    case: Case, groups: list[StructureGroup], structure_of: AnyArray
 ) -> tuple[list[DrawResults], list[Structure]]:
-    """Run groups of draws of a workload that is no serving, those whose plans are the same
-    together; draws that no plan of their group fits are run on plans of their own.
+    """Run groups of draws of a workload that is no serving.
+
+    Draws that no plan of their group fits are run on plans of their own.
 
     Returns:
-        The results, and the structures; `place` is changed to the place of each draw's in these.
+        The results, and the structures. `structure_of` is changed to their index in each draw.
 
     """
-    made = DrawResults({}, np.zeros(case.count, dtype=bool), np.full(case.count, np.nan))
+    results = DrawResults({}, np.zeros(case.count, dtype=bool), np.full(case.count, np.nan))
     structures = [group.structure for group in groups]
-    _run_lots(case, groups, made)
+    _run_lots(case, groups, results)
     for group in groups:
-        missed = group.draws[~made.meets[group.draws]]
+        missed = group.draws[~results.meets[group.draws]]
         if len(missed) and (plans := _plans_of_missed(case, group, missed)):
-            place[missed] = len(structures)
+            structure_of[missed] = len(structures)
             structures.append(group.structure)
-            _run_lots(case, [StructureGroup(missed, group.structure, plans)], made)
-    return [made], structures
+            _run_lots(case, [StructureGroup(missed, group.structure, plans)], results)
+    return [results], structures
 
 
-def _run_lots(case: Case, groups: list[StructureGroup], made: DrawResults) -> None:
+def _run_lots(case: Case, groups: list[StructureGroup], results: DrawResults) -> None:
     lots: dict[int, tuple[Lot, list[DrawGroup]]] = {}
     for group, (lot, names) in zip(groups, _traced(case, groups), strict=True):
         lots.setdefault(id(lot), (lot, []))[1].append(
             DrawGroup(group.draws, names, group.structure.plan)
         )
     for lot, parts in lots.values():
-        places = np.sort(np.concatenate([part.draws for part in parts]))
-        whole = len(places) == case.count
-        many = {path: one if whole else one[places] for path, (one, _) in case.drawn.items()}
-        own = [part._replace(draws=np.searchsorted(places, part.draws)) for part in parts]
-        (found,) = lot.run(many, own, len(places))
-        made.meets[places], made.batch[places] = found.meets, found.batch
-        scatter_into(made.metrics, _known_metrics(found), places, case.count)
+        which = np.sort(np.concatenate([part.draws for part in parts]))
+        drawn = {path: array[which] for path, (array, _) in case.drawn.items()}
+        groups_of_lot = [part._replace(draws=np.searchsorted(which, part.draws)) for part in parts]
+        (lot_results,) = lot.run(drawn, groups_of_lot, len(which))
+        results.meets[which], results.batch[which] = lot_results.meets, lot_results.batch
+        scatter_into(results.metrics, _known_metrics(lot_results), which, case.count)
 
 
-def _known_metrics(found: DrawResults) -> dict[str, AnyArray]:
-    return {name: value for name, value in found.metrics.items() if name in METRICS}
+def _known_metrics(results: DrawResults) -> dict[str, AnyArray]:
+    return {name: value for name, value in results.metrics.items() if name in METRICS}
 
 
 def _traced(case: Case, groups: Sequence[StructureGroup]) -> list[tuple[Lot, list[dict[str, int]]]]:
@@ -659,13 +659,13 @@ def _served(
     keep_memory()
     pilots = None if centre is None else _pilots_of(case, centre)
     settings = case.numbers_set
-    many = {path: one for path, (one, _) in case.drawn.items()}
-    many |= {path: np.full(case.count, number) for path, number in settings.items()}
+    inputs = {path: array for path, (array, _) in case.drawn.items()}
+    inputs |= {path: np.full(case.count, number) for path, number in settings.items()}
     if pilots is not None:
         length = len(next(iter(pilots.values())))
         pilots |= {path: np.full(length, number) for path, number in settings.items()}
     traced = cache(lambda: [(lot, names[0]) for lot, names in _traced(case, grouping.find())])
-    drawn = sorted(many)
+    drawn = sorted(inputs)
     key = repr((case.settings_key(centre), grouping.keys, drawn))
     arithmetics = case.programs.arithmetics
     if key not in arithmetics:
@@ -675,9 +675,9 @@ def _served(
             else metric_arithmetics(traced, drawn)
         )
     plan = None if pilots is not None else grouping.find()[0].structure.plan
-    question = ServingQuestion(many, case.count, pilots, solve, speeds)
-    made = serve_draws(question, grouping.draws, plan, arithmetics[key], traced)
-    return [found._replace(metrics=_known_metrics(found)) for found in made]
+    question = ServingQuestion(inputs, case.count, pilots, solve, speeds)
+    results = serve_draws(question, grouping.draws, plan, arithmetics[key], traced)
+    return [result._replace(metrics=_known_metrics(result)) for result in results]
 
 
 @cache

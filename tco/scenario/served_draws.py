@@ -40,9 +40,7 @@ Trace = Callable[[], Sequence[tuple[Lot, Mapping[str, int]]]]
 
 
 class MetricArithmetic(NamedTuple):
-    """The arithmetic from results of the workload to the metrics, for groups of draws whose plans
-    are chosen together.
-    """
+    """Arithmetic from the workload to the metrics, for groups that choose plans together."""
 
     groups: list[int]  # places of the groups among those of the question
     # place of the first arithmetic on the same plans, whose pilot draws tell the promising ones
@@ -68,7 +66,7 @@ class MetricArithmetic(NamedTuple):
 
 
 class ServedDraws(NamedTuple):
-    """What the chosen plan and batch of every draw come to.
+    """Results of the workload on the plan and batch that draws chose.
 
     `workload` holds a row for each result of the workload, shape (results, draws).
     """
@@ -91,7 +89,7 @@ class ServingQuestion:
 
     def part(self, which: AnyArray) -> ServingQuestion:
         """Return the question for some of the draws."""
-        drawn = {path: many[which] for path, many in self.drawn.items()}
+        drawn = {path: array[which] for path, array in self.drawn.items()}
         return replace(self, drawn=drawn, count=len(which))
 
 
@@ -119,55 +117,58 @@ def serve_draws(
     for arithmetic in arithmetics:
         parts = [groups[index] for index in arithmetic.groups]
         which = np.sort(np.concatenate(parts))
-        asked = question if len(which) == count else question.part(which)
+        selected = question if len(which) == count else question.part(which)
         choices = ServingChoice(
-            asked, arithmetic, arithmetics[arithmetic.leader], plan, trace
+            selected, arithmetic, arithmetics[arithmetic.leader], plan, trace
         ).cached()
         draws = [_positions_in(which, part) for part in parts]
-        for at, (result, choice) in enumerate(zip(results, choices, strict=True)):
-            metrics = _metrics_of(arithmetic, asked, choice, draws, RATE if at else "")
+        for index, (result, choice) in enumerate(zip(results, choices, strict=True)):
+            metrics = _metrics_of(arithmetic, selected, choice, draws, RATE if index else "")
             result.meets[which], result.batch[which] = choice.meets, choice.batch
             scatter_into(result.metrics, metrics, which, count)
     return results
 
 
 def _positions_in(which: AnyArray, draws: AnyArray) -> AnyArray:
-    some = draws[(draws >= which[0]) & (draws <= which[-1])]
-    found: AnyArray = np.searchsorted(which, some)
-    return found
+    members = draws[(draws >= which[0]) & (draws <= which[-1])]
+    positions: AnyArray = np.searchsorted(which, members)
+    return positions
 
 
 def _metrics_of(
     arithmetic: MetricArithmetic,
-    asked: ServingQuestion,
+    selected: ServingQuestion,
     choice: ServedDraws,
     draws: Sequence[AnyArray],
     only: str,
 ) -> dict[str, FloatArray]:
     """Return the metrics of draws from what their workload comes to, or one metric `only`."""
-    kernel, count = arithmetic.kernel, asked.count
+    kernel, count = arithmetic.kernel, selected.count
     rows = arithmetic.rate_rows if only else range(len(arithmetic.border))
-    values = kernel.values(asked.drawn) | {
-        arithmetic.border[row]: many for row, many in zip(rows, choice.workload, strict=True)
+    values = kernel.values(selected.drawn) | {
+        arithmetic.border[row]: array for row, array in zip(rows, choice.workload, strict=True)
     }
-    wanted = [
-        {name: place for name, place in places.items() if not only or name == only}
-        for places in arithmetic.metrics
+    requested = [
+        {name: position for name, position in positions.items() if not only or name == only}
+        for positions in arithmetic.metrics
     ]
     # where failures leave no hour in which anything makes progress, nothing has a price
     with np.errstate(divide="ignore"):
         outputs = evaluate_partitions(
             kernel,
-            [([*places.values()], part) for places, part in zip(wanted, draws, strict=True)],
+            [
+                ([*positions.values()], part)
+                for positions, part in zip(requested, draws, strict=True)
+            ],
             values,
             count,
         )
     metrics: dict[str, FloatArray] = {}
-    for places, part, arrays in zip(wanted, draws, outputs, strict=True):
-        scatter_into(metrics, dict(zip(places, arrays, strict=True)), part, count)
+    for positions, part, arrays in zip(requested, draws, outputs, strict=True):
+        scatter_into(metrics, dict(zip(positions, arrays, strict=True)), part, count)
     return {
-        name: np.where(endless, np.nan, many) if (endless := np.isinf(many)).any() else many
-        for name, many in metrics.items()
+        name: np.where(endless, np.nan, array) if (endless := np.isinf(array)).any() else array
+        for name, array in metrics.items()
     }
 
 
@@ -180,7 +181,7 @@ def metric_arithmetics(trace: Trace, drawn: Sequence[str]) -> list[MetricArithme
         key = id(lot), tuple(sorted(_targets(names).items()))
         alike.setdefault(key, []).append(index)
     first: dict[int, int] = {}
-    leaders = [first.setdefault(lot, place) for place, (lot, _) in enumerate(alike)]
+    leaders = [first.setdefault(lot, position) for position, (lot, _) in enumerate(alike)]
     return [
         _arithmetic_of(indices, leader, traced, drawn)
         for indices, leader in zip(alike.values(), leaders, strict=True)
@@ -196,47 +197,51 @@ def _arithmetic_of(
     program = traced[indices[0]][0].program
     metrics = [_metric_places(traced[index][1]) for index in indices]
     border = _border(traced, indices)
-    wanted = {place for places in metrics for place in places.values()}
-    full = ArithmeticKernel(program, drawn, {}, border, wanted)
-    kernel, place_of = full.pruned([full.made[place] for place in wanted])
+    requested = {position for positions in metrics for position in positions.values()}
+    full = ArithmeticKernel(program, drawn, {}, border, requested)
+    kernel, place_of = full.pruned([full.made[position] for position in requested])
     steps = [*dict(sorted(_targets(traced[indices[0]][1]).items())).values(), *border]
     leaves = sorted(
-        (program.path_of[leaf], program.identity(leaf).hex(), float(program.leaves[leaf]))  # type: ignore[arg-type]
+        (program.path_of[leaf], program.identity(leaf).hex(), program.number_at(leaf))
         for leaf in program.path_of.keys() & program.needed(steps)
         if program.path_of[leaf] != BATCH_PATH
     )
-    rates = {places[RATE] for places in metrics if RATE in places}
+    rates = {positions[RATE] for positions in metrics if RATE in positions}
     rate_border = {*program.workload_border(rates, BATCH_PATH)}
     return MetricArithmetic(
         indices,
         leader,
         [program.identity(step).hex() for step in steps],
         leaves,
-        [row for row, place in enumerate(border) if place in rate_border],
-        [place_of.get(full.made[place], -1) for place in border],
+        [row for row, position in enumerate(border) if position in rate_border],
+        [place_of.get(full.made[position], -1) for position in border],
         [
-            {name: place_of[full.made[place]] for name, place in places.items()}
-            for places in metrics
+            {name: place_of[full.made[position]] for name, position in positions.items()}
+            for positions in metrics
         ],
         kernel,
     )
 
 
 def _targets(names: Mapping[str, int]) -> dict[str, int]:
-    return {name: place for name, place in names.items() if not name.startswith(METRIC)}
+    return {name: position for name, position in names.items() if not name.startswith(METRIC)}
 
 
 def _metric_places(names: Mapping[str, int]) -> dict[str, int]:
     return {
-        name.removeprefix(METRIC): place for name, place in names.items() if name.startswith(METRIC)
+        name.removeprefix(METRIC): position
+        for name, position in names.items()
+        if name.startswith(METRIC)
     }
 
 
 def _border(traced: Sequence[tuple[Lot, Mapping[str, int]]], indices: Sequence[int]) -> list[int]:
     """Return the places of the workload's results that metrics take, in an order of their own."""
     program = traced[indices[0]][0].program
-    places = {place for index in indices for place in _metric_places(traced[index][1]).values()}
-    return sorted(program.workload_border(places, BATCH_PATH), key=program.identity)
+    positions = {
+        position for index in indices for position in _metric_places(traced[index][1]).values()
+    }
+    return sorted(program.workload_border(positions, BATCH_PATH), key=program.identity)
 
 
 def cached_arithmetics(
@@ -288,7 +293,7 @@ class ServingChoice:
         self.plan, self.trace = plan, trace
 
     def cached(self) -> list[ServedDraws]:
-        """Return what the draws come to at each speed, from the disk cache where it is known.
+        """Return the results at each speed, from the disk cache where they are known.
 
         Draws that differ only in inputs the workload does not read are looked at once. The first
         draws are cached by themselves, so that a question with these alone has them.
@@ -298,37 +303,39 @@ class ServingChoice:
         if self.question.count <= FIRST_DRAWS:
             return self._cached(self.question)
         blocks = np.split(np.arange(self.question.count), [FIRST_DRAWS])
-        found = [self._cached(self.question.part(which)) for which in blocks]
-        return [_joined(same) for same in zip(*found, strict=True)]
+        parts = [self._cached(self.question.part(which)) for which in blocks]
+        return [_joined(same) for same in zip(*parts, strict=True)]
 
     def _cached(self, question: ServingQuestion) -> list[ServedDraws]:
         drawn = question.drawn
         leaves = [*self.arithmetic.leaves, *self.leader.leaves]
         read = dict.fromkeys(path for path, _, _ in leaves if path in drawn)
-        first, place = distinct_draws([drawn[path] for path in read], question.count)
-        asked = question if len(first) == len(place) else question.part(first)
+        first, position = distinct_draws([drawn[path] for path in read], question.count)
+        selected = question if len(first) == len(position) else question.part(first)
 
         def make_arrays() -> list[AnyArray]:
-            return [array for served in self.served(asked) for array in served]
+            return [array for served in self.served(selected) for array in served]
 
-        arrays = iter(cached_arrays(self._key(asked), make_arrays))
-        every = [ServedDraws(*fields) for fields in zip(arrays, arrays, arrays, strict=True)]
-        if asked is question:
-            return every
+        arrays = iter(cached_arrays(self._key(selected), make_arrays))
+        speed_draws = [ServedDraws(*fields) for fields in zip(arrays, arrays, arrays, strict=True)]
+        if selected is question:
+            return speed_draws
         return [
-            ServedDraws(served.meets[place], served.batch[place], served.workload[:, place])
-            for served in every
+            ServedDraws(
+                served.meets[position], served.batch[position], served.workload[:, position]
+            )
+            for served in speed_draws
         ]
 
-    def _key(self, asked: ServingQuestion) -> list[bytes]:
+    def _key(self, selected: ServingQuestion) -> list[bytes]:
         """Return all that the choice rests on, beside the code: arithmetic, numbers and draws."""
-        arithmetic, pilots = self.arithmetic, asked.pilots or {}
-        fields = arithmetic.identities, arithmetic.rate_rows, asked.solve, tuple(asked.speeds)
+        arithmetic, pilots = self.arithmetic, selected.pilots or {}
+        fields = arithmetic.identities, arithmetic.rate_rows, selected.solve, tuple(selected.speeds)
         key = [repr(fields).encode(), repr(self.leader.identities).encode()]
         for path, identity, number in sorted({*arithmetic.leaves, *self.leader.leaves}):
             key.append(identity.encode())
-            if path in asked.drawn:
-                key += [asked.drawn[path].tobytes(), pilots[path].tobytes()]
+            if path in selected.drawn:
+                key += [selected.drawn[path].tobytes(), pilots[path].tobytes()]
             else:
                 key.append(repr(number).encode())
         return key
@@ -343,37 +350,37 @@ class ServingChoice:
         at_rate = [border[row] for row in self.arithmetic.rate_rows]
         return lot, names, leading, [border, *([at_rate] * len(self.question.speeds))]
 
-    def served(self, asked: ServingQuestion) -> list[ServedDraws]:
-        """Choose plan and batch of every draw, and return what they come to at each speed."""
+    def served(self, selected: ServingQuestion) -> list[ServedDraws]:
+        """Choose plan and batch of every draw, and return the results at each speed."""
         from tco.performance.serving import plan_choice_compiled
 
         lot, names, leading, borders = self.traced
-        every_speed = (*plan_choice_compiled.OWN, *asked.speeds)
+        every_speed = (*plan_choice_compiled.OWN, *selected.speeds)
         plans: ServingPlan = lot.plans  # type: ignore[assignment]
-        rows, known = dict[int, FloatArray](), None
-        paths = frozenset(asked.drawn)
-        if asked.pilots is not None:
-            rows, known = lot.promising(paths, leading, asked.pilots, asked.speeds)
+        rows, hints = dict[int, FloatArray](), None
+        paths = frozenset(selected.drawn)
+        if selected.pilots is not None:
+            rows, hints = lot.promising(paths, leading, selected.pilots, selected.speeds)
             plans = plan_choice_compiled.of_rows(plans, rows)
         kernel = lot.kernel(paths, rows)
-        places = kernel_indices(kernel, names)
-        held = np.nan if asked.pilots is not None else self.plan.decode.sequences
-        begin = known or lot.hints(kernel, places, plans, every_speed)
+        positions = kernel_indices(kernel, names)
+        held_batch = np.nan if selected.pilots is not None else self.plan.decode.sequences
+        begin = hints or lot.hints(kernel, positions, plans, every_speed)
         chips = plan_choice_compiled.decode_attention_chips(plans)
         most = max(PAIRS // (len(chips) * len(every_speed)), 1)
-        is_solved = begin is not None or asked.pilots is not None
+        is_solved = begin is not None or selected.pilots is not None
         blocks = []
-        for which in np.array_split(np.arange(asked.count), max(-(-asked.count // most), 1)):
-            part = asked if len(which) == asked.count else asked.part(which)
-            block = plan_choice_compiled.DrawBlock(kernel, places, part.drawn, part.count)
+        for which in np.array_split(np.arange(selected.count), max(-(-selected.count // most), 1)):
+            part = selected if len(which) == selected.count else selected.part(which)
+            block = plan_choice_compiled.DrawBlock(kernel, positions, part.drawn, part.count)
             chosen = (
                 plan_choice_compiled.best_plans_per_draw(block, plans, begin, every_speed)
-                if asked.solve
-                else [plan_choice_compiled.held_with(held, part.count)] * len(every_speed)
+                if selected.solve
+                else [plan_choice_compiled.held_with(held_batch, part.count)] * len(every_speed)
             )
             blocks.append(
                 [
-                    _on_choice(kernel, border, block, choice, None if is_solved else held)
+                    _on_choice(kernel, border, block, choice, None if is_solved else held_batch)
                     for border, choice in zip(borders, chosen, strict=True)
                 ]
             )
@@ -394,8 +401,8 @@ def distinct_draws(columns: Sequence[FloatArray], count: int) -> tuple[AnyArray,
     """
     table = np.column_stack(columns) if columns else np.zeros((count, 1))
     place_of: dict[bytes, int] = {}
-    places = np.array([place_of.setdefault(row.tobytes(), len(place_of)) for row in table])
-    return np.unique(places, return_index=True)[1], places
+    positions = np.array([place_of.setdefault(row.tobytes(), len(place_of)) for row in table])
+    return np.unique(positions, return_index=True)[1], positions
 
 
 def _on_choice(
@@ -403,18 +410,18 @@ def _on_choice(
     border: Sequence[int],
     block: DrawBlock,
     choice: Chosen,
-    held: float | None,
+    held_batch: float | None,
 ) -> ServedDraws:
     """Return results of the workload on the plans and batches that draws chose."""
-    wanted = [kernel.made[place] for place in border]
+    requested = [kernel.made[position] for position in border]
     batch = {kernel.inputs[BATCH_PATH]: choice.batch} if BATCH_PATH in kernel.inputs else {}
-    needed = kernel.needed(wanted, block.values.keys() | batch)
+    needed = kernel.needed(requested, block.values.keys() | batch)
     rests = needed & block.values.keys() - batch.keys()
     values = taken(kernel, block.values, rests, choice.rows) | batch
-    outputs = kernel_outputs(kernel, wanted, values, block.count)
+    outputs = kernel_outputs(kernel, requested, values, block.count)
     shape = block.count
     return ServedDraws(
         np.broadcast_to(choice.meets, shape),
-        np.broadcast_to(choice.batch if held is None else held, shape),
+        np.broadcast_to(choice.batch if held_batch is None else held_batch, shape),
         np.array([np.broadcast_to(output, shape) for output in outputs]).reshape(-1, shape),
     )

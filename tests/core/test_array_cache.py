@@ -14,9 +14,7 @@ from tco.core.provenance import making
 
 @pytest.fixture
 def reading(tmp_path, monkeypatch):
-    """Return a way to read two arrays through a cache of one's own, its folder, and a log of how
-    often they were made.
-    """
+    """Return a reader of two cached arrays, the folder, and a log of each making."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     log = []
 

@@ -1,4 +1,4 @@
-"""What is cached of draws changes no number, whatever was asked before."""
+"""The cache of draws changes no number, whichever question came before."""
 
 from __future__ import annotations
 
@@ -20,8 +20,12 @@ def metrics_under(settings, folder, monkeypatch):
     """Return all metrics of the draws under settings, with the cache in a folder."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(folder))
     draws = tco.evaluate_draws(SYSTEM, DRAWN | settings, catalogue=CATALOGUE, speeds=SPEEDS)
-    every = [draws, *draws.at.values()]
-    return [(name, many) for one in every for name, many in one.metrics.items() if many is not None]
+    return [
+        (name, array)
+        for speed_draws in (draws, *draws.at.values())
+        for name, array in speed_draws.metrics.items()
+        if array is not None
+    ]
 
 
 @pytest.mark.parametrize(
