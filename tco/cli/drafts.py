@@ -150,14 +150,15 @@ def add_model(
     """
     from tco.catalog.templates import refuse_taken, write_draft
     from tco.core.files import read_text
-    from tco.models.architecture import load_model
+    from tco.models.architecture import load_model, refuse_unread_keys
 
     catalogue = catalogue_with_overlay(given)
     own = name or config.resolve().parent.name
     refuse_taken(own, catalogue.models, "model")
     found = load_model(catalogue, str(config))
+    refuse_unread_keys(found, str(config))
     write_draft(own_folder(given), {f"models/{own}/config.json": read_text(config)})
-    size = (
+    size = found.reading if "B active" in found.reading else (
         f"{found.parameters / 1e9:.4g} B parameters, {found.active_parameters / 1e9:.4g} B active"
     )
     put(

@@ -6,6 +6,7 @@ An architecture is structure: whole numbers that say which operators exist and h
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -16,7 +17,10 @@ from tco.core.provenance import refuse_own
 from tco.core.types import JsonObject
 from tco.models.config import Config, ParsedConfig, read_config
 from tco.models.layers import Architecture, Attention, FeedForward, LayerBlock, StateMixer
+from tco.models.quantization import SECTION as QUANTIZATION
+from tco.models.quantization import stored_formats
 from tco.models.readers import latent_attention
+from tco.models.spelling import TEXT_SECTIONS
 
 __all__ = [
     "Architecture",
@@ -29,6 +33,7 @@ __all__ = [
     "load_model",
 ]
 
+BY_KEYS = "by keys"  # mark of a model whose family is not known
 SIZE = "total_parameters"  # key of a config whose other figures follow from it
 
 
@@ -88,37 +93,125 @@ def _of_size(content: JsonObject, size: Callable[[], float] | None) -> JsonObjec
     return content | {SIZE: wanted} if wanted else content
 
 
-def _reader_of(kind: str, where: str) -> Callable[[Config], ParsedConfig]:
-    """Return the configuration reader of the model type `kind`.
-
-    A type without a reader raises `DataError`. The message gives the reason, or the nearest type
-    that has a reader.
-    """
-    from tco.models.readers.families import (
-        READERS,
-        REASONS,
-    )  # the headline's model is read without them
-
-    if kind in READERS:
-        return READERS[kind]
-    if kind in REASONS:
-        raise DataError(f"{where}: model_type {kind!r} is not read: {REASONS[kind]}")
-    raise unknown("model_type", kind, READERS, where)
-
-
 def architecture(content: JsonObject, name: str, where: str) -> Architecture:
-    """Return the architecture a config describes; a model type not known here raises `DataError` by
-    name.
+    """Return the architecture a config describes.
 
-    A model that also sees or hears keeps its language model in `text_config`; the rest is left out.
+    A model that also sees or hears keeps its language model in a section, which alone is read. A
+    model type that no reader knows is read by its keys.
+
+    Args:
+        content: The config.
+        name: Id of the model.
+        where: File of the config, for errors.
+
+    Raises:
+        DataError: The model is no decoder, or a key is missing or wrong.
+
     """
     config = Config(content, where)
-    kind = config.text("model_type")
-    read = latent_attention.READERS.get(kind) or _reader_of(kind, where)
-    inner = config
-    if config.has("text_config"):
-        inner = config.section("text_config")
-        inner.content.setdefault("tie_word_embeddings", content.get("tie_word_embeddings"))
-    return Architecture(
-        id=name, source=config.text("_source"), note=config.text("_note"), **read(inner)._asdict()
+    inner = _language_model(config)
+    kind = inner.text("model_type") or config.text("model_type")
+    read, reading = _reader_of(kind, config)
+    try:
+        parsed = read(inner)
+    except DataError as error:
+        if reading != BY_KEYS:
+            raise
+        raise DataError(
+            f"{error}; model_type {kind!r} is of no known family and is read by its keys"
+        ) from None
+    parsed = parsed._replace(context=_extended_context(inner, parsed.context))
+    stored, prediction_layers = stored_formats(inner, config), inner.prediction_layers()
+    unread = inner.unread_keys()
+    if stored is None and config.content.get(QUANTIZATION):
+        unread = tuple(dict.fromkeys((*unread, QUANTIZATION)))
+    model = Architecture(
+        id=name,
+        source=config.text("_source"),
+        note=config.text("_note"),
+        prediction_layers=prediction_layers,
+        stored=stored,
+        unread=unread,
+        **parsed._asdict(),
     )
+    if reading != BY_KEYS:
+        return model._replace(reading=reading)
+    counts = f"{model.parameters / 1e9:,.1f} B parameters, {model.active_parameters / 1e9:,.1f} B"
+    return model._replace(reading=f"read by its keys: {counts} active")
+
+
+def refuse_unread_keys(model: Architecture, where: str) -> None:
+    """Refuse a model with a key of its structure that was not read.
+
+    Raises:
+        DataError: Names the keys, and what to do.
+
+    """
+    if model.unread:
+        raise DataError(
+            f"{where}: {unread_text(model)}. Remove a key that changes no layer of the model, or "
+            "state the model by its figures: tco compare --set "
+            "workload.model=layers=40,hidden=5120,heads=40,ffn=13824,vocab=32000"
+        )
+
+
+def unread_text(model: Architecture) -> str:
+    """Return in words which keys of a config were not read."""
+    keys = ", ".join(model.unread)
+    return f"not read, though named like structure: {keys}; the counts may be wrong"
+
+
+def _language_model(config: Config) -> Config:
+    """Return the section that holds the language model, or the config itself."""
+    section = next((key for key in TEXT_SECTIONS if isinstance(config.value(key), dict)), None)
+    if section is None:
+        return config
+    inner = config.section(section)
+    tied = config.content.get("tie_word_embeddings")
+    if inner.content.get("tie_word_embeddings") is None:
+        inner = inner.replaced({**inner.content, "tie_word_embeddings": tied})
+    return _language_model(inner)
+
+
+def _reader_of(kind: str, config: Config) -> tuple[Callable[[Config], ParsedConfig], str]:
+    """Return the reader of a model type, and what a reader of another name is to be told.
+
+    The language model of `X_vl` or `X_text` is read as X. A type that is no decoder raises
+    `DataError` with the reason.
+    """
+    if kind in latent_attention.READERS:  # the headline's model is read without the others
+        return latent_attention.READERS[kind], ""
+    from tco.models.readers.families import READERS, refusal
+
+    outer = config.text("model_type")
+    if reason := refusal(outer, config) or refusal(kind, config):
+        raise DataError(f"{config.where}: model_type {outer or kind!r} is not read: {reason}")
+    for name in (kind, outer):
+        if name in READERS:
+            return READERS[name], ""
+    for name in (kind, outer):
+        plain = _without_media(name)
+        if plain in READERS:
+            return READERS[plain], f"the language model, read as {plain}; other media are left out"
+    from tco.models.readers.by_keys import read_by_keys
+
+    return read_by_keys, BY_KEYS
+
+
+def _without_media(kind: str) -> str:
+    """Return the name of the language model inside a model type that also sees or hears."""
+    name = re.sub(r"_(text|thinker|omni|vl|vision|audio|multimodal)(?=_|$)", "", kind)
+    return re.sub(r"(?<=\d)v(?=_|$)", "", name)
+
+
+def _extended_context(config: Config, context: int) -> int:
+    """Return the context that YaRN gives: its factor times the original context."""
+    if not isinstance(config.value("rope_parameters"), dict):
+        return context
+    scaling = config.section("rope_parameters")
+    kinds = [scaling.value("rope_type"), scaling.value("type")]
+    factor = scaling.value("factor")
+    if "yarn" not in kinds or not isinstance(factor, int | float) or factor <= 0:
+        return context
+    original = scaling.integer("original_max_position_embeddings", context)
+    return max(context, round(factor * original))

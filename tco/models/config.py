@@ -1,16 +1,25 @@
 """A model's `config.json` behind checked access: what is missing or wrong is named with its file
-and key.
+and key, and the keys that were read are recorded.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from tco.core.errors import DataError, unknown
 from tco.core.files import read_json
-from tco.core.types import JsonObject
+from tco.core.types import JsonMapping, JsonObject
 from tco.models.layers import LayerBlock
+from tco.models.spelling import (
+    HARMLESS_KEYS,
+    NAMED_STRUCTURE,
+    PREDICTION_KEYS,
+    SPELLINGS,
+    STRUCTURAL_WORDS,
+)
 
 
 class ParsedConfig(NamedTuple):
@@ -23,27 +32,55 @@ class ParsedConfig(NamedTuple):
     tied: bool = False
     others: int = 0
     positions: int = 0
-    prediction_layers: int = 0
+    # one of the layers that predict further tokens, where it is not like the last kind of layer
+    prediction_block: LayerBlock | None = None
 
 
 class Config:
-    """One object of a config.json. A key that is null counts as missing."""
+    """One object of a config.json. A key that is null counts as missing.
 
-    def __init__(self, content: JsonObject, where: str, inside: str = "") -> None:
+    A key stands for all its spellings. `keys_read` holds the full names of the keys that were
+    asked for.
+    """
+
+    def __init__(
+        self,
+        content: JsonMapping,
+        where: str,
+        inside: str = "",
+        keys_read: set[str] | None = None,
+    ) -> None:
         self.content = content
         self.where = where
         self.inside = inside
+        self.keys_read: set[str] = set() if keys_read is None else keys_read
+
+    def value(self, key: str) -> Any:
+        """Return what a key holds under any of its spellings, or None."""
+        spellings = (key, *SPELLINGS.get(key, ()))
+        spelling = next((name for name in spellings if self.content.get(name) is not None), key)
+        value = self.content.get(spelling)
+        # a file may hold one figure under two spellings
+        self.keys_read.update(
+            f"{self.inside}{name}" for name in spellings if self.content.get(name) == value
+        )
+        self.keys_read.add(f"{self.inside}{key}")
+        return value
 
     def has(self, key: str) -> bool:
         """Say whether a key is given."""
-        return self.content.get(key) is not None
+        return self.value(key) is not None
+
+    def replaced(self, content: JsonMapping) -> Config:
+        """Return a config with other content, which records the keys it reads in the same set."""
+        return Config(content, self.where, self.inside, self.keys_read)
 
     def wrong(self, key: str, expected: str) -> DataError:
         """Return the error for a key that is missing or holds something else than expected."""
         name = f"{self.inside}{key}"
         if not self.has(key):
             return DataError(f"{self.where}: the key {name!r} is missing, expected {expected}")
-        return DataError(f"{self.where}: {name} is {self.content[key]!r}, expected {expected}")
+        return DataError(f"{self.where}: {name} is {self.value(key)!r}, expected {expected}")
 
     def misfit(self, what: str) -> DataError:
         """Return the error for figures that do not fit one another."""
@@ -59,7 +96,7 @@ class Config:
         self, key: str, default: int | None = None, least: int = 1, most: int = 10**9
     ) -> int:
         """Return a whole number; without a default the key must be given."""
-        value = self.content.get(key)
+        value = self.value(key)
         if value is None and default is not None:
             return default
         if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
@@ -72,7 +109,7 @@ class Config:
 
     def flag(self, key: str, default: bool = False) -> bool:
         """Return a truth value."""
-        value = self.content.get(key, default)
+        value = self.value(key)
         if value is None:
             return default
         if not isinstance(value, bool):
@@ -81,23 +118,25 @@ class Config:
 
     def text(self, key: str, default: str = "") -> str:
         """Return a text."""
-        value = self.content.get(key, default)
+        value = self.value(key)
+        if value is None:
+            return default
         if not isinstance(value, str):
             raise self.wrong(key, "a text")
         return value
 
     def section(self, key: str) -> Config:
         """Return a nested object."""
-        value = self.content.get(key)
+        value = self.value(key)
         if not isinstance(value, dict):
             raise self.wrong(key, "an object")
-        return Config(value, self.where, f"{self.inside}{key}.")
+        return Config(value, self.where, f"{self.inside}{key}.", self.keys_read)
 
     def kinds(
         self, key: str, length: int, known: tuple[Any, ...], default: list[Any] | None = None
     ) -> list[Any]:
         """Return a list that gives one of the `known` kinds for each of `length` layers."""
-        value = self.content.get(key)
+        value = self.value(key)
         if value is None and default is not None:
             return default
         if not isinstance(value, list | str) or len(value) < length:
@@ -120,34 +159,48 @@ class Config:
     def without(self, *keys: str) -> Config:
         """Return the config; one that switches on something no reader knows is refused."""
         for key in keys:
-            if self.content.get(key):
+            if self.value(key):
                 raise self.wrong(key, "nothing here: models with it are not read")
-        return self
-
-    def every_layer(self, key: str) -> Config:
-        """Return the config; one whose experts are not on every layer is refused."""
-        self.integer(key, 1, most=1)
         return self
 
     def layers(self, key: str = "num_hidden_layers") -> int:
         """Return the number of layers."""
         return self.integer(key, most=10_000)
 
-    def layout(
-        self, blocks: tuple[LayerBlock, ...], tied: bool = False, prediction: str = ""
-    ) -> ParsedConfig:
-        """Return the layout of a config with the usual keys and one last norm; `prediction` is the
-        key of layers that predict ahead.
-        """
+    def prediction_layers(self) -> int:
+        """Return the number of layers that predict further tokens."""
+        if not self.flag("use_mtp", True):
+            return 0
+        counts = [self.count(key, 100) for key in PREDICTION_KEYS]
+        return next((count for count in counts if count), 0)
+
+    def layout(self, blocks: tuple[LayerBlock, ...], tied: bool = False) -> ParsedConfig:
+        """Return the layout of a config with the usual keys and one last norm."""
         hidden = self.integer("hidden_size")
-        context, ahead = (
-            self.integer("max_position_embeddings", 2048),
-            self.count(prediction, 100) if prediction else 0,
-        )
+        context = self.integer("max_position_embeddings", 2048)
         shared = self.flag("tie_word_embeddings", tied)
-        return ParsedConfig(
-            hidden, self.integer("vocab_size"), context, blocks, shared, hidden, 0, ahead
-        )
+        return ParsedConfig(hidden, self.integer("vocab_size"), context, blocks, shared, hidden)
+
+    def unread_keys(self) -> tuple[str, ...]:
+        """Return the keys that speak of structure, are switched on and were not read."""
+        return tuple(_unread(self.content, self.inside, self.keys_read))
+
+
+def _unread(content: JsonMapping, inside: str, keys_read: set[str]) -> Iterator[str]:
+    for key, value in content.items():
+        name = f"{inside}{key}"
+        sections_read = any(path.startswith(f"{name}.") for path in keys_read)
+        if isinstance(value, dict) and sections_read:
+            yield from _unread(value, f"{name}.", keys_read)
+        elif value and name not in keys_read and _speaks_of_structure(key):
+            yield name
+
+
+def _speaks_of_structure(key: str) -> bool:
+    if key in NAMED_STRUCTURE:
+        return True
+    is_structural = any(word in key.lower() for word in STRUCTURAL_WORDS)
+    return is_structural and not any(fnmatchcase(key, harmless) for harmless in HARMLESS_KEYS)
 
 
 def read_config(path: Path) -> JsonObject:

@@ -278,6 +278,26 @@ def merge_equal_layers(layers: Iterable[LayerBlock]) -> tuple[LayerBlock, ...]:
     return tuple(kind._replace(layers=number) for kind, number in count.items() if number)
 
 
+class StoredFormats(NamedTuple):
+    """Number formats of the parts of a checkpoint; empty where nothing is said."""
+
+    dense: str = ""
+    attention: str = ""
+    experts: str = ""
+    cache: str = ""
+
+    @property
+    def text(self) -> str:
+        """Parts with their formats, in words."""
+        parts = zip(("weights", "attention", "experts", "cache"), self, strict=True)
+        distinct = [
+            f"{part} {form.upper()}"
+            for part, form in parts
+            if form and (part == "weights" or form != self.dense)
+        ]
+        return ", ".join(distinct)
+
+
 class Architecture(NamedTuple):
     """A decoder-only model, its modules for other media and for predicting further tokens left out
     of every count.
@@ -293,8 +313,16 @@ class Architecture(NamedTuple):
     note: str = ""
     positions: int = 0  # learned positions
     others: int = 0  # weights outside the layers: the last norm
-    # layers that predict further tokens, each like the last kind of layer
+    # layers that predict further tokens
     prediction_layers: int = 0
+    # one of them, where it is not like the last kind of layer
+    prediction_block: LayerBlock | None = None
+    # formats its checkpoint is stored in, where the config says so
+    stored: StoredFormats | None = None
+    # how it was read, where its family is another or not known
+    reading: str = ""
+    # keys that speak of structure and were not read
+    unread: tuple[str, ...] = ()
 
     @property
     def layers(self) -> int:
@@ -364,7 +392,8 @@ class Architecture(NamedTuple):
         """Weights of the layers that predict further tokens, each with the product that joins two
         hidden states, and three norms.
         """
-        layer = self.blocks[-1].parameters(self.hidden) + 2 * self.hidden**2 + 3 * self.hidden
+        block = self.prediction_block or self.blocks[-1]
+        layer = block.parameters(self.hidden) + 2 * self.hidden**2 + 3 * self.hidden
         return self.prediction_layers * layer
 
     @property

@@ -229,9 +229,15 @@ SIZES = Record(
         for kind in ("", "active_", "expert_", "embedding_", "prediction_")
     ),
     *(Member(name, int) for name in ("layers", "hidden", "vocabulary", "context")),
+    # layers of a draft head, which predict further tokens
+    Member("draft_layers", int, "prediction_layers"),
     # numbers, not bytes
     Member("cached_per_token", float, "cached"),
     Member("held_per_sequence", float, "fixed_numbers_per_sequence"),
+    # formats of the checkpoint, where its config states them
+    Member("stored_formats", str, lambda model: model.stored.text if model.stored else ""),
+    Member("reading", str),
+    Member("unread_keys", [str], "unread"),
     "source",
     "note",
 )
@@ -243,7 +249,8 @@ def _model_answer(catalogue: Catalogue, name: str) -> Answer:
     from tco.models.architecture import load_model
 
     model = load_model(catalogue, name)
-    rows = [(key, value) for key, value in SIZES.json(model).items() if value not in ("", 0)]
+    rows = [(key, value) for key, value in SIZES.json(model).items() if value not in ("", 0, [])]
+    rows = [(key, ", ".join(value) if isinstance(value, list) else value) for key, value in rows]
     for block, part in product(model.blocks, ("attention", "mixer", "feed_forward")):
         sizes = _layer_part(part)(block) or {}
         if text := ", ".join(f"{key} {value}" for key, value in sizes.items() if value):

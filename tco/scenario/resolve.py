@@ -26,6 +26,7 @@ from tco.scenario.choices import (
     TEXTS,
     texts_of,
 )
+from tco.scenario.checkpoint import take_checkpoint
 from tco.scenario.document import HEADLINE_SYSTEM, Scenario, headline_scenario, variants_of
 from tco.scenario.memo import stage
 from tco.scenario.workload import KINDS, workload_kind
@@ -76,6 +77,8 @@ def resolve_scenario(
     values = inputs.values()
     _choose_parts(inputs, values, variants)
     stage("wires", inputs, values, lambda: _refuse_impossible_wires(inputs, values))
+    if "workload.model" in stated:
+        take_checkpoint(inputs, stated)
     _take_native_formats(inputs, values, stated)
     if inputs.kind == "training" and not inputs.kept and values.exists(DAYS):
         texts = {

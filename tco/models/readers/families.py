@@ -13,6 +13,9 @@ from tco.models.readers.shared import (
     all_heads_norm,
     dense,
     dense_then_routed,
+    expert_blocks,
+    expert_layers,
+    gated_experts,
     grouped_query,
     layer_norms,
     multi_head,
@@ -137,11 +140,8 @@ def _read_gemma3(c: Config) -> ParsedConfig:
     embedding.
     """
     heads = {} if any(c.has(key) for key in GEMMA3_HEADS) else GEMMA3_HEADS
-    c = Config(
-        GEMMA3 | heads | {key: value for key, value in c.content.items() if value is not None},
-        c.where,
-        c.inside,
-    )
+    stated = {key: value for key, value in c.content.items() if value is not None}
+    c = c.replaced(GEMMA3 | heads | stated)
     attentions = one_in(c, grouped_query(c, head_norm=True), c.integer("sliding_window_pattern", 6))
     return uneven(
         c, ((attention, dense(c)) for attention in attentions), 2 * two_norms(c), tied=True
@@ -205,18 +205,20 @@ def _read_llama4(c: Config) -> ParsedConfig:
     """Three of four layers see their own chunk only; every layer or every other one has experts and
     a shared one.
     """
-    step, every, full = (
-        c.integer("interleave_moe_layer_step", 1),
-        c.integer("no_rope_layer_interval", 4),
-        grouped_query(c),
-    )
-    chunked = full._replace(window=c.integer("attention_chunk_size"), chunked=True)
+    layers, every, full = c.layers(), c.integer("no_rope_layer_interval", 4), grouped_query(c)
+    attentions = {
+        "chunked_attention": full._replace(window=c.integer("attention_chunk_size"), chunked=True),
+        "full_attention": full,
+    }
+    default = [
+        "chunked_attention" if (index + 1) % every else "full_attention" for index in range(layers)
+    ]
+    order = c.kinds("layer_types", layers, tuple(attentions), default)
     part, wide = local_experts(c, c.integer("intermediate_size")), dense(c, "intermediate_size_mlp")
-    kinds = (
-        (chunked if at % every else full, wide if at % step else part)
-        for at in range(1, c.layers() + 1)
+    parts = [part if has_experts else wide for has_experts in expert_layers(c)]
+    return uneven(
+        c, zip((attentions[kind] for kind in order), parts, strict=True), two_norms(c)
     )
-    return uneven(c, kinds, two_norms(c))
 
 
 def _read_bloom(c: Config) -> ParsedConfig:
@@ -271,11 +273,8 @@ def _read_minimax_m3(c: Config) -> ParsedConfig:
         local_experts(c, shared)._replace(router_bias=c.flag("use_routing_bias")),
         dense(c, "dense_intermediate_size"),
     )
-    parts = [
-        part if has_experts else wide for has_experts in c.kinds("moe_layer_freq", layers, (0, 1))
-    ]
-    made = uneven(c, zip(attentions, parts, strict=True), two_norms(c))
-    return made._replace(prediction_layers=c.count("num_nextn_predict_layers", 100))
+    parts = [part if has_experts else wide for has_experts in expert_layers(c)]
+    return uneven(c, zip(attentions, parts, strict=True), two_norms(c))
 
 
 def _read_phimoe(c: Config) -> ParsedConfig:
@@ -406,12 +405,9 @@ def _read_arctic(c: Config) -> ParsedConfig:
     shared expert.
     """
     beside = c.integer("hidden_size") if c.flag("parallel_attn_mlp_res") else 0
-    return even(
-        c.every_layer("moe_layer_frequency"),
-        grouped_query(c),
-        local_experts(c, beside),
-        two_norms(c) + beside,
-    )
+    if not all(expert_layers(c)):
+        raise c.wrong("moe_layer_frequency", "1: layers without experts are not read")
+    return even(c, grouped_query(c), local_experts(c, beside), two_norms(c) + beside)
 
 
 def _read_deepseek1(c: Config) -> ParsedConfig:
@@ -427,14 +423,9 @@ def _read_deepseek1(c: Config) -> ParsedConfig:
 
 def _read_ernie_moe(c: Config) -> ParsedConfig:
     """The first layers dense, shared experts, a bias that balances the experts, one embedding."""
-    layers, width = (
-        c.without("use_bias").every_layer("moe_layer_interval").layers(),
-        c.integer("moe_intermediate_size"),
-    )
-    first, last = (
-        c.count("moe_layer_start_index", layers, 1),
-        c.integer("moe_layer_end_index", layers - 1, -1, layers - 1) % layers,
-    )
+    stated = {key: value for key, value in c.without("use_bias").content.items() if value is not None}
+    c = c.replaced({"moe_layer_start_index": 1} | stated)
+    width = c.integer("moe_intermediate_size")
     part = routed(
         c,
         "moe_intermediate_size",
@@ -449,7 +440,7 @@ def _read_ernie_moe(c: Config) -> ParsedConfig:
     )
     return uneven(
         c,
-        ((attention, part if first <= index <= last else wide) for index in range(layers)),
+        ((attention, part if has_experts else wide) for has_experts in expert_layers(c)),
         two_norms(c),
         tied=True,
     )
@@ -464,12 +455,12 @@ def _read_hunyuan(c: Config) -> ParsedConfig:
         dict(c.content),
     )
     for key in ("moe_topk", "num_shared_expert", "moe_intermediate_size"):
-        figure = c.content.get(key)
+        figure = c.value(key)
         if isinstance(figure, list):
             if len(figure) < layers or len(set(map(str, figure[:layers]))) > 1:
                 raise c.wrong(key, f"one number for each of {layers} layers, all alike")
             same[key] = figure[0]
-    each = Config(same, c.where, c.inside)
+    each = c.replaced(same)
     shared = each.count("num_shared_expert", 1000) * c.integer("intermediate_size")
     part = routed(
         each,
@@ -479,6 +470,11 @@ def _read_hunyuan(c: Config) -> ParsedConfig:
         "moe_topk",
     )
     return even(c, grouped_query(c, head_norm=c.flag("use_qk_norm")), part)
+
+
+def _read_qwen_moe(c: Config, attention: Attention, part: FeedForward) -> ParsedConfig:
+    c.without("use_sliding_window")
+    return c.layout(expert_blocks(c, attention, part, lambda: dense(c)))
 
 
 READERS: dict[str, Callable[[Config], ParsedConfig]] = {  # by model_type
@@ -594,7 +590,6 @@ READERS: dict[str, Callable[[Config], ParsedConfig]] = {  # by model_type
             dense_then_routed(
                 c, grouped_query(c, head_norm=c.flag("use_qk_norm"))._replace(out_bias=False)
             ),
-            prediction="num_nextn_predict_layers",
         ),
     ),
     "gpt_oss": _read_gpt_oss,
@@ -611,17 +606,13 @@ READERS: dict[str, Callable[[Config], ParsedConfig]] = {  # by model_type
         c, all_heads_norm(grouped_query(c)), routed(c, "intermediate_size", "num_experts")
     ),
     "phimoe": _read_phimoe,
-    "qwen2_moe": lambda c: even(
-        c.without("use_sliding_window", "mlp_only_layers").every_layer("decoder_sparse_step"),
+    "qwen2_moe": lambda c: _read_qwen_moe(
+        c,
         grouped_query(c, bias=c.flag("qkv_bias", True))._replace(out_bias=False),
-        routed(
-            c, "moe_intermediate_size", "num_experts", c.integer("shared_expert_intermediate_size")
-        )._replace(shared_gate=True),
+        gated_experts(c),
     ),
-    "qwen3_moe": lambda c: even(
-        c.without("use_sliding_window", "mlp_only_layers").every_layer("decoder_sparse_step"),
-        grouped_query(c, head_norm=True),
-        routed(c, "moe_intermediate_size", "num_experts"),
+    "qwen3_moe": lambda c: _read_qwen_moe(
+        c, grouped_query(c, head_norm=True), routed(c, "moe_intermediate_size", "num_experts")
     ),
 }
 
@@ -629,10 +620,7 @@ READERS: dict[str, Callable[[Config], ParsedConfig]] = {  # by model_type
 # layers say.
 ENCODER = "an encoder, which makes no tokens one by one"
 BOTH = "an encoder and a decoder, which attends to the encoder's output: only decoders are read"
-TOWER = (
-    "a language model behind a vision tower, whose work on images is not modelled; give the "
-    "config of its language model"
-)
+CROSS = "a decoder that attends to a vision tower's output, which is not modelled"
 MAMBA1 = (
     "layers of the first Mamba, whose recurrence decays each number of the state by itself: "
     "only Mamba-2 is read"
@@ -641,27 +629,41 @@ SHARED = (
     "layers that share one set of weights, with adapters of their own: layers are counted "
     "with weights of their own"
 )
-
+RECURRENT = "a recurrence of its own kind: of recurrences Mamba-2 and delta rules are read"
+BESIDE = "attention and a state-space mixer side by side in one layer"
 REASONS = {
     **dict.fromkeys(
-        ("albert", "bert", "deberta-v2", "distilbert", "modernbert", "roberta", "xlm-roberta"),
+        (
+            *("albert", "bert", "camembert", "deberta", "deberta-v2", "distilbert", "electra"),
+            *("ernie", "eurobert", "longformer", "megatron-bert", "modernbert", "mpnet"),
+            *("nomic_bert", "roberta", "roformer", "xlm", "xlm-roberta", "xlm-roberta-xl"),
+        ),
         ENCODER,
     ),
-    **dict.fromkeys(("bart", "mt5", "t5", "umt5", "whisper"), BOTH),
     **dict.fromkeys(
-        (
-            "idefics3",
-            "internvl",
-            "internvl_chat",
-            "llava",
-            "llava_next",
-            "llava_onevision",
-            "mllama",
-            "paligemma",
-        ),
-        TOWER,
+        ("bart", "fsmt", "led", "m2m_100", "marian", "mbart", "mt5", "pegasus", "t5", "umt5"), BOTH
     ),
-    **dict.fromkeys(("qwen3_vl", "smolvlm"), TOWER),
+    "whisper": BOTH,
+    "mllama": CROSS,
     **dict.fromkeys(("falcon_mamba", "jamba", "mamba"), MAMBA1),
     **dict.fromkeys(("zamba", "zamba2"), SHARED),
+    **dict.fromkeys(("recurrent_gemma", "rwkv", "xlstm"), RECURRENT),
+    **dict.fromkeys(("falcon_h1", "hymba"), BESIDE),
 }
+
+
+def refusal(kind: str, config: Config) -> str:
+    """Return why a model type is not read, empty where it may be read.
+
+    Args:
+        kind: The model type.
+        config: The config, which may say that the model is no decoder.
+
+    """
+    if kind in REASONS:
+        return REASONS[kind]
+    if config.value("is_encoder_decoder") is True:
+        return BOTH
+    architectures = config.value("architectures")
+    names = [str(name) for name in architectures] if isinstance(architectures, list) else []
+    return ENCODER if any(name.endswith("ForMaskedLM") for name in names) else ""

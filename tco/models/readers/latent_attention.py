@@ -17,6 +17,8 @@ def latent_attention(c: Config, value: int | None = None) -> Attention:
     """Return multi-head latent attention, with an indexer where the config has one; `value` is the
     usual width of a value head.
     """
+    c.value("num_key_value_heads")  # as many as there are heads, where it is given
+    c.value("layer_types")  # of one word: an indexer has keys of its own
     rope, nope, heads = (
         c.integer("qk_rope_head_dim"),
         c.integer("qk_nope_head_dim"),
@@ -53,14 +55,14 @@ def _read_deepseek(c: Config) -> ParsedConfig:
     """
     blocks = dense_then_routed(c, latent_attention(c))
     if not c.has("indexer_types"):
-        return c.layout(blocks, prediction="num_nextn_predict_layers")
+        return c.layout(blocks)
     layers = [block._replace(layers=1) for block in blocks for _ in range(block.layers)]
     kinds = c.kinds("indexer_types", len(layers), ("full", "shared"))
     shared = (
         b if kind == "full" else b._replace(attention=_without_indexer(b.attention))
         for b, kind in zip(layers, kinds, strict=True)
     )
-    return c.layout(merge_equal_layers(shared), prediction="num_nextn_predict_layers")
+    return c.layout(merge_equal_layers(shared))
 
 
 def _without_indexer(attention: Attention) -> Attention:
@@ -79,6 +81,7 @@ def _read_deepseek4(c: Config) -> ParsedConfig:
     """DeepSeek V4: caches compressed 4 to 1 with an indexer, 128 to 1 without, or windows alone;
     several residual streams.
     """
+    c.value("num_key_value_heads")  # one, whose entry is key and value
     layers, heads, width, hidden = (
         c.layers(),
         c.integer("num_attention_heads"),
@@ -117,7 +120,12 @@ def _read_deepseek4(c: Config) -> ParsedConfig:
         for index, ratio in enumerate(c.kinds("compress_ratios", layers, tuple(attentions)))
     ]
     layout = c.layout(merge_equal_layers(kinds))
-    return layout._replace(others=layout.others + streams * (streams * hidden + 1) + 1)
+    ratios = c.kinds("compress_ratios", layers, tuple(attentions))
+    if len(c.value("compress_ratios")) > layers:  # the last one is of the draft head
+        ratios = [c.value("compress_ratios")[layers]]
+    draft = LayerBlock(1, attentions[ratios[-1]], part._replace(router_bias=True), others=others)
+    ends = layout.others + streams * (streams * hidden + 1) + 1
+    return layout._replace(others=ends, prediction_block=draft)
 
 
 def _read_parametric(c: Config) -> ParsedConfig:

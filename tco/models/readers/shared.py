@@ -5,6 +5,8 @@ The attention is grouped-query. The feed-forward parts are dense or routed.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from tco.models.config import Config
 from tco.models.layers import Attention, FeedForward, LayerBlock, merge_equal_layers
 
@@ -65,6 +67,12 @@ def routed(
     return FeedForward(c.integer(width), 3, number, c.integer(active, most=number), shared)
 
 
+def gated_experts(c: Config) -> FeedForward:
+    """Return experts beside a shared one that a gate scales, as Qwen's config spells them."""
+    shared = c.integer("shared_expert_intermediate_size")
+    return routed(c, "moe_intermediate_size", "num_experts", shared)._replace(shared_gate=True)
+
+
 def two_norms(c: Config) -> int:
     """Return the weights of the two norms of an ordinary layer."""
     return 2 * c.integer("hidden_size")
@@ -101,20 +109,101 @@ def one_in(c: Config, full: Attention, every: int) -> list[Attention]:
     return [kinds[kind] for kind in c.kinds("layer_types", layers, tuple(kinds), default)]
 
 
+def expert_layers(c: Config, every: bool = True) -> list[bool]:
+    """Return for each layer whether it has experts, by any of the keys that say so.
+
+    Args:
+        c: Config of a model with experts.
+        every: What holds for a layer about which no key says anything.
+
+    """
+    layers = c.layers()
+    if (listed := _listed_expert_layers(c, layers)) is not None:
+        return listed
+    first = c.count("first_k_dense_replace", layers)
+    dense_layers = _layer_numbers(c, "mlp_only_layers", layers) | set(range(first))
+    if c.has("moe_layer_start_index") or c.has("moe_layer_end_index"):
+        start = c.count("moe_layer_start_index", layers)
+        end = c.integer("moe_layer_end_index", -1, -1, layers - 1) % layers
+        dense_layers |= {*range(start), *range(end + 1, layers)}
+    step, offset = _step_and_offset(c)
+    return [
+        every and index not in dense_layers and index % step == offset for index in range(layers)
+    ]
+
+
+def _step_and_offset(c: Config) -> tuple[int, int]:
+    """Return every how many layers one has experts, and the index of the first that has."""
+    if c.has("expert_layer_period"):
+        period = c.integer("expert_layer_period")
+        return period, c.count("expert_layer_offset", period - 1)
+    # DeepSeek counts its layers from zero, the others from one
+    if c.has("moe_layer_freq") and c.has("first_k_dense_replace"):
+        return c.integer("moe_layer_freq"), 0
+    keys = (
+        "decoder_sparse_step",
+        "interleave_moe_layer_step",
+        "moe_layer_interval",
+        "moe_layer_freq",
+    )
+    step = max(c.integer(key, 1) for key in keys)
+    return step, step - 1
+
+
+def _listed_expert_layers(c: Config, layers: int) -> list[bool] | None:
+    """Return what a list of all layers or of those with experts says, or None without one."""
+    kinds: dict[str, tuple[object, ...]] = {
+        "mlp_layer_types": ("dense", "sparse", "moe"),
+        "is_moe_layer": (False, True),
+        "moe_layer_freq": (0, 1),
+    }
+    for key, words in kinds.items():
+        if isinstance(c.value(key), list):
+            return [
+                kind not in ("dense", False, 0) for kind in c.kinds(key, layers, tuple(words))
+            ]
+    for key in ("moe_layers", "moe_layers_enum", "moe_layer_indices"):
+        if c.value(key):
+            numbers = _layer_numbers(c, key, layers)
+            return [index in numbers for index in range(layers)]
+    return None
+
+
+def _layer_numbers(c: Config, key: str, layers: int) -> set[int]:
+    """Return the indices of layers that a list, or a text with commas, names."""
+    value = c.value(key) or []
+    if isinstance(value, str):
+        value = [int(part) if part.strip().isdigit() else -1 for part in value.split(",")]
+    known = range(layers)
+    if not isinstance(value, list) or not all(type(index) is int and index in known for index in value):
+        raise c.wrong(key, f"numbers of layers, from 0 to {layers - 1}")
+    return set(value)
+
+
+def expert_blocks(
+    c: Config, attention: Attention, part: FeedForward, wide: Callable[[], FeedForward]
+) -> tuple[LayerBlock, ...]:
+    """Return layers of one attention, with experts or a dense part as the keys say.
+
+    Args:
+        c: Config of the model.
+        attention: Attention of all layers.
+        part: Feed-forward part of the layers with experts.
+        wide: Function that returns that of the dense layers, called where there are any.
+
+    """
+    norms = two_norms(c)
+    return merge_equal_layers(
+        LayerBlock(1, attention, part if has_experts else wide(), others=norms)
+        for has_experts in expert_layers(c)
+    )
+
+
 def dense_then_routed(c: Config, attention: Attention) -> tuple[LayerBlock, ...]:
     """Return layers as DeepSeek orders them: the first ones dense, the others fine-grained experts
     with shared ones.
     """
-    layers, width = c.layers(), c.every_layer("moe_layer_freq").integer("moe_intermediate_size")
-    first, shared = (
-        c.count("first_k_dense_replace", layers),
-        c.count("n_shared_experts", 1000) * width,
-    )
+    shared = c.count("n_shared_experts", 1000) * c.integer("moe_intermediate_size")
     balanced = c.text("topk_method", "noaux_tc") == "noaux_tc"  # a bias that balances the experts
-    part = routed(c, "moe_intermediate_size", "n_routed_experts", shared)._replace(
-        router_bias=balanced
-    )
-    kinds = [LayerBlock(layers - first, attention, part, others=two_norms(c))]
-    if first:
-        kinds.insert(0, LayerBlock(first, attention, dense(c), others=two_norms(c)))
-    return merge_equal_layers(kinds)
+    part = routed(c, "moe_intermediate_size", "n_routed_experts", shared)
+    return expert_blocks(c, attention, part._replace(router_bias=balanced), lambda: dense(c))

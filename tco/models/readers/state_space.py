@@ -7,16 +7,22 @@ from collections.abc import Callable
 from tco.models.config import Config, ParsedConfig
 from tco.models.layers import FeedForward, LayerBlock, StateMixer, merge_equal_layers
 from tco.models.readers.latent_attention import latent_attention
-from tco.models.readers.shared import dense, grouped_query, routed, two_norms
+from tco.models.readers.shared import (
+    dense,
+    expert_layers,
+    gated_experts,
+    grouped_query,
+    routed,
+    two_norms,
+)
 
 UNBOUNDED = 10**9  # tokens of a context that no state or position bounds
 
 
-def _read_qwen35(c: Config, part: FeedForward) -> ParsedConfig:
+def _read_qwen35(c: Config, experts: FeedForward | None = None) -> ParsedConfig:
     """Qwen 3.5: gated delta rule on three of four layers, gated attention on the fourth; the
     feed-forward part of all is experts or dense.
     """
-    c.without("mlp_only_layers")
     layers, every = c.layers(), c.integer("full_attention_interval", 4)
     attention = grouped_query(c, head_norm=True)._replace(gated=True)
     heads, head = c.integer("linear_num_value_heads"), c.integer("linear_value_head_dim")
@@ -33,22 +39,22 @@ def _read_qwen35(c: Config, part: FeedForward) -> ParsedConfig:
         passes=3,
     )
     norms = two_norms(c)
-    linear, full = (
-        LayerBlock(1, feed_forward=part, mixer=mixer, others=norms),
-        LayerBlock(1, attention, part, others=norms),
-    )
+    mixing = {
+        "linear_attention": LayerBlock(1, mixer=mixer, others=norms),
+        "full_attention": LayerBlock(1, attention, others=norms),
+    }
     default = [
         "linear_attention" if (index + 1) % every else "full_attention" for index in range(layers)
     ]
-    kinds = c.kinds("layer_types", layers, ("linear_attention", "full_attention"), default)
-    blocks = merge_equal_layers(linear if kind == "linear_attention" else full for kind in kinds)
-    return c.layout(blocks, prediction="mtp_num_hidden_layers")
-
-
-def _gated_experts(c: Config) -> FeedForward:
-    return routed(
-        c, "moe_intermediate_size", "num_experts", c.integer("shared_expert_intermediate_size")
-    )._replace(shared_gate=True)
+    kinds = c.kinds("layer_types", layers, tuple(mixing), default)
+    parts = [
+        dense(c) if experts is None or not has_experts else experts
+        for has_experts in (expert_layers(c) if experts else [False] * layers)
+    ]
+    blocks = merge_equal_layers(
+        mixing[kind]._replace(feed_forward=part) for kind, part in zip(kinds, parts, strict=True)
+    )
+    return c.layout(blocks)
 
 
 def _nemotron_order(c: Config) -> list[str]:
@@ -58,7 +64,7 @@ def _nemotron_order(c: Config) -> list[str]:
     words = {"mamba": "M", "attention": "*", "moe": "E", "mlp": "-"}
     if not c.has("layers_block_type"):
         return c.kinds("hybrid_override_pattern", c.layers(), tuple("M*E-"))
-    listed = c.content["layers_block_type"]
+    listed = c.value("layers_block_type")
     length = c.integer(
         "num_hidden_layers", len(listed) if isinstance(listed, list) else None, most=10_000
     )
@@ -111,7 +117,28 @@ def _read_nemotron(c: Config) -> ParsedConfig:
         made["-"] = LayerBlock(
             1, feed_forward=FeedForward(c.integer("intermediate_size"), 2), others=hidden
         )
-    return c.layout(merge_equal_layers(made[kind] for kind in kinds))
+    layout = c.layout(merge_equal_layers(made[kind] for kind in kinds))
+    return layout._replace(prediction_block=_nemotron_draft(c, made))
+
+
+def _nemotron_draft(c: Config, made: dict[str, LayerBlock]) -> LayerBlock:
+    """Return one layer of the draft head: attention and experts, unless its own letters say
+    otherwise.
+    """
+    usual = "".join(letter for letter in "*E" if letter in made)
+    draft = LayerBlock(1)
+    for letter in c.text("mtp_hybrid_override_pattern") or usual:
+        if letter not in made:
+            raise c.wrong("mtp_hybrid_override_pattern", f"letters of {''.join(made)}")
+        block = made[letter]
+        draft = LayerBlock(
+            1,
+            block.attention if block.attention.heads else draft.attention,
+            block.feed_forward if block.feed_forward.width else draft.feed_forward,
+            block.mixer or draft.mixer,
+            draft.others + block.others,
+        )
+    return draft
 
 
 def _read_kimi_linear(c: Config) -> ParsedConfig:
@@ -122,7 +149,7 @@ def _read_kimi_linear(c: Config) -> ParsedConfig:
     few.
     """
     layers, hidden, linear = (
-        c.every_layer("moe_layer_freq").layers(),
+        c.layers(),
         c.integer("hidden_size"),
         c.section("linear_attn_config"),
     )
@@ -151,14 +178,14 @@ def _read_kimi_linear(c: Config) -> ParsedConfig:
         part._replace(latent=narrow, router_bias=True),
         two_norms(c) + (narrow if c.flag("latent_moe_use_norm") else 0),
     )
-    first, full = c.count("first_k_dense_replace", layers), linear.content.get("full_attn_layers")
+    full = linear.value("full_attn_layers")
     if not isinstance(full, list):
         raise linear.wrong("full_attn_layers", "a list of layers, the first one being 1")
     kinds = []
-    for index in range(layers):
+    for index, has_experts in enumerate(expert_layers(c)):
         block = (
             LayerBlock(1, feed_forward=part, others=others)
-            if index >= first
+            if has_experts
             else LayerBlock(1, feed_forward=dense(c), others=two_norms(c))
         )
         kinds.append(
@@ -166,7 +193,7 @@ def _read_kimi_linear(c: Config) -> ParsedConfig:
             if index + 1 in full
             else block._replace(mixer=mixer)
         )
-    return c.layout(merge_equal_layers(kinds), prediction="num_nextn_predict_layers")
+    return c.layout(merge_equal_layers(kinds))
 
 
 def _read_mamba2(c: Config) -> ParsedConfig:
@@ -201,9 +228,9 @@ READERS: dict[str, Callable[[Config], ParsedConfig]] = {  # by model_type
     **dict.fromkeys(("kimi_k3", "kimi_linear"), _read_kimi_linear),
     "mamba2": _read_mamba2,
     "nemotron_h": _read_nemotron,
-    **dict.fromkeys(("qwen3_5", "qwen3_5_text"), lambda c: _read_qwen35(c, dense(c))),
+    **dict.fromkeys(("qwen3_5", "qwen3_5_text"), _read_qwen35),
     **dict.fromkeys(
         ("qwen3_5_moe", "qwen3_5_moe_text", "qwen3_next"),
-        lambda c: _read_qwen35(c, _gated_experts(c)),
+        lambda c: _read_qwen35(c, gated_experts(c)),
     ),
 }

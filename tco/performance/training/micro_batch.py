@@ -310,6 +310,9 @@ def _with_predictions(model: Architecture) -> Architecture:
     """Return a model whose last layers include those that predict further tokens."""
     if not model.prediction_layers:
         return model
+    if model.prediction_block is not None:
+        ahead = model.prediction_block._replace(layers=model.prediction_layers)
+        return model._replace(blocks=(*model.blocks, ahead))
     last = model.blocks[-1]
     return model._replace(
         blocks=(*model.blocks[:-1], last._replace(layers=last.layers + model.prediction_layers))

@@ -1,0 +1,306 @@
+"""Reader of the config.json of a decoder of no known family, by the keys that say its structure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tco.models.config import Config, ParsedConfig
+from tco.models.layers import (
+    NO_ATTENTION,
+    NO_FEED_FORWARD,
+    Attention,
+    FeedForward,
+    LayerBlock,
+    StateMixer,
+    merge_equal_layers,
+)
+from tco.models.readers.latent_attention import latent_attention
+from tco.models.readers.shared import expert_layers, two_norms
+
+# activations of feed-forward parts without a gate
+UNGATED = ("relu2", "relu", "xielu", "gelu_new", "gelu_fast")
+FULL, SLIDING, LINEAR, MAMBA, CONV = "full", "sliding", "linear", "mamba", "conv"
+# words of `layer_types` over authors
+LAYER_KINDS = {
+    "full_attention": FULL,
+    "attention": FULL,
+    "global_attention": FULL,
+    "global": FULL,
+    "full": FULL,
+    "deepseek_sparse_attention": FULL,
+    "sliding_attention": SLIDING,
+    "sliding_window_attention": SLIDING,
+    "local_attention": SLIDING,
+    "local": SLIDING,
+    "sliding": SLIDING,
+    "swa": SLIDING,
+    "chunked_attention": SLIDING,
+    "linear_attention": LINEAR,
+    "lightning_attention": LINEAR,
+    "linear": LINEAR,
+    "mamba": MAMBA,
+    "mamba2": MAMBA,
+    "conv": CONV,
+}
+FEED_FORWARD_UNIT = 256  # widths that `ffn_mult` gives are multiples of this
+
+
+def read_by_keys(c: Config) -> ParsedConfig:
+    """Return the layers of a decoder, each as its keys say."""
+    if c.has("block_configs"):
+        return _read_block_configs(c)
+    norms = two_norms(c)
+    mixing = _mixing_parts(c)
+    parts = _feed_forward_parts(c)
+    blocks = (
+        block._replace(feed_forward=part, others=norms)
+        for block, part in zip(mixing, parts, strict=True)
+    )
+    return c.layout(merge_equal_layers(blocks))
+
+
+# ---------------------------------------------------------------- attention and mixers
+def _mixing_parts(c: Config) -> list[LayerBlock]:
+    """Return each layer with its attention or its mixer alone."""
+    makers: dict[str, Callable[[Config], LayerBlock]] = {
+        FULL: lambda c: LayerBlock(1, _full_attention(c)),
+        SLIDING: lambda c: LayerBlock(1, _sliding_attention(c)),
+        LINEAR: lambda c: LayerBlock(1, mixer=_linear_mixer(c)),
+        MAMBA: lambda c: LayerBlock(1, mixer=_mamba_mixer(c)),
+        CONV: lambda c: LayerBlock(1, mixer=_convolution(c)),
+    }
+    kinds = _layer_kinds(c)
+    blocks = {kind: makers[kind](c) for kind in dict.fromkeys(kinds)}
+    return [blocks[kind] for kind in kinds]
+
+
+def _layer_kinds(c: Config) -> list[str]:
+    """Return what mixes the tokens of each layer, by any of the keys that say so."""
+    layers = c.layers()
+    if c.has("layer_types"):
+        return [LAYER_KINDS[word] for word in c.kinds("layer_types", layers, tuple(LAYER_KINDS))]
+    if c.has("hybrid_layer_pattern"):
+        marks = c.kinds("hybrid_layer_pattern", layers, (0, 1))
+        return [SLIDING if mark else FULL for mark in marks]
+    if c.has("attn_layer_indices"):
+        attending = c.value("attn_layer_indices")
+        return [FULL if index in attending else MAMBA for index in range(layers)]
+    if c.has("full_attention_interval"):
+        every = c.integer("full_attention_interval")
+        return [LINEAR if (index + 1) % every else FULL for index in range(layers)]
+    if c.has("attn_layer_period"):
+        period, offset = c.integer("attn_layer_period"), c.count("attn_layer_offset", layers)
+        return [FULL if index % period == offset else MAMBA for index in range(layers)]
+    if not c.has("sliding_window") or not c.flag("use_sliding_window", True):
+        return [FULL] * layers
+    return _windowed_kinds(c, layers)
+
+
+def _windowed_kinds(c: Config, layers: int) -> list[str]:
+    """Return which layers see a window: by a pattern, from a layer on, or all."""
+    pattern = c.value(c.either("sliding_window_pattern", "_sliding_window_pattern"))
+    if isinstance(pattern, str):  # such as LLLG
+        letters = {"L": SLIDING, "G": FULL}
+        return [letters.get(pattern[index % len(pattern)], FULL) for index in range(layers)]
+    if pattern is not None:
+        every = c.integer(c.either("sliding_window_pattern", "_sliding_window_pattern"))
+        return [SLIDING if (index + 1) % every else FULL for index in range(layers)]
+    first = c.count("max_window_layers", 10_000) if c.has("use_sliding_window") else 0
+    return [SLIDING if index >= first else FULL for index in range(layers)]
+
+
+def _full_attention(c: Config) -> Attention:
+    if c.has("kv_lora_rank"):
+        return latent_attention(c)
+    attention = _grouped_attention(c)
+    groups = c.integer("num_global_key_value_heads", attention.kv_heads)
+    if not c.has("global_head_dim"):
+        return attention._replace(kv_heads=groups)
+    width = c.integer("global_head_dim")
+    return attention._replace(kv_heads=groups, qk_dim=width, v_dim=width)
+
+
+def _sliding_attention(c: Config) -> Attention:
+    """Return attention within a window, whose heads may be others than those of full attention."""
+    plain = latent_attention(c) if c.has("kv_lora_rank") else _grouped_attention(c)
+    other = c.section("attention_other_setting") if c.has("attention_other_setting") else None
+    heads = c.integer("swa_num_attention_heads", plain.heads)
+    groups = c.integer("swa_num_key_value_heads", plain.kv_heads)
+    if other is not None:
+        heads = other.integer("num_attention_heads", heads)
+        groups = other.integer("num_key_value_heads", groups)
+    width = c.integer("swa_head_dim", plain.qk_dim)
+    value = c.integer("swa_v_head_dim", plain.v_dim)
+    window = c.integer(c.either("sliding_window", "attention_chunk_size"))
+    return plain._replace(
+        heads=heads,
+        kv_heads=groups,
+        qk_dim=width,
+        v_dim=value,
+        window=window,
+        chunked=not c.has("sliding_window"),
+    )
+
+
+def _grouped_attention(c: Config) -> Attention:
+    """Return grouped-query attention with the biases, norms and gates that the keys name."""
+    heads = c.integer("num_attention_heads")
+    hidden = c.integer("hidden_size")
+    if not c.has("head_dim") and hidden % heads:
+        raise c.wrong("num_attention_heads", f"a divisor of hidden_size, {hidden}, or head_dim")
+    width = c.integer("head_dim", max(hidden // heads, 1))
+    groups = c.integer("num_key_value_heads", heads, most=heads)
+    if heads % groups:
+        raise c.wrong("num_key_value_heads", f"a divisor of the {heads} heads")
+    bias = c.flag("attention_bias")
+    normed = bool(c.value("use_qk_norm"))
+    return Attention(
+        heads,
+        groups,
+        width,
+        c.integer("v_head_dim", width),
+        qk_norm=2 * width if normed else 0,
+        in_bias=bias or c.flag("qkv_bias"),
+        out_bias=bias,
+        gated=c.flag("attn_output_gate"),
+    )
+
+
+def _linear_mixer(c: Config) -> StateMixer:
+    """Return a gated delta rule, or linear attention with the heads of the full one."""
+    if c.has("linear_num_value_heads"):
+        heads, head = c.integer("linear_num_value_heads"), c.integer("linear_value_head_dim")
+        return StateMixer(
+            heads,
+            head,
+            c.integer("linear_num_key_heads", most=heads),
+            c.integer("linear_key_head_dim"),
+            c.integer("linear_conv_kernel_dim"),
+            controls=2,
+            scalars=2,
+            norm=head,
+            passes=3,
+        )
+    attention = _grouped_attention(c)
+    heads, head = attention.heads, attention.qk_dim
+    return StateMixer(heads, head, heads, head, 1, 0, 0, norm=heads * head, passes=2)
+
+
+def _mamba_mixer(c: Config) -> StateMixer:
+    """Return a Mamba-2 mixer."""
+    heads, head = c.integer("mamba_num_heads"), c.integer("mamba_head_dim")
+    return StateMixer(
+        heads,
+        head,
+        c.integer("mamba_n_groups"),
+        c.integer("ssm_state_size"),
+        c.integer("conv_kernel"),
+        controls=1,
+        scalars=3,
+        norm=heads * head,
+        passes=2,
+        conv_bias=c.flag(c.either("mamba_conv_bias", "use_conv_bias"), True),
+    )
+
+
+def _convolution(c: Config) -> StateMixer:
+    """Return a short convolution between two gates: three numbers in, one kept, one out."""
+    hidden = c.integer("hidden_size")
+    kernel = c.integer(c.either("conv_L_cache", "conv_kernel"))
+    return StateMixer(hidden, 1, hidden // 2, 1, kernel, 0, 0, norm=0, passes=1)
+
+
+# ---------------------------------------------------------------- feed-forward parts
+def _feed_forward_parts(c: Config) -> list[FeedForward]:
+    layers = c.layers()
+    if not c.value("num_experts"):
+        return [_dense_part(c)] * layers
+    part = _routed_part(c)
+    return [part if has_experts else _dense_part(c) for has_experts in expert_layers(c)]
+
+
+def _matrices(c: Config) -> int:
+    return 2 if c.text("hidden_act") in UNGATED else 3
+
+
+def _dense_part(c: Config) -> FeedForward:
+    width = c.either("dense_intermediate_size", "intermediate_size_mlp", "intermediate_size")
+    return FeedForward(
+        c.integer(c.either(width, "ffn_hidden_size", "n_inner")),
+        _matrices(c),
+        bias=c.flag("mlp_bias"),
+    )
+
+
+def _routed_part(c: Config) -> FeedForward:
+    """Return routed and shared experts."""
+    number = c.integer("num_experts", most=10**6)
+    width = c.integer(c.either("moe_intermediate_size", "intermediate_size", "ffn_hidden_size"))
+    shared_experts = c.count("n_shared_experts", 1000, 1)
+    shared_width = c.count(
+        c.either("shared_expert_intermediate_size", "shared_intermediate_size"), 10**9
+    )
+    if not shared_width and c.value("n_shared_experts"):
+        shared_width = width
+    return FeedForward(
+        width,
+        _matrices(c),
+        number,
+        c.integer("num_experts_per_tok", most=number),
+        shared_experts * shared_width,
+        latent=c.count("moe_latent_size", 10**9),
+        router_bias=any(
+            c.flag(key)
+            for key in (
+                "use_moe_router_bias",
+                "use_routing_bias",
+                "moe_router_enable_expert_bias",
+                "use_expert_bias",
+            )
+        ),
+    )
+
+
+# ---------------------------------------------------------------- layers that differ one by one
+def _read_block_configs(c: Config) -> ParsedConfig:
+    """Return layers that `block_configs` describes one by one, as a search of architectures leaves
+    them.
+    """
+    listed = c.value("block_configs")
+    if not isinstance(listed, list) or not all(isinstance(entry, dict) for entry in listed):
+        raise c.wrong("block_configs", "a list of objects, one for each layer")
+    if c.layers() != len(listed):
+        raise c.wrong("num_hidden_layers", f"{len(listed)}, as block_configs describes")
+    blocks = []
+    for index, entry in enumerate(listed):
+        block = Config(entry, c.where, f"{c.inside}block_configs[{index}].", c.keys_read)
+        attention = _block_attention(c, block.section("attention"))
+        part = _block_feed_forward(c, block.section("ffn"))
+        norms = bool(attention.heads) + bool(part.width)
+        others = norms * c.integer("hidden_size")
+        blocks.append(LayerBlock(1, attention, part, others=others))
+    return c.layout(merge_equal_layers(blocks))
+
+
+def _block_attention(c: Config, block: Config) -> Attention:
+    block.without("replace_with_linear", "sparsify")
+    if block.flag("no_op"):
+        return NO_ATTENTION
+    heads = c.integer("num_attention_heads")
+    shared = c.replaced({**c.content, "num_key_value_heads": heads})
+    attention = _grouped_attention(shared)
+    groups = heads // block.integer("n_heads_in_group", most=heads)
+    return attention._replace(kv_heads=groups, window=block.count("window_length", 10**9))
+
+
+def _block_feed_forward(c: Config, block: Config) -> FeedForward:
+    block.without("replace_with_linear", "sparsify")
+    if block.flag("no_op"):
+        return NO_FEED_FORWARD
+    if block.has("intermediate_size"):
+        return FeedForward(block.integer("intermediate_size"), 3)
+    factor = block.value("ffn_mult")
+    if not isinstance(factor, int | float) or factor <= 0:
+        raise block.wrong("ffn_mult", "how many times as wide as the model")
+    width = int(2 * factor * c.integer("hidden_size") / 3)
+    return FeedForward(-(-width // FEED_FORWARD_UNIT) * FEED_FORWARD_UNIT, 3)
