@@ -158,8 +158,12 @@ def add_model(
     found = load_model(catalogue, str(config))
     refuse_unread_keys(found, str(config))
     write_draft(own_folder(given), {f"models/{own}/config.json": read_text(config)})
-    size = found.reading if "B active" in found.reading else (
-        f"{found.parameters / 1e9:.4g} B parameters, {found.active_parameters / 1e9:.4g} B active"
+    size = (
+        found.reading
+        if "B active" in found.reading
+        else (
+            f"{found.parameters / 1e9:.4g} B parameters, {found.active_parameters / 1e9:.4g} B active"
+        )
     )
     put(
         f"{own_folder(given)}/models/{own}/config.json: {size}. Try: tco compare --set "

@@ -209,9 +209,14 @@ def _extended_context(config: Config, context: int) -> int:
     if not isinstance(config.value("rope_parameters"), dict):
         return context
     scaling = config.section("rope_parameters")
-    kinds = [scaling.value("rope_type"), scaling.value("type")]
-    factor = scaling.value("factor")
+    # of each kind of attention, or of all
+    nested = [key for key, value in scaling.content.items() if isinstance(value, dict)]
+    scalings = [scaling.section(key) for key in nested] or [scaling]
+    return max(context, *(_yarn_context(scaling, context) for scaling in scalings))
+
+
+def _yarn_context(scaling: Config, context: int) -> int:
+    kinds, factor = [scaling.value("rope_type"), scaling.value("type")], scaling.value("factor")
     if "yarn" not in kinds or not isinstance(factor, int | float) or factor <= 0:
         return context
-    original = scaling.integer("original_max_position_embeddings", context)
-    return max(context, round(factor * original))
+    return round(factor * scaling.integer("original_max_position_embeddings", context))

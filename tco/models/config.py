@@ -163,6 +163,12 @@ class Config:
                 raise self.wrong(key, "nothing here: models with it are not read")
         return self
 
+    def unused(self, *keys: str) -> Config:
+        """Return the config; the keys are recorded, as another key says the same."""
+        for key in keys:
+            self.value(key)
+        return self
+
     def layers(self, key: str = "num_hidden_layers") -> int:
         """Return the number of layers."""
         return self.integer(key, most=10_000)

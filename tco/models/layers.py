@@ -200,6 +200,7 @@ class StateMixer(NamedTuple):
     # each number of a key decays by itself, by a product through this rank; zero: one decay a head,
     # among the controls
     decay_rank: int = 0
+    gate_rank: int = 0  # the gate passes through this rank; zero: it is as wide as the values
 
     @property
     def inner(self) -> int:
@@ -221,12 +222,12 @@ class StateMixer(NamedTuple):
         """Numbers kept per sequence and layer: the recurrent state and the convolution's last
         inputs.
         """
-        return self.state_numbers + self.convolved * (self.kernel - 1)
+        return self.state_numbers + self.convolved * max(self.kernel - 1, 0)
 
     @property
     def projected(self) -> int:
         """Width of the input projection: gate, values, keys, queries, controls."""
-        return self.inner + self.convolved + self.controls * self.heads
+        return (self.gate_rank or self.inner) + self.convolved + self.controls * self.heads
 
     def parameters(self, hidden: int) -> int:
         """Weights of projections, convolution, scalars and norm."""
@@ -240,6 +241,7 @@ class StateMixer(NamedTuple):
             + self.scalars * self.heads
             + self.norm
             + self.inner * hidden
+            + self.gate_rank * self.inner
             + decays
         )
 

@@ -77,7 +77,9 @@ def stored_formats(config: Config, outer: Config) -> StoredFormats | None:
     except (AttributeError, LookupError, StopIteration, TypeError, ValueError, re.error):
         return None
     config.value(SECTION)
-    shares = any(config.value(key) for key in ("n_shared_experts", "shared_expert_intermediate_size"))
+    shares = any(
+        config.value(key) for key in ("n_shared_experts", "shared_expert_intermediate_size")
+    )
     has_experts = bool(config.value("num_experts"))
     dense = parts["shared"] if shares else parts["dense"]
     experts = parts["experts"] if has_experts else parts["dense"]

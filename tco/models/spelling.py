@@ -71,6 +71,7 @@ _GROUPS: tuple[tuple[str, ...], ...] = (
         "moe_shared_expert_intermediate_size",
         "share_expert_dim",
         "shared_expert_dim",
+        "shared_experts_intermediate_size",
         "shared_expert_ffn_hidden_size",
     ),
     (
@@ -155,6 +156,8 @@ HARMLESS_KEYS = (
     "num_expert_group*",
     "*shared_expert_overlap",
     "experts_implementation",
+    "shared_expert_combination_strategy",
+    "shared_expert_sink",
     "swiglu_limits_shared",
     # which blocks of keys an indexer scores, of as many as are attended to
     "use_sparse_attention",
@@ -164,6 +167,7 @@ HARMLESS_KEYS = (
     "sparse_disable_index_value",
     # passes of a draft head
     "use_mtp",
+    "mtp_hidden_states_first",
     "index_share_for_mtp_iteration",
     "mtp_transformer_layers",
     "*mtp_loss*",

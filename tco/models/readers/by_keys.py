@@ -16,9 +16,20 @@ from tco.models.layers import (
 )
 from tco.models.readers.latent_attention import latent_attention
 from tco.models.readers.shared import expert_layers, two_norms
+from tco.models.readers.state_space import delta_attention
 
-# activations of feed-forward parts without a gate
+# activations of feed-forward parts without a gate, and with one
 UNGATED = ("relu2", "relu", "xielu", "gelu_new", "gelu_fast")
+GATED = ("", "silu", "swish", "gelu_pytorch_tanh", "geglu", "situ")
+# what the code of a model type says beyond its keys
+MODEL_TRAITS = {
+    "afmoe": {"attn_output_gate": True},
+    "beam": {"attn_output_gate": True},
+    "bitnet": {"gated_mlp": True},
+    "hy_v4": {"mla_use_output_gate": True},
+    "bailing_hybrid": {"full_rank_decay": True},
+    "falcon_h1": {"parallel_mixer": True},
+}
 FULL, SLIDING, LINEAR, MAMBA, CONV = "full", "sliding", "linear", "mamba", "conv"
 # words of `layer_types` over authors
 LAYER_KINDS = {
@@ -28,6 +39,9 @@ LAYER_KINDS = {
     "global": FULL,
     "full": FULL,
     "deepseek_sparse_attention": FULL,
+    "indexed_attention": FULL,
+    "hybrid": FULL,
+    "hybrid_sliding": SLIDING,
     "sliding_attention": SLIDING,
     "sliding_window_attention": SLIDING,
     "local_attention": SLIDING,
@@ -42,6 +56,20 @@ LAYER_KINDS = {
     "mamba2": MAMBA,
     "conv": CONV,
 }
+# every how many layers one sees all tokens, or a pattern of letters
+PATTERN_KEYS = (
+    "sliding_window_pattern",
+    "_sliding_window_pattern",
+    "global_attn_every_n_layers",
+    "prefix_dense_sliding_window_pattern",
+)
+LISTED_KEYS = (
+    "sliding_window",
+    "layer_group_size",
+    "full_attn_idxs",
+    "num_attention_heads",
+    "num_key_value_heads",
+)
 FEED_FORWARD_UNIT = 256  # widths that `ffn_mult` gives are multiples of this
 
 
@@ -49,6 +77,7 @@ def read_by_keys(c: Config) -> ParsedConfig:
     """Return the layers of a decoder, each as its keys say."""
     if c.has("block_configs"):
         return _read_block_configs(c)
+    c = c.replaced(MODEL_TRAITS.get(c.text("model_type"), {}) | dict(c.content))
     norms = two_norms(c)
     mixing = _mixing_parts(c)
     parts = _feed_forward_parts(c)
@@ -71,12 +100,32 @@ def _mixing_parts(c: Config) -> list[LayerBlock]:
     }
     kinds = _layer_kinds(c)
     blocks = {kind: makers[kind](c) for kind in dict.fromkeys(kinds)}
-    return [blocks[kind] for kind in kinds]
+    changed = {index: makers[kinds[index]](own) for index, own in _changed_layers(c).items()}
+    layers = [changed.get(index, blocks[kind]) for index, kind in enumerate(kinds)]
+    if not c.flag("parallel_mixer"):
+        return layers
+    mixer = _mamba_mixer(c)
+    return [block._replace(mixer=mixer) for block in layers]
+
+
+def _changed_layers(c: Config) -> dict[int, Config]:
+    """Return the configs of the layers that have keys of their own."""
+    changes: dict[int, dict[str, object]] = {}
+    if c.has("per_layer_config"):
+        section = c.section("per_layer_config")
+        changes = {int(key): section.value(key) for key in section.content if key.isdigit()}
+    if c.has("num_attention_heads_per_layer"):
+        heads = c.kinds("num_attention_heads_per_layer", c.layers(), tuple(range(1, 1025)))
+        for index, number in enumerate(heads):
+            changes.setdefault(index, {})["num_attention_heads"] = number
+    return {index: c.replaced({**c.content, **change}) for index, change in changes.items()}
 
 
 def _layer_kinds(c: Config) -> list[str]:
     """Return what mixes the tokens of each layer, by any of the keys that say so."""
     layers = c.layers()
+    # keys that say the same where there is a list, or nothing where no layer attends
+    c.unused(*PATTERN_KEYS, *LISTED_KEYS)
     if c.has("layer_types"):
         return [LAYER_KINDS[word] for word in c.kinds("layer_types", layers, tuple(LAYER_KINDS))]
     if c.has("hybrid_layer_pattern"):
@@ -85,9 +134,13 @@ def _layer_kinds(c: Config) -> list[str]:
     if c.has("attn_layer_indices"):
         attending = c.value("attn_layer_indices")
         return [FULL if index in attending else MAMBA for index in range(layers)]
-    if c.has("full_attention_interval"):
-        every = c.integer("full_attention_interval")
+    interval = c.either("full_attention_interval", "layer_group_size")
+    if c.has(interval):
+        every = c.integer(interval)
         return [LINEAR if (index + 1) % every else FULL for index in range(layers)]
+    if c.has("full_attn_idxs"):
+        attending = c.value("full_attn_idxs")
+        return [FULL if index in attending else CONV for index in range(layers)]
     if c.has("attn_layer_period"):
         period, offset = c.integer("attn_layer_period"), c.count("attn_layer_offset", layers)
         return [FULL if index % period == offset else MAMBA for index in range(layers)]
@@ -98,12 +151,13 @@ def _layer_kinds(c: Config) -> list[str]:
 
 def _windowed_kinds(c: Config, layers: int) -> list[str]:
     """Return which layers see a window: by a pattern, from a layer on, or all."""
-    pattern = c.value(c.either("sliding_window_pattern", "_sliding_window_pattern"))
+    key = c.either(*PATTERN_KEYS)
+    pattern = c.value(key)
     if isinstance(pattern, str):  # such as LLLG
         letters = {"L": SLIDING, "G": FULL}
         return [letters.get(pattern[index % len(pattern)], FULL) for index in range(layers)]
     if pattern is not None:
-        every = c.integer(c.either("sliding_window_pattern", "_sliding_window_pattern"))
+        every = c.integer(key)
         return [SLIDING if (index + 1) % every else FULL for index in range(layers)]
     first = c.count("max_window_layers", 10_000) if c.has("use_sliding_window") else 0
     return [SLIDING if index >= first else FULL for index in range(layers)]
@@ -111,7 +165,7 @@ def _windowed_kinds(c: Config, layers: int) -> list[str]:
 
 def _full_attention(c: Config) -> Attention:
     if c.has("kv_lora_rank"):
-        return latent_attention(c)
+        return latent_attention(c)._replace(gated=c.flag("mla_use_output_gate"))
     attention = _grouped_attention(c)
     groups = c.integer("num_global_key_value_heads", attention.kv_heads)
     if not c.has("global_head_dim"):
@@ -122,7 +176,9 @@ def _full_attention(c: Config) -> Attention:
 
 def _sliding_attention(c: Config) -> Attention:
     """Return attention within a window, whose heads may be others than those of full attention."""
-    plain = latent_attention(c) if c.has("kv_lora_rank") else _grouped_attention(c)
+    plain = _grouped_attention(c)
+    if c.has("kv_lora_rank"):  # an indexer scores the keys of full attention alone
+        plain = latent_attention(c.replaced({**c.content, "index_topk": None}))
     other = c.section("attention_other_setting") if c.has("attention_other_setting") else None
     heads = c.integer("swa_num_attention_heads", plain.heads)
     groups = c.integer("swa_num_key_value_heads", plain.kv_heads)
@@ -181,6 +237,15 @@ def _linear_mixer(c: Config) -> StateMixer:
             norm=head,
             passes=3,
         )
+    if c.has("linear_attn_config") or c.has("linear_num_heads"):
+        mixer = delta_attention(c)
+        if not c.flag("full_rank_decay"):
+            return mixer
+        # every number of a key decays by a product of its own
+        own = 1 + mixer.head_dim
+        return mixer._replace(controls=own, scalars=own, decay_rank=0, gate_rank=0)
+    if c.has("mamba_num_heads"):
+        return _mamba_mixer(c)
     attention = _grouped_attention(c)
     heads, head = attention.heads, attention.qk_dim
     return StateMixer(heads, head, heads, head, 1, 0, 0, norm=heads * head, passes=2)
@@ -189,6 +254,7 @@ def _linear_mixer(c: Config) -> StateMixer:
 def _mamba_mixer(c: Config) -> StateMixer:
     """Return a Mamba-2 mixer."""
     heads, head = c.integer("mamba_num_heads"), c.integer("mamba_head_dim")
+    normed = c.flag("mamba_rms_norm", True)
     return StateMixer(
         heads,
         head,
@@ -197,7 +263,7 @@ def _mamba_mixer(c: Config) -> StateMixer:
         c.integer("conv_kernel"),
         controls=1,
         scalars=3,
-        norm=heads * head,
+        norm=heads * head if normed else 0,
         passes=2,
         conv_bias=c.flag(c.either("mamba_conv_bias", "use_conv_bias"), True),
     )
@@ -220,16 +286,23 @@ def _feed_forward_parts(c: Config) -> list[FeedForward]:
 
 
 def _matrices(c: Config) -> int:
-    return 2 if c.text("hidden_act") in UNGATED else 3
+    """Return how many matrices a feed-forward part has: three with a gate, two without."""
+    activation = c.text("hidden_act")
+    if c.flag("gated_mlp") or activation in GATED or activation.startswith("swiglu"):
+        return 3
+    if activation in UNGATED:
+        return 2
+    raise c.wrong("hidden_act", "an activation that says whether there is a gate, such as silu")
 
 
 def _dense_part(c: Config) -> FeedForward:
-    width = c.either("dense_intermediate_size", "intermediate_size_mlp", "intermediate_size")
-    return FeedForward(
-        c.integer(c.either(width, "ffn_hidden_size", "n_inner")),
-        _matrices(c),
-        bias=c.flag("mlp_bias"),
-    )
+    keys = ("intermediate_size", "ffn_hidden_size", "n_inner")
+    first = ("dense_intermediate_size", "intermediate_size_mlp")
+    width = c.integer(next(filter(c.has, first), c.either(*keys)))
+    if c.flag("block_auto_adjust_ff_dim"):
+        unit, factor = c.integer("block_multiple_of"), c.value("block_ffn_dim_multiplier") or 1
+        width = -(-int(factor * int(2 * width / 3)) // unit) * unit
+    return FeedForward(width, _matrices(c), bias=c.flag("mlp_bias"))
 
 
 def _routed_part(c: Config) -> FeedForward:

@@ -142,7 +142,8 @@ def _read_gemma3(c: Config) -> ParsedConfig:
     heads = {} if any(c.has(key) for key in GEMMA3_HEADS) else GEMMA3_HEADS
     stated = {key: value for key, value in c.content.items() if value is not None}
     c = c.replaced(GEMMA3 | heads | stated)
-    attentions = one_in(c, grouped_query(c, head_norm=True), c.integer("sliding_window_pattern", 6))
+    pattern = c.integer(c.either("sliding_window_pattern", "_sliding_window_pattern"), 6)
+    attentions = one_in(c, grouped_query(c, head_norm=True), pattern)
     return uneven(
         c, ((attention, dense(c)) for attention in attentions), 2 * two_norms(c), tied=True
     )
@@ -191,14 +192,10 @@ def _read_gemma4(c: Config) -> ParsedConfig:
 
 def _read_gemma2(c: Config) -> ParsedConfig:
     """Windows on every other layer, four norms a layer, one embedding."""
-    far, part = grouped_query(c), dense(c)
-    near = far._replace(window=c.integer("sliding_window", 4096))
-    return uneven(
-        c,
-        ((far if index % 2 else near, part) for index in range(c.layers())),
-        2 * two_norms(c),
-        tied=True,
-    )
+    if not c.has("sliding_window"):
+        c = c.replaced({**c.content, "sliding_window": 4096})
+    attentions, part = one_in(c, grouped_query(c), 2), dense(c)
+    return uneven(c, ((attention, part) for attention in attentions), 2 * two_norms(c), tied=True)
 
 
 def _read_llama4(c: Config) -> ParsedConfig:
@@ -216,9 +213,7 @@ def _read_llama4(c: Config) -> ParsedConfig:
     order = c.kinds("layer_types", layers, tuple(attentions), default)
     part, wide = local_experts(c, c.integer("intermediate_size")), dense(c, "intermediate_size_mlp")
     parts = [part if has_experts else wide for has_experts in expert_layers(c)]
-    return uneven(
-        c, zip((attentions[kind] for kind in order), parts, strict=True), two_norms(c)
-    )
+    return uneven(c, zip((attentions[kind] for kind in order), parts, strict=True), two_norms(c))
 
 
 def _read_bloom(c: Config) -> ParsedConfig:
@@ -249,15 +244,30 @@ def _read_gpt_oss(c: Config) -> ParsedConfig:
     )
 
 
+def _with_sparse_section(c: Config) -> Config:
+    """Return a config of MiniMax M3 with the section of its first release, from the keys of later
+    ones.
+    """
+    words = ("full_attention", "minimax_m3_sparse")
+    kinds = c.kinds("layer_types", c.layers(), words)
+    section = {
+        "sparse_topk_blocks": c.value("index_topk_blocks"),
+        "sparse_block_size": c.value("index_block_size"),
+        "sparse_num_index_heads": c.value("index_n_heads"),
+        "sparse_index_dim": c.value("index_head_dim"),
+        "sparse_attention_freq": [int(kind != "full_attention") for kind in kinds],
+    }
+    return c.replaced({**c.content, "sparse_attention_config": section})
+
+
 def _read_minimax_m3(c: Config) -> ParsedConfig:
     """The first layers dense with full attention, the others experts and blocks of keys that an
     indexer scores.
     """
-    layers, attention, sparse = (
-        c.layers(),
-        grouped_query(c, head_norm=c.flag("use_qk_norm")),
-        c.section("sparse_attention_config"),
-    )
+    layers, attention = c.layers(), grouped_query(c, head_norm=c.flag("use_qk_norm", True))
+    if not c.has("sparse_attention_config"):
+        c = _with_sparse_section(c)
+    sparse = c.section("sparse_attention_config")
     chosen = attention._replace(
         top_tokens=sparse.integer("sparse_topk_blocks") * sparse.integer("sparse_block_size"),
         index_heads=sparse.integer("sparse_num_index_heads"),
@@ -268,7 +278,7 @@ def _read_minimax_m3(c: Config) -> ParsedConfig:
         chosen if is_sparse else attention
         for is_sparse in sparse.kinds("sparse_attention_freq", layers, (0, 1))
     ]
-    shared = c.count("n_shared_experts", 1000) * c.integer("shared_intermediate_size")
+    shared = c.count("n_shared_experts", 1000, 1) * c.integer("shared_intermediate_size")
     part, wide = (
         local_experts(c, shared)._replace(router_bias=c.flag("use_routing_bias")),
         dense(c, "dense_intermediate_size"),
@@ -341,6 +351,7 @@ def _read_falcon(c: Config) -> ParsedConfig:
     """Attention and feed-forward side by side behind one norm or two, one head of keys and values
     or groups of them.
     """
+    c.unused("num_kv_heads")  # of no effect where all queries share one
     bias, grouped, parallel = (
         c.flag("bias"),
         c.flag("new_decoder_architecture"),
@@ -423,7 +434,9 @@ def _read_deepseek1(c: Config) -> ParsedConfig:
 
 def _read_ernie_moe(c: Config) -> ParsedConfig:
     """The first layers dense, shared experts, a bias that balances the experts, one embedding."""
-    stated = {key: value for key, value in c.without("use_bias").content.items() if value is not None}
+    stated = {
+        key: value for key, value in c.without("use_bias").content.items() if value is not None
+    }
     c = c.replaced({"moe_layer_start_index": 1} | stated)
     width = c.integer("moe_intermediate_size")
     part = routed(
@@ -444,6 +457,24 @@ def _read_ernie_moe(c: Config) -> ParsedConfig:
         two_norms(c),
         tied=True,
     )
+
+
+def _read_longcat(c: Config) -> ParsedConfig:
+    """LongCat Flash: a layer has attention and a dense part twice, and experts beside them, some of
+    which do nothing.
+    """
+    layers, number = c.layers(), c.integer("n_routed_experts", most=10**6)
+    idle, norms = c.count("zero_expert_num", 10**6), two_norms(c)
+    chosen = c.integer("num_experts_per_tok", most=number + idle)
+    active = max(round(chosen * number / (number + idle)), 1)  # the mean over tokens
+    part = FeedForward(c.integer("moe_intermediate_size"), 3, number, active)
+    pair = LayerBlock(
+        2 * layers, latent_attention.latent_attention(c), dense(c, "ffn_hidden_size"), others=norms
+    )
+    # the router scores idle experts too
+    experts = LayerBlock(layers, feed_forward=part, others=idle * c.integer("hidden_size"))
+    made = c.layout((pair, experts))
+    return made._replace(prediction_block=pair._replace(layers=1))
 
 
 def _read_hunyuan(c: Config) -> ParsedConfig:
@@ -472,8 +503,16 @@ def _read_hunyuan(c: Config) -> ParsedConfig:
     return even(c, grouped_query(c, head_norm=c.flag("use_qk_norm")), part)
 
 
+def _without_windows(c: Config) -> Config:
+    """Return the config of a model whose layers all see every token; one with windows is
+    refused.
+    """
+    c.without("use_sliding_window").kinds("layer_types", c.layers(), ("full_attention",), [])
+    return c
+
+
 def _read_qwen_moe(c: Config, attention: Attention, part: FeedForward) -> ParsedConfig:
-    c.without("use_sliding_window")
+    _without_windows(c)
     return c.layout(expert_blocks(c, attention, part, lambda: dense(c)))
 
 
@@ -515,17 +554,13 @@ READERS: dict[str, Callable[[Config], ParsedConfig]] = {  # by model_type
     **dict.fromkeys(
         ("qwen2", "qwen2_vl", "qwen2_5_vl"),  # of those that see, the language model
         lambda c: even(
-            c.without("use_sliding_window"),
+            _without_windows(c),
             grouped_query(c, bias=True)._replace(out_bias=False),
             dense(c),
         ),
     ),
-    "qwen3": lambda c: even(
-        c.without("use_sliding_window"), grouped_query(c, head_norm=True), dense(c)
-    ),
-    "smollm3": lambda c: even(
-        c.without("use_sliding_window"), grouped_query(c), dense(c), tied=True
-    ),
+    "qwen3": lambda c: even(_without_windows(c), grouped_query(c, head_norm=True), dense(c)),
+    "smollm3": lambda c: even(_without_windows(c), grouped_query(c), dense(c), tied=True),
     # dense, after GPT: norms with bias, most with biases on products, few with a gate
     "bloom": _read_bloom,
     "falcon": _read_falcon,
@@ -536,7 +571,8 @@ READERS: dict[str, Callable[[Config], ParsedConfig]] = {  # by model_type
     ),
     "gpt_bigcode": lambda c: _with_positions(
         _like_gpt2(
-            c, multi_head(c, "n_embd", "n_head", int(c.flag("multi_query", True)), bias=True)
+            c.unused("num_key_value_heads"),
+            multi_head(c, "n_embd", "n_head", int(c.flag("multi_query", True)), bias=True),
         )
     ),
     "gpt_neox": lambda c: after_gpt(
@@ -593,6 +629,7 @@ READERS: dict[str, Callable[[Config], ParsedConfig]] = {  # by model_type
         ),
     ),
     "gpt_oss": _read_gpt_oss,
+    "longcat_flash": _read_longcat,
     **dict.fromkeys(("hunyuan", "hunyuan_v1_moe"), _read_hunyuan),
     **dict.fromkeys(("llama4", "llama4_text"), _read_llama4),
     "minimax_m3": _read_minimax_m3,
@@ -629,6 +666,8 @@ SHARED = (
     "layers that share one set of weights, with adapters of their own: layers are counted "
     "with weights of their own"
 )
+MIXED_HEADS = "attention whose heads are experts, chosen for each token"
+PRODUCT_KEYS = "experts of single rows, found by products of keys"
 RECURRENT = "a recurrence of its own kind: of recurrences Mamba-2 and delta rules are read"
 BESIDE = "attention and a state-space mixer side by side in one layer"
 REASONS = {
@@ -636,6 +675,7 @@ REASONS = {
         (
             *("albert", "bert", "camembert", "deberta", "deberta-v2", "distilbert", "electra"),
             *("ernie", "eurobert", "longformer", "megatron-bert", "modernbert", "mpnet"),
+            *("bert-generation", "big_bird", "data2vec-text", "rembert", "roc_bert", "xmod"),
             *("nomic_bert", "roberta", "roformer", "xlm", "xlm-roberta", "xlm-roberta-xl"),
         ),
         ENCODER,
@@ -648,7 +688,9 @@ REASONS = {
     **dict.fromkeys(("falcon_mamba", "jamba", "mamba"), MAMBA1),
     **dict.fromkeys(("zamba", "zamba2"), SHARED),
     **dict.fromkeys(("recurrent_gemma", "rwkv", "xlstm"), RECURRENT),
-    **dict.fromkeys(("falcon_h1", "hymba"), BESIDE),
+    "hymba": BESIDE,
+    "jetmoe": MIXED_HEADS,
+    "doge": PRODUCT_KEYS,
 }
 
 

@@ -10,6 +10,8 @@ from tco.models.config import Config, ParsedConfig
 from tco.models.layers import Attention, FeedForward, LayerBlock, merge_equal_layers
 from tco.models.readers.shared import dense, dense_then_routed, grouped_query, routed, two_norms
 
+# tokens that DeepSeek V4 keeps as one, by the words of `layer_types`
+COMPRESSIONS = {"compressed_sparse_attention": 4, "heavily_compressed_attention": 128}
 WIDTH_STEP = 16  # a derived expert width is a multiple of this, as matrix engines want it
 
 
@@ -17,8 +19,8 @@ def latent_attention(c: Config, value: int | None = None) -> Attention:
     """Return multi-head latent attention, with an indexer where the config has one; `value` is the
     usual width of a value head.
     """
-    c.value("num_key_value_heads")  # as many as there are heads, where it is given
-    c.value("layer_types")  # of one word: an indexer has keys of its own
+    # as many as there are heads, and one word for all layers: an indexer has keys of its own
+    c.unused("num_key_value_heads", "layer_types")
     rope, nope, heads = (
         c.integer("qk_rope_head_dim"),
         c.integer("qk_nope_head_dim"),
@@ -77,11 +79,25 @@ def _read_minicpm3(c: Config) -> ParsedConfig:
     )
 
 
+def _with_ratios(c: Config) -> Config:
+    """Return a config of DeepSeek V4 with the keys of its first release, if it has the later
+    ones.
+    """
+    if not c.has("layer_types"):
+        return c
+    layers, words = c.layers(), ("sliding_attention", *COMPRESSIONS)
+    ratios = [COMPRESSIONS.get(kind, 0) for kind in c.kinds("layer_types", layers, words)]
+    parts = c.kinds("mlp_layer_types", layers, ("hash_moe", "moe"), ["moe"] * layers)
+    first = {"compress_ratios": ratios, "num_hash_layers": parts.count("hash_moe")}
+    return c.replaced({**c.content, **first})
+
+
 def _read_deepseek4(c: Config) -> ParsedConfig:
     """DeepSeek V4: caches compressed 4 to 1 with an indexer, 128 to 1 without, or windows alone;
     several residual streams.
     """
-    c.value("num_key_value_heads")  # one, whose entry is key and value
+    c.unused("num_key_value_heads")  # one, whose entry is key and value
+    c = _with_ratios(c)
     layers, heads, width, hidden = (
         c.layers(),
         c.integer("num_attention_heads"),

@@ -153,14 +153,15 @@ def _step_and_offset(c: Config) -> tuple[int, int]:
 def _listed_expert_layers(c: Config, layers: int) -> list[bool] | None:
     """Return what a list of all layers or of those with experts says, or None without one."""
     kinds: dict[str, tuple[object, ...]] = {
-        "mlp_layer_types": ("dense", "sparse", "moe"),
+        "mlp_layer_types": ("dense", "mlp", "sparse", "moe"),
         "is_moe_layer": (False, True),
         "moe_layer_freq": (0, 1),
     }
     for key, words in kinds.items():
         if isinstance(c.value(key), list):
             return [
-                kind not in ("dense", False, 0) for kind in c.kinds(key, layers, tuple(words))
+                kind not in ("dense", "mlp", False, 0)
+                for kind in c.kinds(key, layers, tuple(words))
             ]
     for key in ("moe_layers", "moe_layers_enum", "moe_layer_indices"):
         if c.value(key):
@@ -175,7 +176,9 @@ def _layer_numbers(c: Config, key: str, layers: int) -> set[int]:
     if isinstance(value, str):
         value = [int(part) if part.strip().isdigit() else -1 for part in value.split(",")]
     known = range(layers)
-    if not isinstance(value, list) or not all(type(index) is int and index in known for index in value):
+    if not isinstance(value, list) or not all(
+        type(index) is int and index in known for index in value
+    ):
         raise c.wrong(key, f"numbers of layers, from 0 to {layers - 1}")
     return set(value)
 

@@ -16,6 +16,11 @@ from tco.models.readers.shared import (
     two_norms,
 )
 
+# letters of the kinds of layer of Nemotron-H, by the words of newer releases
+WORDS = {
+    **{"mamba": "M", "attention": "*", "moe": "E", "mlp": "-"},
+    **{"linear_attention": "M", "full_attention": "*"},
+}
 UNBOUNDED = 10**9  # tokens of a context that no state or position bounds
 
 
@@ -61,14 +66,13 @@ def _nemotron_order(c: Config) -> list[str]:
     """Return the kind of each layer: the letters of `hybrid_override_pattern`, or the words of
     `layers_block_type` that newer releases give.
     """
-    words = {"mamba": "M", "attention": "*", "moe": "E", "mlp": "-"}
     if not c.has("layers_block_type"):
         return c.kinds("hybrid_override_pattern", c.layers(), tuple("M*E-"))
     listed = c.value("layers_block_type")
     length = c.integer(
         "num_hidden_layers", len(listed) if isinstance(listed, list) else None, most=10_000
     )
-    return [words[word] for word in c.kinds("layers_block_type", length, tuple(words))]
+    return [WORDS[word] for word in c.kinds("layers_block_type", length, tuple(WORDS))]
 
 
 def _read_nemotron(c: Config) -> ParsedConfig:
@@ -127,7 +131,9 @@ def _nemotron_draft(c: Config, made: dict[str, LayerBlock]) -> LayerBlock:
     """
     usual = "".join(letter for letter in "*E" if letter in made)
     draft = LayerBlock(1)
-    for letter in c.text("mtp_hybrid_override_pattern") or usual:
+    listed = c.value("mtp_layers_block_type")
+    letters = "".join(WORDS.get(word, "?") for word in listed) if listed else usual
+    for letter in c.text("mtp_hybrid_override_pattern") or letters:
         if letter not in made:
             raise c.wrong("mtp_hybrid_override_pattern", f"letters of {''.join(made)}")
         block = made[letter]
@@ -141,6 +147,44 @@ def _nemotron_draft(c: Config, made: dict[str, LayerBlock]) -> LayerBlock:
     return draft
 
 
+def delta_attention(c: Config) -> StateMixer:
+    """Return a delta rule whose state decays number by number, as Kimi Linear has it."""
+    if c.has("linear_attn_config"):
+        linear = c.section("linear_attn_config")
+        heads, head = linear.integer("num_heads"), linear.integer("head_dim")
+        kernel = linear.integer("short_conv_kernel_size")
+        full_rank = linear.flag("use_full_rank_gate")
+    else:
+        heads, head = c.integer("linear_num_heads"), c.integer("linear_head_dim")
+        kernel, full_rank = c.integer("linear_conv_kernel_dim"), False
+    return StateMixer(
+        heads,
+        head,
+        heads,
+        head,
+        kernel,
+        controls=1,
+        scalars=1,
+        norm=head,
+        passes=3,
+        decay_rank=head,
+        gate_rank=0 if full_rank else head,
+    )
+
+
+def _full_layers(c: Config, layers: int) -> set[int]:
+    """Return the numbers of the layers with full attention, the first layer being 1."""
+    if c.has("layer_types"):
+        kinds = c.kinds("layer_types", layers, ("linear_attention", "full_attention"))
+        return {index + 1 for index, kind in enumerate(kinds) if kind == "full_attention"}
+    linear = c.section("linear_attn_config")
+    linear.value("kda_layers")  # the others
+    full = linear.value("full_attn_layers")
+    if not isinstance(full, list):
+        raise linear.wrong("full_attn_layers", "a list of layers, the first one being 1")
+    return set(full)
+
+
 def _read_kimi_linear(c: Config) -> ParsedConfig:
     """Kimi Linear and K3: a delta rule whose state decays number by number, on every fourth layer
     latent attention; experts on a narrower width.
@@ -148,26 +192,7 @@ def _read_kimi_linear(c: Config) -> ParsedConfig:
     What joins the residuals of earlier layers (attention residuals) is left out: its weights are
     few.
     """
-    layers, hidden, linear = (
-        c.layers(),
-        c.integer("hidden_size"),
-        c.section("linear_attn_config"),
-    )
-    if not linear.flag("use_full_rank_gate"):
-        raise linear.wrong("use_full_rank_gate", "true: a gate of low rank is not read")
-    heads, head = linear.integer("num_heads"), linear.integer("head_dim")
-    mixer = StateMixer(
-        heads,
-        head,
-        heads,
-        head,
-        linear.integer("short_conv_kernel_size"),
-        1,
-        1,
-        norm=head,
-        passes=3,
-        decay_rank=head,
-    )
+    layers, hidden, mixer = c.layers(), c.integer("hidden_size"), delta_attention(c)
     attention = latent_attention(c)._replace(gated=c.flag("mla_use_output_gate"))
     width, shared = c.integer("moe_intermediate_size"), c.count("num_shared_experts", 1000)
     part = routed(
@@ -178,10 +203,7 @@ def _read_kimi_linear(c: Config) -> ParsedConfig:
         part._replace(latent=narrow, router_bias=True),
         two_norms(c) + (narrow if c.flag("latent_moe_use_norm") else 0),
     )
-    full = linear.value("full_attn_layers")
-    if not isinstance(full, list):
-        raise linear.wrong("full_attn_layers", "a list of layers, the first one being 1")
-    kinds = []
+    full, kinds = _full_layers(c, layers), []
     for index, has_experts in enumerate(expert_layers(c)):
         block = (
             LayerBlock(1, feed_forward=part, others=others)

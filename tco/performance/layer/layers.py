@@ -282,6 +282,8 @@ def recurrence(made: Pass, layers: int, mixer: StateMixer) -> None:
             (hidden, mixer.decay_rank),
             (mixer.decay_rank, mixer.groups * mixer.state / parallel),
         ]
+    if mixer.gate_rank:
+        sides.append((mixer.gate_rank, mixer.inner / parallel))
     made.products("recurrent projections", layers, sides, shape.tokens, ATTENTION, "recurrent")
     made.elementwise(layers * mixer.projected / parallel * ROTARY_PASSES)  # convolution and gates
     with scope("recurrence"):
