@@ -158,13 +158,10 @@ def add_model(
     found = load_model(catalogue, str(config))
     refuse_unread_keys(found, str(config))
     write_draft(own_folder(given), {f"models/{own}/config.json": read_text(config)})
-    size = (
-        found.reading
-        if "B active" in found.reading
-        else (
-            f"{found.parameters / 1e9:.4g} B parameters, {found.active_parameters / 1e9:.4g} B active"
-        )
-    )
+    counts = (found.parameters / 1e9, found.active_parameters / 1e9)
+    size = "{:.4g} B parameters, {:.4g} B active".format(*counts)
+    if found.is_read_by_keys:
+        size = found.reading
     put(
         f"{own_folder(given)}/models/{own}/config.json: {size}. Try: tco compare --set "
         f"workload.model={own}{option(given)}\n"

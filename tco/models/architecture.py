@@ -16,7 +16,7 @@ from tco.core.files import is_folder
 from tco.core.provenance import refuse_own
 from tco.core.types import JsonObject
 from tco.models.config import Config, ParsedConfig, read_config
-from tco.models.layers import Architecture, Attention, FeedForward, LayerBlock, StateMixer
+from tco.models.layers import BY_KEYS, Architecture, Attention, FeedForward, LayerBlock, StateMixer
 from tco.models.quantization import SECTION as QUANTIZATION
 from tco.models.quantization import stored_formats
 from tco.models.readers import latent_attention
@@ -33,7 +33,6 @@ __all__ = [
     "load_model",
 ]
 
-BY_KEYS = "by keys"  # mark of a model whose family is not known
 SIZE = "total_parameters"  # key of a config whose other figures follow from it
 
 
@@ -137,7 +136,7 @@ def architecture(content: JsonObject, name: str, where: str) -> Architecture:
     if reading != BY_KEYS:
         return model._replace(reading=reading)
     counts = f"{model.parameters / 1e9:,.1f} B parameters, {model.active_parameters / 1e9:,.1f} B"
-    return model._replace(reading=f"read by its keys: {counts} active")
+    return model._replace(reading=f"{BY_KEYS}: {counts} active")
 
 
 def refuse_unread_keys(model: Architecture, where: str) -> None:

@@ -280,6 +280,9 @@ def merge_equal_layers(layers: Iterable[LayerBlock]) -> tuple[LayerBlock, ...]:
     return tuple(kind._replace(layers=number) for kind, number in count.items() if number)
 
 
+BY_KEYS = "read by its keys"  # begins what is said of a model whose family is not known
+
+
 class StoredFormats(NamedTuple):
     """Number formats of the parts of a checkpoint; empty where nothing is said."""
 
@@ -325,6 +328,11 @@ class Architecture(NamedTuple):
     reading: str = ""
     # keys that speak of structure and were not read
     unread: tuple[str, ...] = ()
+
+    @property
+    def is_read_by_keys(self) -> bool:
+        """Whether no reader knows its family."""
+        return self.reading.startswith(BY_KEYS)
 
     @property
     def layers(self) -> int:

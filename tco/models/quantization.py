@@ -42,8 +42,12 @@ BIT_KEYS = ("bits", "w_bit", "nbits", "wbits")
 WHOLE_FORMATS = {4: "int4", 8: "int8"}
 LEFT_OUT = ("ignore", "ignored_layers", "modules_to_not_convert", "exclude_modules", "exclude")
 # where the layers stand in a model, and modules of each part in a layer
-STACKS = ("model.layers", "model.language_model.layers", "language_model.model.layers")
-STACKS = (*STACKS, "backbone.layers")
+STACKS = (
+    "model.layers",
+    "model.language_model.layers",
+    "language_model.model.layers",
+    "backbone.layers",
+)
 MODULES = {
     "attention": ("self_attn.q_proj", "self_attn.o_proj", "self_attn.q_b_proj", "attn.wq"),
     "experts": ("mlp.experts.0.gate_proj", "mlp.experts.0.up_proj", "mlp.experts"),
@@ -77,24 +81,30 @@ def stored_formats(config: Config, outer: Config) -> StoredFormats | None:
     except (AttributeError, LookupError, StopIteration, TypeError, ValueError, re.error):
         return None
     config.value(SECTION)
-    shares = any(
+    shared = any(
         config.value(key) for key in ("n_shared_experts", "shared_expert_intermediate_size")
     )
-    has_experts = bool(config.value("num_experts"))
-    dense = parts["shared"] if shares else parts["dense"]
-    experts = parts["experts"] if has_experts else parts["dense"]
-    if config.text("expert_dtype").lower() == "fp4":
+    if not config.value("num_experts"):
+        return StoredFormats(parts["dense"], parts["attention"], parts["dense"], cache)
+    experts = parts["experts"]
+    if "fp4" in (config.value("expert_dtype"), content.get("expert_dtype")):
         experts = NAMED_FORMATS["mxfp4"]
+    # without experts that every token passes only attention is dense in most layers
+    dense = parts["shared" if shared else "attention"]
     return StoredFormats(dense, parts["attention"], experts, cache)
 
 
 def _usual_format(config: Config, format_of: FormatOf, part: str) -> str:
     """Return the format that a part of the model has in most layers."""
-    formats = Counter(
-        _narrowest_or_wide([format_of(name) for name in _module_names(part, layer)])
-        for layer in range(config.layers())
-    )
+    formats = Counter(_layer_format(format_of, part, layer) for layer in range(config.layers()))
     return formats.most_common(1)[0][0]
+
+
+def _layer_format(format_of: FormatOf, part: str, layer: int) -> str:
+    """Return the format of a part in one layer: what a rule says of any of its modules' names."""
+    unnamed = format_of(f"{STACKS[0]}.{layer}.unnamed")
+    formats = [format_of(name) for name in _module_names(part, layer)]
+    return next((form for form in formats if form != unnamed), unnamed)
 
 
 def _module_names(part: str, layer: int) -> list[str]:
@@ -106,14 +116,6 @@ def _module_names(part: str, layer: int) -> list[str]:
                 stems += [other + module.removeprefix(stem) for other in others]
         names += [f"{stack}.{layer}.{stem}" for stack in STACKS for stem in stems]
     return names
-
-
-def _narrowest_or_wide(formats: list[str]) -> str:
-    """Return the one format of the spellings of a module: what is said of any of them counts."""
-    counts = Counter(formats)
-    usual, _ = counts.most_common(1)[0]
-    rarer = [form for form in counts if form != usual]
-    return rarer[0] if rarer else usual
 
 
 def _format_reader(content: JsonMapping) -> FormatOf:
@@ -139,7 +141,7 @@ def _format_of_rules(content: JsonMapping) -> FormatOf:
     if isinstance(listed, dict) and listed:
         return _format_of_listed(listed)
     form = _one_format(content)
-    return lambda name: form
+    return lambda _: form
 
 
 def _format_of_groups(content: JsonMapping, groups: list[JsonMapping]) -> FormatOf:
@@ -170,11 +172,11 @@ def _format_of_listed(listed: JsonMapping) -> FormatOf:
 def _group_format(content: JsonMapping, group: JsonMapping) -> str:
     """Return the format of a group of compressed-tensors: bits and type of its numbers."""
     weights, activations = group["weights"], group.get("input_activations")
-    bits, kind = int(weights["num_bits"]), weights.get("type", "int")
-    if kind == "int":
-        return WHOLE_FORMATS[bits]
     algorithm = str(content.get("quant_algo", "")).lower()
     label = f"{group.get('format') or content.get('format') or ''} {algorithm}"
+    bits, kind = int(weights["num_bits"]), weights.get("type", "float" if "fp" in label else "int")
+    if kind == "int":
+        return WHOLE_FORMATS[bits]
     if bits == 8:
         return "mxfp8" if "mxfp8" in label or weights.get("group_size") == 32 else "fp8"
     if bits != 4:
@@ -239,6 +241,6 @@ def _matcher(patterns: Iterable[str]) -> Callable[[str], bool]:
         else:
             expressions.append(rf"(?:.*\.)?{re.escape(pattern)}(?:\..*)?")
     if not expressions:
-        return lambda name: False
+        return lambda _: False
     every = re.compile("|".join(f"(?:{text})" for text in expressions))
     return lambda name: every.fullmatch(name) is not None

@@ -37,7 +37,7 @@ def take_checkpoint(inputs: ResolvedScenario, stated: Mapping[str, Given]) -> No
     if model.reading:
         inputs.notes.append(f"model {model.id}: {model.reading}")
     if model.unread:
-        inputs.notes.append(f"model {model.id}: {unread_text(model)}")
+        inputs.cautions.append(f"model {model.id}: {unread_text(model)}")
     if model.stored is None or inputs.kind != "serving" or PRECISION in stated:
         return
     formats = {path: getattr(model.stored, part) for path, part in FORMAT_PATHS.items()}

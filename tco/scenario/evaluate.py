@@ -177,6 +177,7 @@ def assemble_result(
     chosen = [*inputs.notes, *agreement_notes(inputs)]
     notes = [
         *chosen,
+        *inputs.cautions,
         *(notes_of_cards(inputs, chain.cost) if chain.cost else []),
         *(
             [

@@ -21,12 +21,12 @@ from tco.core.provenance import KEPT, Given, making, period, refuse_own
 from tco.core.types import JsonObject, Settings
 from tco.cost.ownership import FOLDER, load_perspective, owner_of
 from tco.performance.software_maturity import ALIAS, SOFTWARE, parse_software_name, stated_by
+from tco.scenario.checkpoint import take_checkpoint
 from tco.scenario.choices import (
     DOCUMENTS,
     TEXTS,
     texts_of,
 )
-from tco.scenario.checkpoint import take_checkpoint
 from tco.scenario.document import HEADLINE_SYSTEM, Scenario, headline_scenario, variants_of
 from tco.scenario.memo import stage
 from tco.scenario.workload import KINDS, workload_kind

@@ -82,6 +82,8 @@ class ResolvedScenario:
     # inputs by which it was the cheapest
     compared: list[str] = field(init=False, default_factory=list)
     notes: list[str] = field(init=False, default_factory=list)
+    # notes on what casts doubt on the answer, which a short answer has too
+    cautions: list[str] = field(init=False, default_factory=list)
     # texts that listed parts to choose the cheapest of
     choosable: dict[str, str] = field(init=False, default_factory=dict)
     # of the date, with every scenario of the catalogue

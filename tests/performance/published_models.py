@@ -28,6 +28,28 @@ def config(
 
 
 PUBLISHED: dict[str, tuple[float, dict[str, Any]]] = {
+    # ------------------------------------------------ two attentions a layer beside experts
+    "longcat-flash": (
+        560e9,
+        config(
+            "longcat_flash",
+            6144,
+            28,
+            131072,
+            64,
+            64,
+            ffn_hidden_size=12288,
+            expert_ffn_hidden_size=2048,
+            n_routed_experts=512,
+            zero_expert_num=256,
+            moe_topk=12,
+            q_lora_rank=1536,
+            kv_lora_rank=512,
+            qk_nope_head_dim=128,
+            qk_rope_head_dim=64,
+            v_head_dim=128,
+        ),
+    ),
     # ------------------------------------------------ norms with bias
     "falcon-7b": (
         6_921_720_704,

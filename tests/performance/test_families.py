@@ -89,8 +89,8 @@ def test_a_missing_key_has_a_default_or_is_named(name):
     [
         ("bert", "an encoder"),
         ("t5", "an encoder and a decoder"),
-        ("llava", "vision tower"),
-        ("internvl_chat", "vision tower"),
+        ("mllama", "vision tower"),
+        ("hymba", "side by side"),
         ("jamba", "the first Mamba"),
         ("mamba", "the first Mamba"),
         ("zamba2", "share one set of weights"),
@@ -134,7 +134,7 @@ def test_what_is_not_read_says_why(kind, reason):
         (
             "arctic",
             {"moe_layer_frequency": 2},
-            "moe_layer_frequency is 2, expected a whole number from 1 to 1",
+            "moe_layer_frequency is 2, expected 1: layers without experts are not read",
         ),
     ],
 )

@@ -22,7 +22,7 @@ CASES = (  # system, its chip, chips of a domain, model, format, tensor parallel
     ("mi355x-8", "mi355x", 8, "llama-3-70b", "bf16", 8),
     ("trn2-nl16", "trn2", 16, "llama-3-70b", "bf16", 16),
     ("trn3-nl72x2", "trn3", 144, "mixtral-8x7b", "mxfp8", 4),
-    ("h100-hgx8", "h100-sxm", 8, "nemotron-3-super-120b-a12b", "bf16", 2),
+    ("h100-hgx8", "h100-sxm", 8, "nemotron-3-nano-30b-a3b", "bf16", 2),
 )
 # between an engine's chips, and its own time
 APART = {

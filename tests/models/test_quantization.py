@@ -1,0 +1,131 @@
+"""A checkpoint's number formats are those its quantization_config states, part by part."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tco import evaluate
+from tco.models.layers import StoredFormats
+from tests.cli import document, tco
+from tests.models.test_configurations import EXPERTS, read
+
+WEIGHTS = {"num_bits": 4, "type": "float", "group_size": 16}
+FP8 = {"quant_method": "fp8", "weight_block_size": [128, 128]}
+
+
+def group(weights, activations=None, **others):
+    """Return a quantization_config of compressed-tensors with one group."""
+    only = {"targets": ["Linear"], "weights": weights, "input_activations": activations}
+    return {"quant_method": "compressed-tensors", "config_groups": {"group_0": only}, **others}
+
+
+@pytest.mark.parametrize(
+    ("section", "formats"),
+    [
+        (FP8, ("fp8", "fp8", "fp8", "")),
+        ({**FP8, "modules_to_not_convert": ["self_attn"]}, ("bf16", "bf16", "fp8", "")),
+        ({"quant_method": "awq", "bits": 4}, ("int4", "int4", "int4", "")),
+        ({"quant_method": "gptq", "bits": 8}, ("int8", "int8", "int8", "")),
+        ({"quant_method": "bitsandbytes", "load_in_4bit": True}, ("int4", "int4", "int4", "")),
+        (
+            {
+                "quant_method": "mxfp4",
+                "modules_to_not_convert": ["model.layers.*.self_attn", "lm_head"],
+            },
+            ("bf16", "bf16", "w4a8", ""),
+        ),
+        (
+            group(WEIGHTS, {"num_bits": 4}, kv_cache_scheme={"num_bits": 8, "type": "float"}),
+            ("nvfp4", "nvfp4", "nvfp4", "fp8"),
+        ),
+        (
+            group(WEIGHTS, {"num_bits": 4}, ignore=["re:.*self_attn.*", "lm_head"]),
+            ("bf16", "bf16", "nvfp4", ""),
+        ),
+        (group({"num_bits": 4, "type": "int"}), ("int4", "int4", "int4", "")),
+        (group({**WEIGHTS, "group_size": 32}, {"num_bits": 4}), ("mxfp4", "mxfp4", "mxfp4", "")),
+        (group(WEIGHTS), ("w4a16", "w4a16", "w4a16", "")),
+        (
+            {"quant_method": "modelopt", "quant_algo": "NVFP4", "kv_cache_quant_algo": "FP8"},
+            ("nvfp4", "nvfp4", "nvfp4", "fp8"),
+        ),
+        (
+            {
+                "quant_method": "modelopt",
+                "quant_algo": "MIXED_PRECISION",
+                "quantized_layers": {
+                    "model.layers.*.mlp.experts": {"quant_algo": "NVFP4"},
+                    "model.layers.*.self_attn": {"quant_algo": "FP8"},
+                },
+            },
+            ("fp8", "fp8", "nvfp4", ""),
+        ),
+        (
+            {
+                "quant_method": "quark",
+                "global_quant_config": {
+                    "weight": {"dtype": "fp4"},
+                    "input_tensors": {"dtype": "fp4"},
+                },
+                "exclude": ["*self_attn*"],
+            },
+            ("bf16", "bf16", "mxfp4", ""),
+        ),
+    ],
+)
+def test_formats_are_those_of_each_part(section, formats):
+    model = read(EXPERTS, quantization_config=section, torch_dtype="bfloat16")
+    assert model.stored == StoredFormats(*formats)
+    assert model.unread == ()
+
+
+def test_a_rule_of_most_layers_counts():
+    ignored = [f"model.layers.{layer}.self_attn*" for layer in range(3)]
+    model = read(EXPERTS, quantization_config={**FP8, "ignore": ignored})
+    assert model.stored == StoredFormats("bf16", "bf16", "fp8", "")
+
+
+def test_a_method_that_is_not_known_is_named():
+    model = read(EXPERTS, quantization_config={"quant_method": "novel"})
+    assert (model.stored, model.unread) == (None, ("quantization_config",))
+
+
+def test_a_checkpoint_without_quantization_is_as_wide_as_its_weights():
+    assert read(EXPERTS, dtype="bfloat16").stored == StoredFormats("bf16", "bf16", "bf16", "")
+    assert read(EXPERTS).stored is None
+
+
+def test_a_chosen_model_is_priced_in_its_checkpoints_formats():
+    model = {"workload.model": "kimi-k2.5"}
+    own = evaluate("gb200-nvl72", model)
+    formats = [own.texts[f"workload.{part}"] for part in ("precision", "expert_format")]
+    assert formats == ["bf16", "int4"]
+    assert any("experts INT4, as its checkpoint is stored" in note for note in own.notes)
+    asked = evaluate("gb200-nvl72", {**model, "workload.precision": "fp8"}).texts
+    assert asked["workload.precision"] == "fp8"
+    assert "workload.expert_format" not in asked  # it follows the precision
+
+
+def test_the_formats_of_a_workloads_own_model_are_the_workloads():
+    assert evaluate("gb200-nvl72").texts["workload.precision"] == "fp8"
+    assert not any("checkpoint is stored" in note for note in evaluate("gb200-nvl72").notes)
+
+
+@pytest.mark.parametrize(
+    ("model", "layers"),
+    [("deepseek-v4-pro", 1), ("minimax-m2.5", 3), ("nemotron-3-ultra-550b-a55b", 1)],
+)
+def test_shipped_models_show_their_draft_heads(model, layers):
+    assert document("models", "show", model)["draft_layers"] == layers
+
+
+def test_a_model_with_an_unread_key_is_not_added(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    config = tmp_path / "config.json"
+    config.write_text(json.dumps({**EXPERTS, "num_sparse_layers": 2}), encoding="utf-8")
+    refused = tco("models", "add", str(config), "--id", "own")
+    assert refused.exit_code == 3
+    assert "num_sparse_layers" in refused.stderr
+    assert not (tmp_path / "data").exists()
