@@ -56,7 +56,7 @@ class Config:
         self.keys_read: set[str] = set() if keys_read is None else keys_read
 
     def value(self, key: str) -> Any:
-        """Return what a key holds under any of its spellings, or None."""
+        """Return the value of a key under any of its spellings, or None."""
         spellings = (key, *SPELLINGS.get(key, ()))
         spelling = next((name for name in spellings if self.content.get(name) is not None), key)
         value = self.content.get(spelling)

@@ -111,9 +111,9 @@ def _module_names(part: str, layer: int) -> list[str]:
     names = []
     for module in MODULES[part]:
         stems = [module]
-        for stem, others in OTHER_STEMS.items():
+        for stem, alternatives in OTHER_STEMS.items():
             if module.startswith(stem):
-                stems += [other + module.removeprefix(stem) for other in others]
+                stems += [name + module.removeprefix(stem) for name in alternatives]
         names += [f"{stack}.{layer}.{stem}" for stack in STACKS for stem in stems]
     return names
 
@@ -242,5 +242,5 @@ def _matcher(patterns: Iterable[str]) -> Callable[[str], bool]:
             expressions.append(rf"(?:.*\.)?{re.escape(pattern)}(?:\..*)?")
     if not expressions:
         return lambda _: False
-    every = re.compile("|".join(f"(?:{text})" for text in expressions))
-    return lambda name: every.fullmatch(name) is not None
+    pattern_of_all = re.compile("|".join(f"(?:{text})" for text in expressions))
+    return lambda name: pattern_of_all.fullmatch(name) is not None

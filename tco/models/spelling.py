@@ -1,6 +1,4 @@
-"""Spellings of the keys of a `config.json`: which mean the same, which change a model's structure,
-which are harmless.
-"""
+"""Spellings of the keys of a `config.json`, structural keys and harmless ones."""
 
 from __future__ import annotations
 

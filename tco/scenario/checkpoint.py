@@ -1,4 +1,4 @@
-"""What a chosen model's checkpoint says of a scenario: its number formats, and how it was read."""
+"""Number formats of a chosen model's checkpoint, taken into a scenario."""
 
 from __future__ import annotations
 

@@ -15,10 +15,10 @@ WEIGHTS = {"num_bits": 4, "type": "float", "group_size": 16}
 FP8 = {"quant_method": "fp8", "weight_block_size": [128, 128]}
 
 
-def group(weights, activations=None, **others):
+def group(weights, activations=None, **rules):
     """Return a quantization_config of compressed-tensors with one group."""
     only = {"targets": ["Linear"], "weights": weights, "input_activations": activations}
-    return {"quant_method": "compressed-tensors", "config_groups": {"group_0": only}, **others}
+    return {"quant_method": "compressed-tensors", "config_groups": {"group_0": only}, **rules}
 
 
 @pytest.mark.parametrize(
@@ -99,13 +99,13 @@ def test_a_checkpoint_without_quantization_is_as_wide_as_its_weights():
 
 def test_a_chosen_model_is_priced_in_its_checkpoints_formats():
     model = {"workload.model": "kimi-k2.5"}
-    own = evaluate("gb200-nvl72", model)
-    formats = [own.texts[f"workload.{part}"] for part in ("precision", "expert_format")]
+    result = evaluate("gb200-nvl72", model)
+    formats = [result.texts[f"workload.{part}"] for part in ("precision", "expert_format")]
     assert formats == ["bf16", "int4"]
-    assert any("experts INT4, as its checkpoint is stored" in note for note in own.notes)
-    asked = evaluate("gb200-nvl72", {**model, "workload.precision": "fp8"}).texts
-    assert asked["workload.precision"] == "fp8"
-    assert "workload.expert_format" not in asked  # it follows the precision
+    assert any("experts INT4, as its checkpoint is stored" in note for note in result.notes)
+    stated_formats = evaluate("gb200-nvl72", {**model, "workload.precision": "fp8"}).texts
+    assert stated_formats["workload.precision"] == "fp8"
+    assert "workload.expert_format" not in stated_formats  # it follows the precision
 
 
 def test_the_formats_of_a_workloads_own_model_are_the_workloads():

@@ -100,7 +100,7 @@ def _mixing_parts(c: Config) -> list[LayerBlock]:
     }
     kinds = _layer_kinds(c)
     blocks = {kind: makers[kind](c) for kind in dict.fromkeys(kinds)}
-    changed = {index: makers[kinds[index]](own) for index, own in _changed_layers(c).items()}
+    changed = {index: makers[kinds[index]](config) for index, config in _changed_layers(c).items()}
     layers = [changed.get(index, blocks[kind]) for index, kind in enumerate(kinds)]
     if not c.flag("parallel_mixer"):
         return layers
@@ -122,7 +122,7 @@ def _changed_layers(c: Config) -> dict[int, Config]:
 
 
 def _layer_kinds(c: Config) -> list[str]:
-    """Return what mixes the tokens of each layer, by any of the keys that say so."""
+    """Return the kind of mixing of each layer, by any of the keys that state it."""
     layers = c.layers()
     # keys that say the same where there is a list, or nothing where no layer attends
     c.unused(*PATTERN_KEYS, *LISTED_KEYS)
@@ -136,8 +136,8 @@ def _layer_kinds(c: Config) -> list[str]:
         return [FULL if index in attending else MAMBA for index in range(layers)]
     interval = c.either("full_attention_interval", "layer_group_size")
     if c.has(interval):
-        every = c.integer(interval)
-        return [LINEAR if (index + 1) % every else FULL for index in range(layers)]
+        period = c.integer(interval)
+        return [LINEAR if (index + 1) % period else FULL for index in range(layers)]
     if c.has("full_attn_idxs"):
         attending = c.value("full_attn_idxs")
         return [FULL if index in attending else CONV for index in range(layers)]
@@ -157,8 +157,8 @@ def _windowed_kinds(c: Config, layers: int) -> list[str]:
         letters = {"L": SLIDING, "G": FULL}
         return [letters.get(pattern[index % len(pattern)], FULL) for index in range(layers)]
     if pattern is not None:
-        every = c.integer(key)
-        return [SLIDING if (index + 1) % every else FULL for index in range(layers)]
+        period = c.integer(key)
+        return [SLIDING if (index + 1) % period else FULL for index in range(layers)]
     first = c.count("max_window_layers", 10_000) if c.has("use_sliding_window") else 0
     return [SLIDING if index >= first else FULL for index in range(layers)]
 
@@ -179,12 +179,12 @@ def _sliding_attention(c: Config) -> Attention:
     plain = _grouped_attention(c)
     if c.has("kv_lora_rank"):  # an indexer scores the keys of full attention alone
         plain = latent_attention(c.replaced({**c.content, "index_topk": None}))
-    other = c.section("attention_other_setting") if c.has("attention_other_setting") else None
+    setting = c.section("attention_other_setting") if c.has("attention_other_setting") else None
     heads = c.integer("swa_num_attention_heads", plain.heads)
     groups = c.integer("swa_num_key_value_heads", plain.kv_heads)
-    if other is not None:
-        heads = other.integer("num_attention_heads", heads)
-        groups = other.integer("num_key_value_heads", groups)
+    if setting is not None:
+        heads = setting.integer("num_attention_heads", heads)
+        groups = setting.integer("num_key_value_heads", groups)
     width = c.integer("swa_head_dim", plain.qk_dim)
     value = c.integer("swa_v_head_dim", plain.v_dim)
     window = c.integer(c.either("sliding_window", "attention_chunk_size"))
@@ -242,8 +242,8 @@ def _linear_mixer(c: Config) -> StateMixer:
         if not c.flag("full_rank_decay"):
             return mixer
         # every number of a key decays by a product of its own
-        own = 1 + mixer.head_dim
-        return mixer._replace(controls=own, scalars=own, decay_rank=0, gate_rank=0)
+        controls = 1 + mixer.head_dim
+        return mixer._replace(controls=controls, scalars=controls, decay_rank=0, gate_rank=0)
     if c.has("mamba_num_heads"):
         return _mamba_mixer(c)
     attention = _grouped_attention(c)
@@ -286,7 +286,7 @@ def _feed_forward_parts(c: Config) -> list[FeedForward]:
 
 
 def _matrices(c: Config) -> int:
-    """Return how many matrices a feed-forward part has: three with a gate, two without."""
+    """Return the matrices of a feed-forward part: three with a gate, two without."""
     activation = c.text("hidden_act")
     if c.flag("gated_mlp") or activation in GATED or activation.startswith("swiglu"):
         return 3
@@ -336,9 +336,7 @@ def _routed_part(c: Config) -> FeedForward:
 
 # ---------------------------------------------------------------- layers that differ one by one
 def _read_block_configs(c: Config) -> ParsedConfig:
-    """Return layers that `block_configs` describes one by one, as a search of architectures leaves
-    them.
-    """
+    """Return layers that `block_configs` describes one by one."""
     listed = c.value("block_configs")
     if not isinstance(listed, list) or not all(isinstance(entry, dict) for entry in listed):
         raise c.wrong("block_configs", "a list of objects, one for each layer")
@@ -350,8 +348,8 @@ def _read_block_configs(c: Config) -> ParsedConfig:
         attention = _block_attention(c, block.section("attention"))
         part = _block_feed_forward(c, block.section("ffn"))
         norms = bool(attention.heads) + bool(part.width)
-        others = norms * c.integer("hidden_size")
-        blocks.append(LayerBlock(1, attention, part, others=others))
+        norm_weights = norms * c.integer("hidden_size")
+        blocks.append(LayerBlock(1, attention, part, others=norm_weights))
     return c.layout(merge_equal_layers(blocks))
 
 

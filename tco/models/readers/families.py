@@ -245,9 +245,7 @@ def _read_gpt_oss(c: Config) -> ParsedConfig:
 
 
 def _with_sparse_section(c: Config) -> Config:
-    """Return a config of MiniMax M3 with the section of its first release, from the keys of later
-    ones.
-    """
+    """Return a config of MiniMax M3 with the section of its first release."""
     words = ("full_attention", "minimax_m3_sparse")
     kinds = c.kinds("layer_types", c.layers(), words)
     section = {
@@ -460,9 +458,7 @@ def _read_ernie_moe(c: Config) -> ParsedConfig:
 
 
 def _read_longcat(c: Config) -> ParsedConfig:
-    """LongCat Flash: a layer has attention and a dense part twice, and experts beside them, some of
-    which do nothing.
-    """
+    """LongCat Flash: two attentions, two dense parts and experts, some idle, in a layer."""
     layers, number = c.layers(), c.integer("n_routed_experts", most=10**6)
     idle, norms = c.count("zero_expert_num", 10**6), two_norms(c)
     chosen = c.integer("num_experts_per_tok", most=number + idle)
@@ -504,9 +500,7 @@ def _read_hunyuan(c: Config) -> ParsedConfig:
 
 
 def _without_windows(c: Config) -> Config:
-    """Return the config of a model whose layers all see every token; one with windows is
-    refused.
-    """
+    """Return the config of a model without windows; one with them is refused."""
     c.without("use_sliding_window").kinds("layer_types", c.layers(), ("full_attention",), [])
     return c
 
@@ -695,7 +689,7 @@ REASONS = {
 
 
 def refusal(kind: str, config: Config) -> str:
-    """Return why a model type is not read, empty where it may be read.
+    """Return the reason for which a model type is not read, or an empty text.
 
     Args:
         kind: The model type.

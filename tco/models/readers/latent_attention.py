@@ -80,9 +80,7 @@ def _read_minicpm3(c: Config) -> ParsedConfig:
 
 
 def _with_ratios(c: Config) -> Config:
-    """Return a config of DeepSeek V4 with the keys of its first release, if it has the later
-    ones.
-    """
+    """Return a config of DeepSeek V4 with the keys of its first release."""
     if not c.has("layer_types"):
         return c
     layers, words = c.layers(), ("sliding_attention", *COMPRESSIONS)

@@ -109,14 +109,8 @@ def one_in(c: Config, full: Attention, every: int) -> list[Attention]:
     return [kinds[kind] for kind in c.kinds("layer_types", layers, tuple(kinds), default)]
 
 
-def expert_layers(c: Config, every: bool = True) -> list[bool]:
-    """Return for each layer whether it has experts, by any of the keys that say so.
-
-    Args:
-        c: Config of a model with experts.
-        every: What holds for a layer about which no key says anything.
-
-    """
+def expert_layers(c: Config) -> list[bool]:
+    """Return for each layer whether it has experts, by any of the keys that state it."""
     layers = c.layers()
     if (listed := _listed_expert_layers(c, layers)) is not None:
         return listed
@@ -127,9 +121,7 @@ def expert_layers(c: Config, every: bool = True) -> list[bool]:
         end = c.integer("moe_layer_end_index", -1, -1, layers - 1) % layers
         dense_layers |= {*range(start), *range(end + 1, layers)}
     step, offset = _step_and_offset(c)
-    return [
-        every and index not in dense_layers and index % step == offset for index in range(layers)
-    ]
+    return [index not in dense_layers and index % step == offset for index in range(layers)]
 
 
 def _step_and_offset(c: Config) -> tuple[int, int]:
@@ -151,7 +143,7 @@ def _step_and_offset(c: Config) -> tuple[int, int]:
 
 
 def _listed_expert_layers(c: Config, layers: int) -> list[bool] | None:
-    """Return what a list of all layers or of those with experts says, or None without one."""
+    """Return which layers have experts by a list of layers, or None without one."""
     kinds: dict[str, tuple[object, ...]] = {
         "mlp_layer_types": ("dense", "mlp", "sparse", "moe"),
         "is_moe_layer": (False, True),
@@ -175,9 +167,9 @@ def _layer_numbers(c: Config, key: str, layers: int) -> set[int]:
     value = c.value(key) or []
     if isinstance(value, str):
         value = [int(part) if part.strip().isdigit() else -1 for part in value.split(",")]
-    known = range(layers)
+    numbers = range(layers)
     if not isinstance(value, list) or not all(
-        type(index) is int and index in known for index in value
+        type(index) is int and index in numbers for index in value
     ):
         raise c.wrong(key, f"numbers of layers, from 0 to {layers - 1}")
     return set(value)

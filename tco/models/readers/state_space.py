@@ -125,18 +125,16 @@ def _read_nemotron(c: Config) -> ParsedConfig:
     return layout._replace(prediction_block=_nemotron_draft(c, made))
 
 
-def _nemotron_draft(c: Config, made: dict[str, LayerBlock]) -> LayerBlock:
-    """Return one layer of the draft head: attention and experts, unless its own letters say
-    otherwise.
-    """
-    usual = "".join(letter for letter in "*E" if letter in made)
+def _nemotron_draft(c: Config, blocks: dict[str, LayerBlock]) -> LayerBlock:
+    """Return one layer of the draft head, usually attention and experts."""
+    usual = "".join(letter for letter in "*E" if letter in blocks)
     draft = LayerBlock(1)
     listed = c.value("mtp_layers_block_type")
     letters = "".join(WORDS.get(word, "?") for word in listed) if listed else usual
     for letter in c.text("mtp_hybrid_override_pattern") or letters:
-        if letter not in made:
-            raise c.wrong("mtp_hybrid_override_pattern", f"letters of {''.join(made)}")
-        block = made[letter]
+        if letter not in blocks:
+            raise c.wrong("mtp_hybrid_override_pattern", f"letters of {''.join(blocks)}")
+        block = blocks[letter]
         draft = LayerBlock(
             1,
             block.attention if block.attention.heads else draft.attention,
