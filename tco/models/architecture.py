@@ -53,7 +53,7 @@ def load_model(
 
     Args:
         catalogue: Holds the models.
-        name: Id of a model, list of figures, or path of a `config.json` or of its folder.
+        name: Id of a model, its only id that begins so, list of figures, or path of a `config.json` or of its folder.
         size: Function that returns the number of parameters, for a model that exists in many sizes;
             zero keeps the number of the config.
 
@@ -72,6 +72,9 @@ def load_model(
     ):
         path = Path(name) / "config.json" if is_folder(Path(name)) else Path(name)
         if path.suffix != ".json":
+            longer = [model for model in catalogue.models if model.startswith(f"{name}-")]
+            if len(longer) == 1:
+                return load_model(catalogue, longer[0], size)
             raise unknown("model", name, catalogue.models)
         refuse_own(f"{path}: a model of your own")
         return architecture(
