@@ -53,7 +53,8 @@ def load_model(
 
     Args:
         catalogue: Holds the models.
-        name: Id of a model, its only id that begins so, list of figures, or path of a `config.json` or of its folder.
+        name: Id of a model or a beginning that no other id has, list of figures,
+            or path of a `config.json` or of its folder.
         size: Function that returns the number of parameters, for a model that exists in many sizes;
             zero keeps the number of the config.
 
