@@ -110,10 +110,11 @@ class Catalogue:
                     path, (key, "attribute", *COLUMNS), optional=("use", "residual", *OPTIONAL)
                 ):
                     row = CatalogueRow(cells, f"{path}:{line}", level > 0)
-                    owner, attribute_name = cells[key].strip(), cells["attribute"].strip()
-                    if level:
-                        row = self.own_row(row, group, owner, attribute_name, found)
-                    own.setdefault((owner, attribute_name), []).append(row)
+                    if level:  # spreadsheets leave blanks around what was typed
+                        stripped = {name: cell.strip() for name, cell in cells.items()}
+                        names = stripped[key], stripped["attribute"]
+                        row = self.own_row(row._replace(cells=stripped), group, *names, found)
+                    own.setdefault((row.cells[key], row.cells["attribute"]), []).append(row)
             found |= own
         return found
 

@@ -6,13 +6,20 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
+from functools import partial
 
-from tco.catalog.catalogue import TABLES, Catalogue
-from tco.catalog.rows import CatalogueRow, read_row
+from tco.catalog.catalogue import TABLES, Catalogue, shipped
+from tco.catalog.halls import COOLINGS
+from tco.catalog.rows import CatalogueRow, input_attributes, read_row, to_input
 from tco.core.errors import DataError, nearest
 from tco.core.provenance import Input
+from tco.core.units import convert
 
 NAMED = 3  # rows that a note names
+FARTHEST = 3.0  # times outside the shipped range: beyond, a unit or a decimal mark may have slipped
+# folders of documents that state values of a group, beside its tables and its defaults
+SHELVES = {"site": ("sites",), "terms": ("terms", "perspectives"), "cluster": ("clusters",)}
+FITTED = "performance"  # the group whose values are fitted, and not typed
 LOOKED = 100  # rows that are held against the names of all parts, for the nearest
 # attributes that parts of every kind have
 COMMON = frozenset(("price", "own_price", "power", "assembly_time", "failure_rate"))
@@ -180,3 +187,82 @@ def hint(path: str, parts: Collection[str]) -> str:
     group, part, *_ = path.split(".")
     found = nearest(part, parts) if group == "parts" and part not in parts else ""
     return found and f" ({found.removeprefix('; ')})"
+
+
+def range_notes(catalogue: Catalogue, inputs: Mapping[str, Input]) -> list[str]:
+    """Return a note on each own value that is more than three times outside its shipped range.
+
+    Own values are those of own files and those that are set. Fitted values have no such note.
+
+    Args:
+        catalogue: Holds the rows.
+        inputs: Inputs by path.
+
+    """
+    notes = []
+    for path, own_input in inputs.items():
+        if not own_input.overlay or path.partition(".")[0] == FITTED:
+            continue
+        ends = catalogue.once(("shipped range", path), partial(_shipped_range, path))
+        if ends is not None:
+            notes += _range_note(own_input, *ends)
+    return notes
+
+
+def _range_note(own_input: Input, low: float, high: float) -> list[str]:
+    value = float(own_input.value)
+    if low / FARTHEST <= value <= high * FARTHEST:
+        return []
+    shown, unit = own_input.shown or (value, own_input.unit)
+    least, most = (convert(end, own_input.unit, unit) for end in (low, high))
+    side = f"{value / high:,.3g} times above"
+    if value < low:
+        side = f"{low / value:,.3g} times below" if value > 0 else "below"
+    return [
+        f"{own_input.path} is {shown:,.6g} {unit}".rstrip()
+        + f" ({own_input.where}), {side} the shipped range, {least:,.6g} to {most:,.6g}; check its "
+        "unit and its decimal mark"
+    ]
+
+
+def _shipped_range(path: str) -> tuple[float, float] | None:
+    """Return the least and the largest shipped number of an input; None where no range is shipped.
+
+    Those of a new part, of a site and of terms are of the attribute, whoever has it.
+    """
+    (group, _, rest), ours = path.partition("."), shipped()
+    owner, _, name = rest.rpartition(".")
+    wanted = input_attributes().get((group, name))
+    if wanted is None:
+        return None
+    tables = ours.rows(group) if group in TABLES else {}
+    rows = tables.get((owner, name)) or [
+        row for (_, key), named_rows in tables.items() if key == name for row in named_rows
+    ]
+    inputs = [to_input(row, path, wanted) for row in rows]
+    if not owner:
+        inputs += _document_values(ours, group, path)
+    if not any(shipped_input.low is not None for shipped_input in inputs):
+        return None
+    numbers = [
+        end
+        for shipped_input in inputs
+        for end in (shipped_input.low, shipped_input.value, shipped_input.high)
+        if end is not None
+    ]
+    return min(numbers), max(numbers)
+
+
+def _document_values(ours: Catalogue, group: str, path: str) -> list[Input]:
+    """Return what shipped documents state of an input, in all halls of a site."""
+    documents = [
+        ("defaults", group),
+        *((shelf, name) for shelf in SHELVES.get(group, ()) for name in ours.ids(shelf)),
+    ]
+    return [
+        inputs[path]
+        for shelf, name in documents
+        if (ours.folders[0] / shelf / f"{name}.toml").is_file()
+        for cooling in (None, *COOLINGS)
+        if path in (inputs := ours.document_inputs(shelf, name, group, group, cooling))
+    ]

@@ -10,12 +10,18 @@ from datetime import date
 from functools import cache
 from typing import Any, NamedTuple
 
-from tco.core.errors import DataError, nearest, unknown
+from tco.core.errors import DataError, located, nearest, unknown
 from tco.core.files import data_directory, read_csv
 from tco.core.own_values import own_input, untold_errors
 from tco.core.provenance import DIRECTNESS, GUESSED, KINDS, Input, bounded, period
 from tco.core.types import JsonObject
-from tco.core.units import convert, read_number
+from tco.core.units import (
+    cell_quantity,
+    convert,
+    currency_hint,
+    number_mark_hint,
+    read_number,
+)
 
 COLUMNS = ("value", "unit", "low", "high", "as_of", "kind", "source", "note")
 # columns a file may leave out: what a row does not say, its source says
@@ -161,9 +167,9 @@ def to_input(row: CatalogueRow, path: str, wanted: Attribute) -> Input:
 
     """
     cells, row_path = row.cells, f"{row.where}: {path}"
-    if cells.get("value", "") == "":
+    shown, *ends = (_quantity(row, column, row_path) for column in ("value", "low", "high"))
+    if shown is None:
         raise DataError(f"{row_path}: the value is missing; a missing value is never taken as zero")
-    value = parse_finite_number(cells["value"], "value", row.where)
     kind, source = str(cells.get("kind", "")), str(cells.get("source", ""))
     if kind not in KINDS:
         raise DataError(
@@ -171,7 +177,9 @@ def to_input(row: CatalogueRow, path: str, wanted: Attribute) -> Input:
         )
     if not source:
         raise DataError(f"{row_path}: the source is missing")
-    amount, low, high = _converted_range(row, row_path, value, wanted.unit)
+    with located(row_path):
+        amount = convert(*shown, wanted.unit)
+        low, high = (None if end is None else convert(*end, wanted.unit) for end in ends)
     if row.as_of:
         period(row.as_of, f"{row_path}: as_of")
     if kind in GUESSED and None in (low, high):
@@ -190,7 +198,7 @@ def to_input(row: CatalogueRow, path: str, wanted: Attribute) -> Input:
         kind,
         source,
         note,
-        (value, str(cells.get("unit", ""))),
+        shown,
         row.where,
         row.overlay,
         _own_directness(row, kind, note, path),
@@ -200,26 +208,27 @@ def to_input(row: CatalogueRow, path: str, wanted: Attribute) -> Input:
     return bounded(row_input, wanted.minimum, wanted.maximum)
 
 
-def _converted_range(
-    row: CatalogueRow, row_path: str, value: float, unit: str
-) -> tuple[float, float | None, float | None]:
-    """Return value, low and high of a row in `unit`; an empty low or high is None."""
-    row_unit = str(row.cells.get("unit", ""))
-    ends: list[float | None] = []
+def _quantity(row: CatalogueRow, column: str, row_path: str) -> tuple[float, str] | None:
+    """Return number and unit of a cell: a number, or what a spreadsheet shows, such as '$31,000'.
+
+    An empty cell is None.
+    """
+    cell, row_unit = row.cells.get(column, ""), str(row.cells.get("unit", ""))
+    if cell in ("", None):
+        return None
     try:
-        amount = convert(value, row_unit, unit)
-        for column in ("low", "high"):
-            cell = row.cells.get(column, "")
-            if cell in ("", None):
-                ends.append(None)
-            else:
-                number = parse_finite_number(cell, column, row.where)
-                ends.append(convert(number, row_unit, unit))
+        return parse_finite_number(cell, column, row.where), row_unit
     except DataError as error:
-        if str(error).startswith(row.where):
-            raise
-        raise DataError(f"{row_path}: {error}") from None
-    return amount, ends[0], ends[1]
+        text = str(cell)
+        quantity = cell_quantity(text) if isinstance(cell, str) else None
+        if quantity is None or not math.isfinite(quantity[0]):
+            hint = number_mark_hint(text) or currency_hint(text)
+            raise DataError(f"{error}{hint}") from None
+    number, cell_unit = quantity
+    if not cell_unit or row_unit == cell_unit:
+        return number, row_unit
+    with located(f"{row_path}: {column}"):
+        return convert(number, cell_unit, row_unit or cell_unit), row_unit or cell_unit
 
 
 def read_row(row: CatalogueRow, path: str) -> Input:

@@ -4,15 +4,20 @@ key.
 
 from __future__ import annotations
 
-import csv
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
-from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from tco.core.errors import DataError
+from tco.core.spreadsheets import (
+    header_fault,
+    is_left_out,
+    numbered_rows,
+    recognised_rows,
+    width_fault,
+)
 from tco.core.types import JsonObject
 
 if TYPE_CHECKING:
@@ -23,6 +28,7 @@ DEEPEST = 200  # dots of a line of TOML, but those of texts and numbers
 QUOTED = re.compile(r"""\"[^"]*"|'[^']*'|\d\.\d""")
 # bytes; a document that people write is shorter, and a larger one takes long to read
 LARGEST_TOML = 2**20
+UTF_16_MARKS = b"\xff\xfe", b"\xfe\xff"
 
 
 @cache
@@ -76,14 +82,17 @@ def read_text(path: Path, most: int | None = None) -> str:
             content = stream.read(most + 1)
         if len(content) > most:
             raise DataError(f"{path}: larger than {most // 2**20} MiB, expected a data file")
-        return content.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
+        # of a byte order mark: spreadsheets write UTF-16 as well
+        encoding = "utf-16" if content.startswith(UTF_16_MARKS) else "utf-8-sig"
+        return content.decode(encoding).replace("\r\n", "\n").replace("\r", "\n")
     except FileNotFoundError:
         raise DataError(f"{path}: no such file") from None
     except IsADirectoryError:
         raise DataError(f"{path}: is a folder, expected a file") from None
     except UnicodeDecodeError as error:
         raise DataError(
-            f"{path}: not UTF-8 text (byte {error.start}), expected a text file"
+            f"{path}: not UTF-8 text (byte {error.start}), expected a text file; save it as UTF-8, "
+            "of a spreadsheet as 'CSV UTF-8'"
         ) from None
     except OSError as error:
         raise DataError(f"{path}: cannot be read ({error.strerror or error})") from None
@@ -131,35 +140,22 @@ def read_csv(
     """
     text = read_text(path)
     if "\0" in text:
-        raise DataError(f"{path}: holds NUL bytes, expected CSV text")
-    # a line of a file ends with a line feed; texts may hold other marks, such as U+2028
-    reader = csv.reader(StringIO(text), strict=True)
-    try:
-        header = next(reader, None)
-        if header is None:
-            raise DataError(f"{path}: is empty, expected the columns {', '.join(columns)}")
-        missing = [name for name in columns if name not in header]
-        surplus = [name for name in header if name not in columns and name not in optional]
-        if missing or surplus or len(set(header)) != len(header):
-            fault = (
-                f"lacks column {missing[0]!r}"
-                if missing
-                else f"has the unexpected column {surplus[0]!r}"
-                if surplus
-                else "repeats a column"
-            )
-            raise DataError(f"{path}:1: {fault}, expected {', '.join(columns)}")
-        for cells in reader:
-            if not cells:
-                continue
-            if len(cells) != len(header):
-                raise DataError(
-                    f"{path}:{reader.line_num}: {len(cells)} cells, expected {len(header)} "
-                    f"({', '.join(header)})"
-                )
-            yield reader.line_num, dict(zip(header, cells, strict=True))
-    except csv.Error as error:
-        raise DataError(f"{path}:{reader.line_num}: broken CSV ({error})") from None
+        raise DataError(
+            f"{path}: holds NUL bytes, expected CSV text; save it as 'CSV UTF-8' if it is UTF-16"
+        )
+    rows = numbered_rows(path, text)
+    line, header = next(rows, (1, []))
+    if header_fault(header, columns, optional):
+        rows = recognised_rows(path, text, columns)
+        line, header = next(rows)
+        if fault := header_fault(header, columns, optional):
+            raise DataError(f"{path}:{line}: {fault}, expected {', '.join(columns)}")
+    for line, cells in rows:
+        if is_left_out(cells):
+            continue
+        if len(cells) != len(header):
+            raise DataError(f"{path}:{line}: {width_fault(cells, header)}")
+        yield line, dict(zip(header, cells, strict=True))
 
 
 def place_in(where: str, cell: str) -> Callable[[int], str]:

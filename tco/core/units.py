@@ -264,10 +264,16 @@ def same_unit(one: str, other: str) -> bool:
     return a.dimension == b.dimension and math.isclose(a.factor, b.factor, rel_tol=1e-12)
 
 
-NUMBER = r"[-+]?(?:(?:\d{1,3}(?:,\d{3})+(?:\.\d*)?|\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|(?:nan|inf)\b)"
+NUMBER = (
+    r"[-+]?(?:(?:[1-9]\d{0,2}(?:,\d{3})+(?:\.\d*)?|\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|(?:nan|inf)\b)"
+)
 QUANTITY = re.compile(
     rf"(?P<dollars>\$?)\s*(?P<number>{NUMBER})(?P<unit>\s+[^\s,.].*|[^\s\d,.].*)?", re.DOTALL
 )
+DECIMAL_COMMA = re.compile(r"\D{0,4}(?:0,\d|\d+,\d{1,2}(?!\d)|[\d.]*\.\d{3},\d|\d+,\d{4})")
+POINTED_THOUSANDS = re.compile(r"\D{0,4}\d{1,3}(?:\.\d{3}){2}")
+GROUP_MARK = re.compile(r"(?<=\d)[ '\u2019\u00a0\u202f](?=\d{3}(?!\d))")  # of thousands in a cell
+DOLLAR_MARK = re.compile(r"^(?:US\$|USD|\$)\s*|\s*(?:US\$|\$)$")
 # what may follow the number of a price or a count
 SCALED = re.compile(r"(?P<scale>k|K|M|bn|B(?=\s))(?P<unit>(?:\s+USD.*)?)", re.DOTALL)
 SCALES = {"k": 1e3, "K": 1e3, "M": 1e6, "bn": 1e9, "B": 1e9}
@@ -303,6 +309,25 @@ def number_and_unit(text: str) -> tuple[float, str] | None:
     return value, unit_text
 
 
+def cell_quantity(text: str) -> tuple[float, str] | None:
+    """Return number and unit of a cell of a spreadsheet, such as '$31,000', '31 000' or '8%'."""
+    number, dollars = DOLLAR_MARK.subn("", GROUP_MARK.sub(",", text.strip()))
+    return number_and_unit("$" * bool(dollars) + number)
+
+
+def number_mark_hint(text: str) -> str:
+    """Return '; ...' on a decimal comma or points between thousands, or an empty text."""
+    if DECIMAL_COMMA.match(text):
+        return "; its comma may be a decimal mark: write decimals with a point"
+    return "; write thousands without a mark" if POINTED_THOUSANDS.match(text) else ""
+
+
+def currency_hint(text: str) -> str:
+    """Return '; ...' on money that is not in dollars, or an empty text."""
+    is_foreign = not text.isascii() or any(name in text for name in CURRENCIES)
+    return "; money is in USD: convert it at the rate of its date" if is_foreign else ""
+
+
 def parse_quantity(text: str, target: str) -> float:
     """Parse a quantity such as '0.083 USD/kWh' into unit `target`.
 
@@ -316,10 +341,12 @@ def parse_quantity(text: str, target: str) -> float:
 
     """
     found = number_and_unit(text)
+    if found is None and (marked := number_mark_hint(text)):
+        raise DataError(f"{text!r} is no number{marked}")
     if found is None:
         raise DataError(
             f"{text!r} does not begin with a number; expected a value like '{meant(text, target)}'"
-            + ("" if text.isascii() else "; money is in USD: convert it at the rate of its date")
+            + currency_hint(text)
         )
     value, unit_text = found
     if not math.isfinite(value):

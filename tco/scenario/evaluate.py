@@ -204,6 +204,7 @@ def assemble_result(
         from tco.catalog.overlay import own_note
 
         notes += own_note(catalogue, values.inputs)
+    notes += _range_notes(catalogue, values)
     kind = workload_kind(inputs)
     if chain.serving.reason:
         notes.append(f"{kind.rate}: {chain.serving.reason}")
@@ -653,10 +654,19 @@ def bill_of_system(
         *inputs.notes,
         *excess_notes(inputs, values, rebates),
         *inputs.unused_notes(values, "this bill"),
+        *_range_notes(catalogue, values),
     ]
     return SystemBill(
         inputs.system, bill, rebates, inputs.date, notes, inputs, unguarded_notes(part_prices)
     )
+
+
+def _range_notes(catalogue: Catalogue, values: Values) -> list[str]:
+    if not any(given.overlay for given in values.inputs.values()):
+        return []
+    from tco.catalog.overlay import range_notes  # few answers have values of one's own
+
+    return range_notes(catalogue, values.inputs)
 
 
 def _dated_prices(values: Values, line: BillLine) -> tuple[Input, ...]:

@@ -1,0 +1,114 @@
+"""A table of a spreadsheet is read where it can mean one thing, else its fault is named."""
+
+from __future__ import annotations
+
+import pytest
+
+from tco import DataError
+from tests.cli import tco
+
+HEADER = "part,attribute,value,unit,low,high,as_of,kind,source,note,use"
+ROW = "gb200-gpu,price,31000,USD,30000,32000,2025-12,assumed,my-quote,our quote,"
+COST = 31000
+
+
+def price_of(own, content):
+    path = own.folder / "parts" / "own.csv"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return own.catalogue().part_input("gb200-gpu", "price", "2025-12").value
+
+
+TABLE = f"{HEADER}\n{ROW}\n"
+READ = {
+    "semicolons": TABLE.replace(",", ";"),
+    "tabs": TABLE.replace(",", "\t"),
+    "a stated delimiter": "sep=;\n" + TABLE.replace(",", ";"),
+    "UTF-16": TABLE.replace(",", "\t").encode("utf-16"),
+    "a byte order mark": TABLE.encode("utf-8-sig"),
+    "returns": TABLE.replace("\n", "\r").encode(),
+    "capitals": TABLE.replace(HEADER, HEADER.title()),
+    "words in a header": TABLE.replace("as_of", "As of"),
+    "empty rows": f"{TABLE}{',' * 10}\n\n{' ,' * 10}\n",
+    "empty columns": f"{HEADER},,\n{ROW},,\n",
+    "an empty column in front": f",{HEADER}\n,{ROW}\n",
+    "a title above": f"Our prices{',' * 10}\n{TABLE}",
+    "a comment": f"# our prices\n{TABLE}# the end\n",
+    "blanks in cells": TABLE.replace(",price,", ", price ,"),
+    "thousands": TABLE.replace("31000", '"31,000"'),
+    "blanks between thousands": TABLE.replace("31000", "31 000"),
+    "apostrophes": TABLE.replace("31000", "31'000"),
+    "dollars in front": TABLE.replace("31000", '"$31,000.00"'),
+    "dollars behind": TABLE.replace("31000", "31000 $"),
+    "a unit in the cell": TABLE.replace("31000", "31000 USD"),
+    "thousands by a letter": TABLE.replace("31000", "31k"),
+}
+
+
+@pytest.mark.parametrize("content", READ.values(), ids=READ)
+def test_a_table_of_a_spreadsheet_is_read(own, content):
+    assert price_of(own, content) == COST
+
+
+REFUSED = {
+    "a decimal comma": (
+        TABLE.replace(",", ";").replace("31000", "31000,50"),
+        "own.csv:2: value is '31000,50', in a file parted by semicolons: a comma may be a decimal",
+    ),
+    "thousands beside semicolons": (
+        TABLE.replace(",", ";").replace("31000", "31,000"),
+        "own.csv:2: value is '31,000'",
+    ),
+    "another name": (
+        TABLE.replace("attribute", "attribut"),
+        "lacks column 'attribute', and has 'attribut'; did you mean 'attribute'?",
+    ),
+    "a name beside it": (TABLE.replace(",use", ",used"), "column 'used'; did you mean 'use'?"),
+    "a nameless column": (TABLE.replace(",use", ","), None),
+    "content without a name": (
+        TABLE.replace(",use", ",").replace("our quote,", "our quote,x"),
+        "own.csv:2: 'x' stands in column 11, which has no name in line 1",
+    ),
+    "JSON": ('[{"part": "gb200-gpu"}]', "own.csv: is JSON, expected CSV with the columns part"),
+    "Latin letters": (TABLE.replace("our", "für").encode("latin-1"), "save it as UTF-8"),
+    "UTF-16 without a mark": (TABLE.encode("utf-16-le"), "CSV UTF-8"),
+    "a workbook": (b"PK\x03\x04", "is a workbook"),
+}
+
+
+@pytest.mark.parametrize(("content", "message"), REFUSED.values(), ids=REFUSED)
+def test_the_fault_of_a_table_is_named(own, content, message):
+    if message is None:
+        assert price_of(own, content) == COST
+        return
+    with pytest.raises(DataError) as caught:
+        price_of(own, content)
+    assert message in str(caught.value)
+
+
+def note_of(*arguments):
+    done = tco("price", "gb200-nvl72", *arguments)
+    assert done.exit_code == 0, done.stderr
+    return [line for line in done.stderr.splitlines() if "shipped range" in line]
+
+
+def test_a_price_a_thousandth_of_ours_gets_a_note(own):
+    path = own.parts(ROW.replace("000,", ".000,"))
+    (note,) = note_of("--data", own.folder)
+    assert note.startswith(f"note: parts.gb200-gpu.price is 31 USD ({path}:2), 710 times below")
+
+
+def test_a_price_in_range_gets_no_note(own):
+    own.parts(ROW)
+    assert not note_of("--data", own.folder, "--set", "site.electricity_price=0.2 USD/kWh")
+
+
+def test_electricity_in_cents_gets_a_note(own, catalogue):
+    set_note = note_of("--set", "site.electricity_price=8.61 USD/kWh")
+    assert "site.electricity_price is 8.61 USD/kWh (--set)" in set_note[0]
+    text = catalogue.document("sites", "us-hyperscale", "site")[0].read_text(encoding="utf-8")
+    for end in ("0.0861", "0.066", "0.098"):
+        text = text.replace(f"= {end}\n", f"= {float(end) * 100}\n", 1)
+    own.write("sites/us-hyperscale.toml", text)
+    (own_note,) = note_of("--data", own.folder)
+    assert "us-hyperscale.toml:electricity_price" in own_note
