@@ -213,13 +213,13 @@ def _range_note(own_input: Input, low: float, high: float) -> list[str]:
     value = float(own_input.value)
     if low / FARTHEST <= value <= high * FARTHEST:
         return []
-    shown, unit = own_input.shown or (value, own_input.unit)
+    number, unit = own_input.shown or (value, own_input.unit)
     least, most = (convert(end, own_input.unit, unit) for end in (low, high))
     side = f"{value / high:,.3g} times above"
     if value < low:
         side = f"{low / value:,.3g} times below" if value > 0 else "below"
     return [
-        f"{own_input.path} is {shown:,.6g} {unit}".rstrip()
+        f"{own_input.path} is {number:,.6g} {unit}".rstrip()
         + f" ({own_input.where}), {side} the shipped range, {least:,.6g} to {most:,.6g}; check its "
         "unit and its decimal mark"
     ]
@@ -232,14 +232,14 @@ def _shipped_range(path: str) -> tuple[float, float] | None:
     """
     (group, _, rest), ours = path.partition("."), shipped()
     owner, _, name = rest.rpartition(".")
-    wanted = input_attributes().get((group, name))
-    if wanted is None:
+    known_attribute = input_attributes().get((group, name))
+    if known_attribute is None:
         return None
     tables = ours.rows(group) if group in TABLES else {}
     rows = tables.get((owner, name)) or [
         row for (_, key), named_rows in tables.items() if key == name for row in named_rows
     ]
-    inputs = [to_input(row, path, wanted) for row in rows]
+    inputs = [to_input(row, path, known_attribute) for row in rows]
     if not owner:
         inputs += _document_values(ours, group, path)
     if not any(shipped_input.low is not None for shipped_input in inputs):
@@ -254,7 +254,7 @@ def _shipped_range(path: str) -> tuple[float, float] | None:
 
 
 def _document_values(ours: Catalogue, group: str, path: str) -> list[Input]:
-    """Return what shipped documents state of an input, in all halls of a site."""
+    """Return the values that shipped documents state of an input, in all halls of a site."""
     documents = [
         ("defaults", group),
         *((shelf, name) for shelf in SHELVES.get(group, ()) for name in ours.ids(shelf)),

@@ -32,7 +32,7 @@ class TableStart(NamedTuple):
 
 
 def other_format(text: str) -> str:
-    """Return what a text is in place of CSV, such as JSON; empty where it may be CSV."""
+    """Return the format of a text that is no CSV, such as JSON; empty where it may be CSV."""
     start = text.lstrip()[:200]
     if start.startswith(("{", "[")):
         return "JSON"
@@ -150,7 +150,7 @@ def _refuse_commas(where: str, start: TableStart, cells: Sequence[str]) -> None:
 
 
 def header_fault(header: Sequence[str], columns: Sequence[str], optional: Collection[str]) -> str:
-    """Return what is wrong with a header, and the nearest column; empty where it fits."""
+    """Return the fault of a header with the nearest column; empty where it fits."""
     missing = [name for name in columns if name not in header]
     surplus = [name for name in header if name not in columns and name not in optional]
     if missing:
@@ -170,7 +170,7 @@ def header_fault(header: Sequence[str], columns: Sequence[str], optional: Collec
 
 
 def width_fault(cells: Sequence[str], header: Sequence[str]) -> str:
-    """Return what is wrong with the number of a row's cells, and what may have parted one."""
+    """Return the fault of the number of a row's cells, and a cell that a comma may part."""
     first, rest = THOUSANDS
     parted = next(
         (
