@@ -167,8 +167,8 @@ def to_input(row: CatalogueRow, path: str, wanted: Attribute) -> Input:
 
     """
     cells, row_path = row.cells, f"{row.where}: {path}"
-    shown, *ends = (_quantity(row, column, row_path) for column in ("value", "low", "high"))
-    if shown is None:
+    written, *ends = (_quantity(row, column, row_path) for column in ("value", "low", "high"))
+    if written is None:
         raise DataError(f"{row_path}: the value is missing; a missing value is never taken as zero")
     kind, source = str(cells.get("kind", "")), str(cells.get("source", ""))
     if kind not in KINDS:
@@ -178,7 +178,7 @@ def to_input(row: CatalogueRow, path: str, wanted: Attribute) -> Input:
     if not source:
         raise DataError(f"{row_path}: the source is missing")
     with located(row_path):
-        amount = convert(*shown, wanted.unit)
+        amount = convert(*written, wanted.unit)
         low, high = (None if end is None else convert(*end, wanted.unit) for end in ends)
     if row.as_of:
         period(row.as_of, f"{row_path}: as_of")
@@ -198,7 +198,7 @@ def to_input(row: CatalogueRow, path: str, wanted: Attribute) -> Input:
         kind,
         source,
         note,
-        shown,
+        written,
         row.where,
         row.overlay,
         _own_directness(row, kind, note, path),

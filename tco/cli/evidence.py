@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 import typer
 
 from tco.cli import app
-from tco.cli.options import CommandRequest, command
+from tco.cli.options import FACTS, CommandRequest, command
 from tco.core.errors import UsageError
 from tco.core.streams import tell
 from tco.evidence.verdicts import Verdict
@@ -53,7 +53,7 @@ def claims(
     given.emit(claims_answer(catalogue, selected, notes), unexpected)
 
 
-@command(app, "set")
+@command(app, "set", *FACTS)
 def validate(
     given: CommandRequest,
     file: Annotated[
@@ -160,7 +160,7 @@ def _sayer(given: CommandRequest) -> Callable[[str], None]:
     return lambda text: None if given.quiet else tell(text)
 
 
-@command(app, usual=("data", "quiet"))
+@command(app, *FACTS, usual=("data", "quiet"))
 def calibrate(
     given: CommandRequest,
     files: Annotated[

@@ -19,7 +19,7 @@ import typer
 from tco.cli.help import Taught
 from tco.cli.output import FORMS, emit, format_choices, render_answer, width_for
 from tco.core.errors import DataError, UsageError
-from tco.core.provenance import anchoring, making
+from tco.core.provenance import anchoring, making, measured_facts
 from tco.core.streams import tell
 from tco.core.types import JsonMapping, JsonObject
 
@@ -141,6 +141,7 @@ def _shared_option(kind: Any, *names: str, default: Any = None, **how: Any) -> t
 REDACT = "TCO_REDACT"  # of the environment
 ASKED = ("1", "true", "t", "yes", "y", "on")  # by which a switch is on there
 WHAT_IF = {"rich_help_panel": "What if"}
+FACT = {"rich_help_panel": "What a file of measured runs does not state"}
 HOW = {"rich_help_panel": "How the answer is given"}
 # Name of an option in Python -> its type with its declaration, and its default, in the order of the
 # help.
@@ -171,6 +172,36 @@ SHARED: dict[str, tuple[Any, Any]] = {
         help="Measured serving runs of your own, in columns as `tco validate` reads them: they "
         "move the answer and its range.",
         **WHAT_IF,
+    ),
+    "chip": _shared_option(
+        *(str | None, "--chip"),
+        metavar="CHIP",
+        help="Chip of measured runs whose file does not state it, such as h100-sxm.",
+        **FACT,
+    ),
+    "model": _shared_option(
+        *(str | None, "--model"), metavar="MODEL", help="Model of measured runs.", **FACT
+    ),
+    "tp": _shared_option(
+        *(int | None, "--tp"), metavar="N", min=1, help="Chips of their tensor parallelism.", **FACT
+    ),
+    "measured": _shared_option(
+        *(str | None, "--measured"), metavar="YYYY-MM", help="Month in which they ran.", **FACT
+    ),
+    "precision": _shared_option(
+        *(str | None, "--precision"), metavar="FORMAT", help="Format of their weights.", **FACT
+    ),
+    "ranks": _shared_option(
+        *(int | None, "--ranks"), metavar="N", min=2, help="Ranks of measured collectives.", **FACT
+    ),
+    "op": _shared_option(
+        *(str | None, "--op"), metavar="OP", help="Their operation, such as all_gather.", **FACT
+    ),
+    "fabric": _shared_option(
+        *(str | None, "--fabric"),
+        metavar="NETWORK",
+        help="Their network, of several nodes, such as '8x400G'.",
+        **FACT,
     ),
     "hold": _shared_option(
         *(bool, "--hold/--replan"),
@@ -219,6 +250,9 @@ USUAL = ("data", "form", "output", "quiet", "redact")
 # Options that change where an answer goes and not its text, or whose effect the key holds
 # otherwise.
 OUTSIDE_KEY = ("form", "output", "quiet")
+# Options that state what a file of measured runs does not: of serving, and of collectives too.
+SERVING_FACTS = ("chip", "model", "tp", "measured", "precision")
+FACTS = (*SERVING_FACTS, "ranks", "op", "fabric")
 # Options by which an answer rests on something of the user's own.
 OF_USER = ("set", "date", "anchor", "data", "redact")
 
@@ -247,6 +281,8 @@ class CommandRequest:
         self.hold: bool = self.texts["hold"]
         self.redact: bool = self.texts["redact"]
         anchoring.set(self.texts["anchor"])
+        facts = {name: str(self.texts[name]) for name in FACTS if self.texts[name] is not None}
+        measured_facts.set(facts)
         # The inputs that `--set` and `--date` replace, by path.
         self.settings: dict[str, str] = _parse_settings(self.texts["set"], self.texts["date"])
         # The variants that `--variant` chooses, by key.
@@ -436,7 +472,8 @@ def command(
         called_by = name or function.__name__
         _, *own = inspect.signature(function, eval_str=True).parameters.values()
         dated = ("date",) if "set" in takes and "date" not in {one.name for one in own} else ()
-        options = {one: SHARED[one] for one in SHARED if one in (*takes, *usual, *dated)}
+        facts = SERVING_FACTS if "anchor" in takes else ()
+        options = {one: SHARED[one] for one in SHARED if one in (*takes, *facts, *usual, *dated)}
         if forms:
             options["form"] = (
                 Annotated[format_choices(*forms), *options["form"][0].__metadata__],
@@ -450,6 +487,7 @@ def command(
         def run(**texts: Any) -> None:
             command_line = (f"{function.__module__}.{function.__name__}", dict(texts))
             mine = {one.name: texts.pop(one.name) for one in own}
+            _refuse_facts_of_nothing(texts)
             if "redact" not in options and os.environ.get(REDACT, "").lower() in ASKED:
                 raise UsageError(
                     f"{REDACT} is set, and `tco {called_by}` has no --redact: what it writes "
@@ -473,6 +511,15 @@ def command(
         return function
 
     return register
+
+
+def _refuse_facts_of_nothing(texts: JsonMapping) -> None:
+    """Refuse facts of measured runs where `--anchor` could name their file and names none."""
+    stated = [name for name in FACTS if texts.get(name) is not None]
+    if stated and texts.get("anchor", "") is None:
+        raise UsageError(
+            f"--{stated[0]} is of measured runs, and none are named; add --anchor FILE"
+        )
 
 
 def _parse_settings(texts: list[str] | None, date: str | None) -> dict[str, str]:

@@ -7,10 +7,11 @@ from __future__ import annotations
 import math
 import re
 from calendar import monthrange
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextvars import ContextVar
 from datetime import date
 from functools import cache
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from tco.core.errors import DataError, KeptBackError
@@ -95,6 +96,10 @@ UNTOLD = "what is wrong is told without --redact"
 ANCHOR = "anchor"  # the key of a scenario that names a file of measured runs
 # Measured runs of one's own that answers are moved by: the file that `--anchor` names.
 anchoring: ContextVar[Any] = ContextVar("anchoring", default=None)
+# Facts that options state of measured runs whose file does not, by option.
+measured_facts: ContextVar[Mapping[str, str]] = ContextVar(
+    "measured_facts", default=MappingProxyType({})
+)
 # A person's own values are read as they are, or in the making of an answer that keeps them back
 # others in their place.
 making: ContextVar[Any] = ContextVar("making", default=None)

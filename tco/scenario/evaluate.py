@@ -662,7 +662,7 @@ def bill_of_system(
 
 
 def _range_notes(catalogue: Catalogue, values: Values) -> list[str]:
-    if not any(given.overlay for given in values.inputs.values()):
+    if not any(used_input.overlay for used_input in values.inputs.values()):
         return []
     from tco.catalog.overlay import range_notes  # few answers have values of one's own
 

@@ -33,6 +33,7 @@ from tco.core.files import (
 )
 from tco.core.provenance import refuse_own
 from tco.core.types import AnyArray, JsonObject
+from tco.validation.benchmark_logs import read_log, stated_columns, table_records, with_facts
 
 COLUMNS = ("header", "mark", "column", "reads", "where")
 CALCULATIONS: dict[str, Callable[[Any, Any], Any]] = {
@@ -147,7 +148,7 @@ def _measurement_kind(columns: list[str], path: Path, given: str | None = None) 
 
 
 def read_measured(path: Path, given: str | None = None) -> tuple[str, pd.DataFrame]:
-    """Return the kind and the rows of a CSV file of measurements.
+    """Return the kind and the rows of a file of measurements, CSV or what a benchmark wrote.
 
     Columns of numbers become floats, and a blank cell becomes nan.
 
@@ -165,6 +166,9 @@ def read_measured(path: Path, given: str | None = None) -> tuple[str, pd.DataFra
     if not path.resolve().is_relative_to(data_directory()):
         refuse_own(f"{path}: measured rows of your own")
     _check_file(path)
+    log = None if path.suffix == ".gz" else read_log(path)
+    if log is not None:
+        return _checked_rows(path, log.kind if given is None else given, with_facts(path, log))
     try:
         table = pd.read_csv(path, dtype=str, keep_default_na=False, encoding="utf-8")
     except EOFError:
@@ -174,7 +178,12 @@ def read_measured(path: Path, given: str | None = None) -> tuple[str, pd.DataFra
     except (pd.errors.ParserError, pd.errors.EmptyDataError) as error:
         raise DataError(f"{path}: broken CSV ({str(error).splitlines()[0]})") from None
     with located(f"{path}:1"):
-        table = _translated(table)
+        table = _translated(table_records(table)).assign(**stated_columns())
+    return _checked_rows(path, given, table)
+
+
+def _checked_rows(path: Path, given: str | None, table: pd.DataFrame) -> tuple[str, pd.DataFrame]:
+    """Return the kind and the rows of a table of texts, its numbers as floats."""
     kind = _measurement_kind(list(table.columns), path, given)
     needed, targets = (
         columns_known()["kinds"][kind]["needed"],

@@ -12,11 +12,16 @@ ROW = "gb200-gpu,price,31000,USD,30000,32000,2025-12,assumed,my-quote,our quote,
 COST = 31000
 
 
-def price_of(own, content):
-    path = own.folder / "parts" / "own.csv"
+@pytest.fixture(name="folder")
+def data_folder(request):
+    return request.getfixturevalue("own")
+
+
+def price_of(folder, content):
+    path = folder.folder / "parts" / "own.csv"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
-    return own.catalogue().part_input("gb200-gpu", "price", "2025-12").value
+    return folder.catalogue().part_input("gb200-gpu", "price", "2025-12").value
 
 
 TABLE = f"{HEADER}\n{ROW}\n"
@@ -46,8 +51,8 @@ READ = {
 
 
 @pytest.mark.parametrize("content", READ.values(), ids=READ)
-def test_a_table_of_a_spreadsheet_is_read(own, content):
-    assert price_of(own, content) == COST
+def test_a_table_of_a_spreadsheet_is_read(folder, content):
+    assert price_of(folder, content) == COST
 
 
 REFUSED = {
@@ -77,12 +82,12 @@ REFUSED = {
 
 
 @pytest.mark.parametrize(("content", "message"), REFUSED.values(), ids=REFUSED)
-def test_the_fault_of_a_table_is_named(own, content, message):
+def test_the_fault_of_a_table_is_named(folder, content, message):
     if message is None:
-        assert price_of(own, content) == COST
+        assert price_of(folder, content) == COST
         return
     with pytest.raises(DataError) as caught:
-        price_of(own, content)
+        price_of(folder, content)
     assert message in str(caught.value)
 
 
@@ -92,23 +97,23 @@ def note_of(*arguments):
     return [line for line in done.stderr.splitlines() if "shipped range" in line]
 
 
-def test_a_price_a_thousandth_of_ours_gets_a_note(own):
-    path = own.parts(ROW.replace("000,", ".000,"))
-    (note,) = note_of("--data", own.folder)
+def test_a_price_a_thousandth_of_ours_gets_a_note(folder):
+    path = folder.parts(ROW.replace("000,", ".000,"))
+    (note,) = note_of("--data", folder.folder)
     assert note.startswith(f"note: parts.gb200-gpu.price is 31 USD ({path}:2), 710 times below")
 
 
-def test_a_price_in_range_gets_no_note(own):
-    own.parts(ROW)
-    assert not note_of("--data", own.folder, "--set", "site.electricity_price=0.2 USD/kWh")
+def test_a_price_in_range_gets_no_note(folder):
+    folder.parts(ROW)
+    assert not note_of("--data", folder.folder, "--set", "site.electricity_price=0.2 USD/kWh")
 
 
-def test_electricity_in_cents_gets_a_note(own, catalogue):
+def test_electricity_in_cents_gets_a_note(folder, catalogue):
     set_note = note_of("--set", "site.electricity_price=8.61 USD/kWh")
     assert "site.electricity_price is 8.61 USD/kWh (--set)" in set_note[0]
     text = catalogue.document("sites", "us-hyperscale", "site")[0].read_text(encoding="utf-8")
     for end in ("0.0861", "0.066", "0.098"):
         text = text.replace(f"= {end}\n", f"= {float(end) * 100}\n", 1)
-    own.write("sites/us-hyperscale.toml", text)
-    (own_note,) = note_of("--data", own.folder)
+    folder.write("sites/us-hyperscale.toml", text)
+    (own_note,) = note_of("--data", folder.folder)
     assert "us-hyperscale.toml:electricity_price" in own_note

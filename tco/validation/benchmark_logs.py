@@ -1,0 +1,354 @@
+"""Files of benchmarks as their tools write them: nccl-tests, vllm, sglang, aiperf, GuideLLM, ...
+
+`data/measured/formats.toml` tells a format by its keys and says under which keys it states each
+column. All formats pass through this one reader, which returns the columns that `read_measured`
+reads. Options state what a file does not: the chip, tensor parallelism, ranks, the model.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+import pandas as pd
+
+from tco.core.errors import DataError
+from tco.core.files import data_directory, read_text, read_toml
+from tco.core.provenance import measured_facts
+from tco.core.types import JsonObject
+
+Record = dict[str, str]
+NO = ("no", "false", "0", "")
+TEXT = re.compile(r"'(.*)'")
+CALCULATED = re.compile(r"(\S+) ([*/+]) (\S+)")
+COLLECTIVE = re.compile(r"\b(\w+?)_perf(?:_mpi)?\b")
+DEVICE = re.compile(r"^#\s+Rank\s+\d+\s.*?\bon\s+(\S+)\s+device\s+\d+\s+\[[^\]]+\]\s+(.+?)\s*$")
+RUN_LINE = re.compile(r"^#\s*nThreads?:?\s+(\d+)\s+nGpus:?\s+(\d+)", re.MULTILINE)
+HEADER_WORDS = ("size", "time", "busbw")
+# Names of operations whose programs are called otherwise.
+OPERATIONS = {"sendrecv": "send_recv"}
+# Bus over algorithm bandwidth of n ranks, by operation, where it tells the operation alone.
+BUS_FACTOR = 2.0
+ROUNDING = 0.02  # of ratios of printed bandwidths
+FACTS = {
+    "accelerator": "the chip",
+    "n_gpus": "the number of ranks",
+    "op": "the operation",
+    "model": "the model",
+    "tp": "tensor parallelism",
+    "date": "the month of the run",
+}
+POOLS = ("prefill_", "decode_")
+
+
+class Log(NamedTuple):
+    """What a benchmark file holds: its format, and a table in the columns of measured files."""
+
+    title: str
+    kind: str
+    table: pd.DataFrame
+
+
+@cache
+def _formats() -> JsonObject:
+    return read_toml(data_directory() / "measured" / "formats.toml")
+
+
+def stated_columns() -> Record:
+    """Return the columns that options of the command line state."""
+    columns = {option: column for column, option in _formats()["options"].items()}
+    return {columns[option]: text for option, text in measured_facts.get().items()}
+
+
+def read_log(path: Path) -> Log | None:
+    """Return the rows of a benchmark file; None for a table of measured rows.
+
+    Args:
+        path: File to read.
+
+    Raises:
+        DataError: The file is JSON of no known format, or holds no measurement.
+
+    """
+    text = read_text(path)
+    if text.lstrip()[:1] in ("{", "["):
+        outer_records = _json_records(path, text)
+    elif re.search(r"^#.*\bbusbw\b", text, re.MULTILINE):
+        outer_records = [_collective_log(path, text)]
+    else:
+        return None
+    for layout in _formats()["formats"].values():
+        records = [flat for outer in outer_records for flat in _inner_records(outer, layout)]
+        if records and all(_has_marks(record, layout["marks"]) for record in records):
+            rows = [_columns_of(record, layout["columns"]) for record in records]
+            table = pd.DataFrame(rows, columns=list(layout["columns"])).fillna("")
+            return Log(layout["title"], layout["kind"], _dropped_blanks(table))
+    titles = ", ".join(layout["title"] for layout in _formats()["formats"].values())
+    keys = ", ".join(list(_flattened(outer_records[0]))[:12]) if outer_records else "none"
+    raise DataError(
+        f"{path}: is JSON of no known benchmark, with the keys {keys}; those of {titles} are read, "
+        "and CSV in the columns of data/measured"
+    )
+
+
+def table_records(table: pd.DataFrame) -> pd.DataFrame:
+    """Return a table of texts in measured columns, where its header is that of a format."""
+    for layout in _formats()["formats"].values():
+        header = dict.fromkeys(table.columns, "x")
+        if _has_marks(header, layout["marks"]):
+            rows = [
+                _columns_of(dict(record), layout["columns"])
+                for record in table.to_dict(orient="records")
+            ]
+            return _dropped_blanks(pd.DataFrame(rows, columns=list(layout["columns"])).fillna(""))
+    return table
+
+
+def _dropped_blanks(table: pd.DataFrame) -> pd.DataFrame:
+    return table[[name for name in table.columns if (table[name] != "").any()]]
+
+
+def _json_records(path: Path, text: str) -> list[JsonObject]:
+    """Return the objects of a JSON text: one, a list of them, or one a line."""
+    try:
+        document = json.loads(text)
+    except json.JSONDecodeError:
+        document = [_json_line(path, line, part) for line, part in _text_lines(text)]
+    except (RecursionError, ValueError) as error:
+        raise DataError(f"{path}: cannot be read as JSON ({error})") from None
+    records = document if isinstance(document, list) else [document]
+    for number, record in enumerate(records):
+        if not isinstance(record, dict):
+            raise DataError(f"{path}: item {number} is {record!r}, expected an object of results")
+    return records
+
+
+def _text_lines(text: str) -> Iterator[tuple[int, str]]:
+    return ((number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip())
+
+
+def _json_line(path: Path, line: int, text: str) -> JsonObject:
+    try:
+        record: JsonObject = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise DataError(
+            f"{path}:{line}: broken JSON ({error}), expected the results of a benchmark"
+        ) from None
+    return record
+
+
+def _collective_log(path: Path, text: str) -> JsonObject:
+    """Return the text of nccl-tests as the JSON that the same program writes."""
+    lines = text.split("\n")
+    header = next(
+        (
+            line.lstrip("# ").split()
+            for line in lines
+            if line.startswith("#") and set(HEADER_WORDS) <= set(line.lstrip("# ").split())
+        ),
+        None,
+    )
+    if header is None:
+        raise DataError(f"{path}: has no header with size, time and busbw, as nccl-tests prints it")
+    results = []
+    for number, line in enumerate(lines, 1):
+        cells = line.split()
+        if not cells or not cells[0].isdigit():
+            continue
+        if len(cells) != len(header):
+            raise DataError(
+                f"{path}:{number}: {len(cells)} cells, expected {len(header)} ({' '.join(header)})"
+            )
+        numbers = dict(zip(reversed(header), reversed(cells), strict=True))  # the first of a name
+        results.append(
+            {
+                "size": numbers["size"],
+                "type": numbers.get("type", ""),
+                "redop": numbers.get("redop", ""),
+                "out_of_place": {
+                    "time": numbers["time"],
+                    "alg_bw": numbers.get("algbw", ""),
+                    "bus_bw": numbers["busbw"],
+                },
+            }
+        )
+    if not results:
+        raise DataError(f"{path}: holds the header of nccl-tests and no measurement")
+    devices = [match for line in lines if (match := DEVICE.match(line))]
+    run = RUN_LINE.search(text)
+    return {
+        "config": {"nthread": run[1], "ngpus": run[2]} if run else {},
+        "args": [match[0] for line in lines if (match := COLLECTIVE.search(line))],
+        "devices": [{"hostname": match[1], "device_info": match[2]} for match in devices],
+        "results": results,
+    }
+
+
+def _inner_records(outer: JsonObject, layout: JsonObject) -> Iterator[Record]:
+    """Yield the flat records of a document, each with what the document says of all."""
+    if (list_name := layout.get("inside")) is None:
+        flat = _flattened(outer)
+        prefix = f"{layout.get('flat', '')}."
+        yield {name.removeprefix(prefix): cell for name, cell in flat.items()}
+        return
+    inner = outer.get(list_name)
+    if not isinstance(inner, list):
+        return
+    shared = {f"outer.{name}": cell for name, cell in _flattened(outer, skip=list_name).items()}
+    shared |= _collective_facts(outer, inner) if layout["kind"] == "collectives" else {}
+    for record in inner:
+        if isinstance(record, dict):
+            yield shared | _flattened(record)
+
+
+def _flattened(record: object, prefix: str = "", skip: str = "") -> Record:
+    """Return texts by dotted key of nested tables and lists; what is null is left out."""
+    if isinstance(record, dict):
+        items = [(str(key), item) for key, item in record.items() if key != skip]
+    elif isinstance(record, list):
+        items = [(str(number), item) for number, item in enumerate(record[:1])]
+    else:
+        return {} if record is None else {prefix: _cell_text(record)}
+    flat: Record = {}
+    for key, item in items:
+        flat |= _flattened(item, f"{prefix}.{key}" if prefix else key)
+    return flat
+
+
+def _cell_text(value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return repr(value) if isinstance(value, float) else str(value)
+
+
+def _collective_facts(outer: JsonObject, results: Sequence[JsonObject]) -> Record:
+    """Return chip, ranks, nodes, operation and library of a log of collectives."""
+    devices = [device for device in outer.get("devices") or [] if isinstance(device, dict)]
+    names = {str(device.get("device_info", "")) for device in devices} - {""}
+    hosts = {str(device.get("hostname", "")) for device in devices}
+    facts: Record = {}
+    if len(names) == 1:
+        facts["device_name"] = names.pop()
+        facts["library"] = "rccl" if "AMD" in facts["device_name"] else "nccl"
+    if devices:
+        facts |= {"rank_count": str(len(devices)), "node_count": str(len(hosts))}
+    config = outer.get("config") if isinstance(outer.get("config"), dict) else {}
+    words = " ".join(
+        map(str, [*(outer.get("args") or []), config and config.get("collective", "")])
+    )
+    match = COLLECTIVE.search(words) or COLLECTIVE.search(f"{words.split()[-1:] or ''}_perf")
+    operation = match[1] if match else _told_operation(results, len(devices))
+    if operation:
+        facts["operation"] = OPERATIONS.get(operation, operation)
+    return facts
+
+
+def _ranks_of_process(config: Record) -> int:
+    """Return the ranks of one process, its threads times their chips; zero where unstated."""
+    numbers = {re.sub("_", "", name.lower()): cell for name, cell in config.items()}
+    chips, threads = numbers.get("ngpus", ""), numbers.get("nthread", numbers.get("nthreads", "1"))
+    return int(chips) * int(threads) if chips.isdigit() and threads.isdigit() else 0
+
+
+def _told_operation(results: Sequence[JsonObject], ranks: int) -> str:
+    """Return the operation that bus over algorithm bandwidth tells; empty where it tells none.
+
+    2 (n - 1) / n is that of an all-reduce alone. (n - 1) / n with a reduction is that of a
+    reduce-scatter; without one it may be an all-gather or an all-to-all.
+    """
+    ratios = []
+    for result in results:
+        times = result.get("out_of_place")
+        if isinstance(times, dict) and float(times.get("alg_bw") or 0) > 1:
+            ratios.append(float(times["bus_bw"]) / float(times["alg_bw"]))
+    if ranks <= 2 or not ratios:
+        return ""
+    ratio, share = sorted(ratios)[len(ratios) // 2], (ranks - 1) / ranks
+    is_reduced = str(results[0].get("redop", "none")) not in ("none", "")
+    if abs(ratio / (BUS_FACTOR * share) - 1) < ROUNDING:
+        return "all_reduce"
+    if abs(ratio / share - 1) < ROUNDING and is_reduced:
+        return "reduce_scatter"
+    return ""
+
+
+def _has_marks(record: Mapping[str, str], marks: Sequence[str]) -> bool:
+    return all(any(name in record for name in mark.split("|")) for mark in marks)
+
+
+def _columns_of(record: Record, columns: Mapping[str, Sequence[str]]) -> Record:
+    row = {
+        column: next((cell for name in spellings if (cell := _cell_of(record, name))), "")
+        for column, spellings in columns.items()
+    }
+    if "date" in row:
+        row["date"] = _written_date(row["date"])
+    if row.get("concurrency") == "" and record.get("request_rate") == "inf":  # all at once
+        row["concurrency"] = "unlimited"
+    if row.get("disaggregated", "").lower() in NO:
+        return {name: cell for name, cell in row.items() if not name.startswith(POOLS)}
+    chips = [row.get(f"{pool}gpus", "") for pool in POOLS]
+    return row | ({"n_gpus": f"{sum(map(float, chips)):g}"} if all(chips) else {})
+
+
+def _written_date(text: str) -> str:
+    """Return a date as year, month and day: of an ISO date, of digits, or of epoch seconds."""
+    if match := re.match(r"(20\d\d)-?(\d\d)-?(\d\d)(?!\d)", text):
+        return "-".join(match.groups())
+    if re.fullmatch(r"\d{10}(\.\d+)?", text):
+        return datetime.fromtimestamp(float(text), UTC).date().isoformat()
+    return text
+
+
+def _cell_of(record: Record, spelling: str) -> str:
+    """Return the cell of a spelling: a key, a text in quotes, or a calculation of keys."""
+    if match := TEXT.fullmatch(spelling):
+        return match[1]
+    if not (match := CALCULATED.fullmatch(spelling)):
+        return record.get(spelling, "")
+    try:
+        left, right = (
+            float(name if name.isdigit() else record.get(name, "")) for name in match.group(1, 3)
+        )
+    except ValueError:
+        return ""
+    if match[2] == "/":
+        return repr(left / right) if right else ""
+    return repr(left * right if match[2] == "*" else left + right)
+
+
+def with_facts(path: Path, log: Log, needed: Sequence[str] | None = None) -> pd.DataFrame:
+    """Return the rows of a log with the columns that options state, and the number of chips.
+
+    Args:
+        path: File of the log, for errors.
+        log: Its rows.
+        needed: Columns that must be stated; None takes those of a prediction.
+
+    Raises:
+        DataError: A needed column is in neither; the error names its option.
+
+    """
+    table = log.table.assign(**stated_columns())
+    if "n_gpus" not in table and "tp" in table:
+        sizes = [
+            pd.to_numeric(table[name], errors="coerce") for name in ("tp", "pp") if name in table
+        ]
+        chips = sizes[0] if len(sizes) == 1 else sizes[0] * sizes[1].fillna(1)
+        table = table.assign(n_gpus=chips.map("{:g}".format))
+    missing = [
+        name
+        for name in (_formats()["asked"][log.kind] if needed is None else needed)
+        if name not in table or (table[name] == "").any()
+    ]
+    if missing:
+        options = _formats()["options"]
+        words = ", ".join(FACTS.get(name, name) for name in missing)
+        asked_options = " ".join(f"--{options[name]} ..." for name in missing if name in options)
+        raise DataError(f"{path}: {log.title} does not state {words}; add {asked_options}")
+    return table
