@@ -235,14 +235,12 @@ def _collective_facts(outer: JsonObject, results: Sequence[JsonObject]) -> Recor
     if len(names) == 1:
         facts["device_name"] = names.pop()
         facts["library"] = "rccl" if "AMD" in facts["device_name"] else "nccl"
-    if devices:
-        facts |= {"rank_count": str(len(devices)), "node_count": str(len(hosts))}
-    config = outer.get("config") if isinstance(outer.get("config"), dict) else {}
-    words = " ".join(
-        map(str, [*(outer.get("args") or []), config and config.get("collective", "")])
-    )
-    match = COLLECTIVE.search(words) or COLLECTIVE.search(f"{words.split()[-1:] or ''}_perf")
-    operation = match[1] if match else _told_operation(results, len(devices))
+    config = _flattened(outer.get("config") or {})
+    ranks = max(len(devices), _ranks_of_process(config))  # of a log that lists some devices only
+    if ranks:
+        facts |= {"rank_count": str(ranks), "node_count": str(max(len(hosts), 1))}
+    match = COLLECTIVE.search(" ".join(map(str, outer.get("args") or [])))
+    operation = match[1] if match else config.get("collective") or _told_operation(results, ranks)
     if operation:
         facts["operation"] = OPERATIONS.get(operation, operation)
     return facts
