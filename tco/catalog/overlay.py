@@ -19,7 +19,8 @@ NAMED = 3  # rows that a note names
 FARTHEST = 3.0  # times outside the shipped range: beyond, a unit or a decimal mark may have slipped
 # folders of documents that state values of a group, beside its tables and its defaults
 SHELVES = {"site": ("sites",), "terms": ("terms", "perspectives"), "cluster": ("clusters",)}
-FITTED = "performance"  # the group whose values are fitted, and not typed
+# groups whose values are fitted, or are what is asked for
+WITHOUT_RANGE = ("performance", "workload")
 LOOKED = 100  # rows that are held against the names of all parts, for the nearest
 # attributes that parts of every kind have
 COMMON = frozenset(("price", "own_price", "power", "assembly_time", "failure_rate"))
@@ -192,7 +193,8 @@ def hint(path: str, parts: Collection[str]) -> str:
 def range_notes(catalogue: Catalogue, inputs: Mapping[str, Input]) -> list[str]:
     """Return a note on each own value that is more than three times outside its shipped range.
 
-    Own values are those of own files and those that are set. Fitted values have no such note.
+    Own values are those of own files and those that are set. Fitted values and those of a
+    workload have no such note.
 
     Args:
         catalogue: Holds the rows.
@@ -201,7 +203,7 @@ def range_notes(catalogue: Catalogue, inputs: Mapping[str, Input]) -> list[str]:
     """
     notes = []
     for path, own_input in inputs.items():
-        if not own_input.overlay or path.partition(".")[0] == FITTED:
+        if not own_input.overlay or path.partition(".")[0] in WITHOUT_RANGE:
             continue
         ends = catalogue.once(("shipped range", path), partial(_shipped_range, path))
         if ends is not None:
@@ -250,7 +252,7 @@ def _shipped_range(path: str) -> tuple[float, float] | None:
         for end in (shipped_input.low, shipped_input.value, shipped_input.high)
         if end is not None
     ]
-    return min(numbers), max(numbers)
+    return (min(numbers), max(numbers)) if max(numbers) > 0 else None
 
 
 def _document_values(ours: Catalogue, group: str, path: str) -> list[Input]:

@@ -85,9 +85,7 @@ def read_log(path: Path) -> Log | None:
     for layout in _formats()["formats"].values():
         records = [flat for outer in outer_records for flat in _inner_records(outer, layout)]
         if records and all(_has_marks(record, layout["marks"]) for record in records):
-            rows = [_columns_of(record, layout["columns"]) for record in records]
-            table = pd.DataFrame(rows, columns=list(layout["columns"])).fillna("")
-            return Log(layout["title"], layout["kind"], _dropped_blanks(table))
+            return Log(layout["title"], layout["kind"], _measured_table(records, layout))
     titles = ", ".join(layout["title"] for layout in _formats()["formats"].values())
     keys = ", ".join(list(_flattened(outer_records[0]))[:12]) if outer_records else "none"
     raise DataError(
@@ -101,16 +99,16 @@ def table_records(table: pd.DataFrame) -> pd.DataFrame:
     for layout in _formats()["formats"].values():
         header = dict.fromkeys(table.columns, "x")
         if _has_marks(header, layout["marks"]):
-            rows = [
-                _columns_of(dict(record), layout["columns"])
-                for record in table.to_dict(orient="records")
-            ]
-            return _dropped_blanks(pd.DataFrame(rows, columns=list(layout["columns"])).fillna(""))
+            return _measured_table(table.to_dict(orient="records"), layout)
     return table
 
 
-def _dropped_blanks(table: pd.DataFrame) -> pd.DataFrame:
-    return table[[name for name in table.columns if (table[name] != "").any()]]
+def _measured_table(records: Sequence[Mapping[str, str]], layout: JsonObject) -> pd.DataFrame:
+    """Return records of a format in measured columns, without those that are blank."""
+    rows = [_columns_of(record, layout["columns"]) for record in records]
+    columns = [name for name in layout["columns"] if any(row.get(name) for row in rows)]
+    cells = {name: [row.get(name, "") for row in rows] for name in columns}
+    return pd.DataFrame(cells, dtype=object)
 
 
 def _json_records(path: Path, text: str) -> list[JsonObject]:
@@ -279,7 +277,7 @@ def _has_marks(record: Mapping[str, str], marks: Sequence[str]) -> bool:
     return all(any(name in record for name in mark.split("|")) for mark in marks)
 
 
-def _columns_of(record: Record, columns: Mapping[str, Sequence[str]]) -> Record:
+def _columns_of(record: Mapping[str, str], columns: Mapping[str, Sequence[str]]) -> Record:
     row = {
         column: next((cell for name in spellings if (cell := _cell_of(record, name))), "")
         for column, spellings in columns.items()
@@ -303,7 +301,7 @@ def _written_date(text: str) -> str:
     return text
 
 
-def _cell_of(record: Record, spelling: str) -> str:
+def _cell_of(record: Mapping[str, str], spelling: str) -> str:
     """Return the cell of a spelling: a key, a text in quotes, or a calculation of keys."""
     if match := TEXT.fullmatch(spelling):
         return match[1]
