@@ -38,6 +38,7 @@ TOGETHER = {  # the module that registers some commands on `app`, where it has n
     "service": ("service", "traffic"),
     "export": ("export", "report"),
     "plot": ("plot",),
+    "curve": ("curve",),
 }
 MODULES = {name: module for module, names in TOGETHER.items() for name in names}
 

@@ -9,7 +9,7 @@ import typer
 from tco.cli import app
 from tco.cli.help import Listing
 from tco.cli.options import CommandRequest, Metrics, Scenarios, command, name_argument
-from tco.core.errors import UsageError
+from tco.core.errors import TcoError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -107,7 +107,27 @@ def check(
     """Compare today's results with the kept ones; exit 1 and say why, step by step, if any metric
     moved.
     """
-    from tco.regression.baseline import baseline_path, load_baseline, load_stakes
+    try:
+        _check_baseline(request, name, threshold, max_increase, metrics)
+    except TcoError as error:
+        _annotate_error(request, name, error)
+        raise
+
+
+def _check_baseline(
+    request: CommandRequest,
+    name: str,
+    threshold: str,
+    max_increase: str | None,
+    metrics: Sequence[str] | None,
+) -> None:
+    """Answer what moved since a baseline."""
+    from tco.regression.baseline import (
+        baseline_path,
+        load_baseline,
+        load_stakes,
+        unguarded_scenarios,
+    )
     from tco.regression.drift import checked_metrics, drifts, parse_rule, shifts
     from tco.report.drift import drift_answer
 
@@ -128,7 +148,8 @@ def check(
         drawn = {scenario for scenarios in stakes.values() for scenario in scenarios}
         names = [key for key, result in result_by_name.items() if result.scenario in drawn]
         shifted = shifts(stakes, _drawn_figures(request, names), rule.threshold)
-    answer = drift_answer(catalogue, name, checked, drifted, shifted, withheld)
+    unguarded = unguarded_scenarios()
+    answer = drift_answer(catalogue, name, checked, drifted, shifted, withheld, unguarded)
     request.emit(answer, [*drifted, *shifted])
 
 
@@ -144,6 +165,15 @@ def _withheld_metrics(
     states = {name: state_of(result, fingerprints=False) for name, result in results.items()}
     redacted = _redact_states(request, states)
     return {name: state.get("withheld", []) for name, state in redacted.items()}
+
+
+def _annotate_error(request: CommandRequest, name: str, error: TcoError) -> None:
+    """Write an error in the form of a pipeline, beside its message."""
+    from tco.cli.output import emit
+    from tco.report.drift import ERROR_FORMS
+
+    if request.form in ERROR_FORMS:
+        emit(ERROR_FORMS[request.form](name, str(error)), request.texts["output"])
 
 
 @command(group, name="list")

@@ -59,7 +59,9 @@ def validate(
     file: Annotated[
         Path,
         typer.Argument(
-            metavar="FILE.csv", help="Measured kernels, collectives, training or serving."
+            metavar="FILE",
+            help="Measured kernels, collectives, training or serving: CSV, or as nccl-tests, vllm, "
+            "sglang, aiperf, GuideLLM, InferenceX or trtllm-bench write it.",
         ),
     ],
     kind: Annotated[
@@ -166,7 +168,7 @@ def calibrate(
     files: Annotated[
         list[Path],
         typer.Argument(
-            metavar="FILE.csv...", help="Measured kernels, collectives, training or serving."
+            metavar="FILE...", help="Measured kernels, collectives, training or serving."
         ),
     ],
     output: Annotated[

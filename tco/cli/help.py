@@ -25,6 +25,7 @@ HEADINGS = {  # heading -> the commands under it
         "gigawatt",
         "rents",
         "service",
+        "curve",
     ),
     "Explain": (
         "explain",

@@ -168,9 +168,9 @@ SHARED: dict[str, tuple[Any, Any]] = {
     ),
     "anchor": _shared_option(
         *(Path | None, "--anchor"),
-        metavar="FILE.csv",
-        help="Measured serving runs of your own, in columns as `tco validate` reads them: they "
-        "move the answer and its range.",
+        metavar="FILE",
+        help="Measured serving runs of your own, as benchmarks write them or in columns as `tco "
+        "validate` reads them: they move the answer and its range.",
         **WHAT_IF,
     ),
     "chip": _shared_option(

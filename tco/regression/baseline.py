@@ -9,12 +9,19 @@ from pathlib import Path
 from tco.catalog.catalogue import is_name
 from tco.core.errors import DataError, UsageError, unknown
 from tco.core.file_lock import hold_lock
-from tco.core.files import is_there, read_json, write_atomically
+from tco.core.files import (
+    is_there,
+    read_json,
+    read_toml,
+    scenario_directory,
+    write_atomically,
+)
 from tco.core.types import JsonMapping, JsonObject
 from tco.regression.state import check_state
 
 FOLDER = Path("reports") / "baselines"
 SCHEMA = "tco.baseline/2"
+SCENARIO_KEYS = {"system", "workload"}  # by which a file of TOML is told to be a scenario
 States = dict[str, JsonObject]
 
 
@@ -146,3 +153,37 @@ def baseline_scenarios() -> dict[str, Sequence[str] | str]:
         except DataError as error:
             scenarios[path.stem] = str(error)
     return scenarios
+
+
+def unguarded_scenarios() -> list[str]:
+    """Return the scenario files of the user that no baseline holds.
+
+    Files are looked for in the current folder, in its `scenarios/`, and beside files that a
+    baseline holds. Shipped scenarios and files that cannot be read do not count.
+
+    """
+    guarded = {
+        Path(name).resolve()
+        for names in baseline_scenarios().values()
+        if not isinstance(names, str)
+        for name in names
+        if name.endswith(".toml")
+    }
+    folders = dict.fromkeys(
+        [Path.cwd(), Path.cwd() / "scenarios", *sorted(path.parent for path in guarded)]
+    )
+    files = [path for folder in folders for path in sorted(folder.glob("*.toml"))]
+    return [
+        str(path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path)
+        for path in files
+        if path.resolve() not in guarded
+        and not path.resolve().is_relative_to(scenario_directory())
+        and _is_scenario(path)
+    ]
+
+
+def _is_scenario(path: Path) -> bool:
+    try:
+        return read_toml(path).keys() >= SCENARIO_KEYS
+    except DataError:
+        return False

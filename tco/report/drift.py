@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from xml.sax.saxutils import escape, quoteattr
 
@@ -13,12 +14,15 @@ from tco.report.difference import (
     NAMED_CAUSES,
     first_move,
     metric_change_lines,
+    side_cell,
     side_members,
     step_reasons,
 )
 from tco.report.record import Answer, Document, Member, Record
 from tco.report.table import Table
 
+# file and line that a message begins with
+PLACE = re.compile(r"(?P<file>[^\s:]+\.(?:toml|csv|json))(?::(?P<line>\d+))?:")
 VERDICTS = {None: "", True: "worse", False: "better"}
 MOVED = Record(Member("scenario", label="scenario"), MOVE.read_via("move"))
 DRIFT = Record(
@@ -43,6 +47,7 @@ CHECK = Document(
     Member("ok", bool, lambda check: not (check["drift"] or check["shifts"])),
     Member("drift", [DRIFT]),
     Member("shifts", [SHIFT]),
+    Member("unguarded", [str]),
 )
 
 
@@ -53,6 +58,7 @@ def drift_answer(
     drifts: Sequence[Drift],
     shifts: Sequence[Shift],
     withheld: Mapping[str, Sequence[str]],
+    unguarded: Sequence[str],
 ) -> Answer:
     """Return the answer on drift since baseline `name`.
 
@@ -63,6 +69,7 @@ def drift_answer(
         drifts: Metrics that moved beyond the threshold.
         shifts: Figures of the draws that moved.
         withheld: Metrics of today that rest on own values and are not checked, by scenario.
+        unguarded: Files of scenarios that no baseline holds.
 
     Returns:
         Answer in all usual formats, and as `github` and `junit`.
@@ -78,6 +85,7 @@ def drift_answer(
         notes.append(
             f"{shift_count}, what is to be chosen or what a choice stands to lose among them"
         )
+    notes += [_unguarded_text(name, file) for file in unguarded]
 
     def tables() -> list[Table]:
         tables = [_drift_table(name, len(checked), drifts)] if drifts or not shifts else []
@@ -87,15 +95,27 @@ def drift_answer(
 
     return CHECK.answer(
         catalogue,
-        {"name": name, "drift": drifts, "shifts": shifts},
+        {"name": name, "drift": drifts, "shifts": shifts, "unguarded": unguarded},
         tables,
         (DRIFT_ROW, drifts),
         notes,
         texts={
-            "github": lambda: _to_github(name, len(checked), drifts, shifts),
-            "junit": lambda: _to_junit(name, checked, drifts),
+            "github": lambda: (
+                _to_github(name, len(checked), drifts, shifts)
+                + "".join(_unguarded_warning(name, file) for file in unguarded)
+            ),
+            "junit": lambda: _to_junit(name, checked, drifts, shifts, unguarded),
         },
     )
+
+
+def _unguarded_text(name: str, file: str) -> str:
+    return f"{file} is in no baseline, so nothing guards it: tco baseline save {name} {file}"
+
+
+def _unguarded_warning(name: str, file: str) -> str:
+    title = f"file={_in_title(file)},title=baseline {_in_title(name)}"
+    return f"::warning {title}::{_in_message(_unguarded_text(name, file))}\n"
 
 
 def _drift_table(name: str, scenario_count: int, drifts: Sequence[Drift]) -> Table:
@@ -164,30 +184,84 @@ def _in_title(text: str) -> str:
     return _in_message(text).replace(":", "%3A").replace(",", "%2C")
 
 
-def _to_junit(name: str, checked: Mapping[str, Sequence[str]], drifts: Sequence[Drift]) -> str:
+def _to_junit(
+    name: str,
+    checked: Mapping[str, Sequence[str]],
+    drifts: Sequence[Drift],
+    shifts: Sequence[Shift],
+    unguarded: Sequence[str],
+) -> str:
     """Return a test suite for each scenario, with a case for each checked metric.
 
-    A metric that moved is a failure.
+    A metric that moved is a failure, and so is each figure of the draws that did. A scenario that
+    no baseline holds is a skipped case.
     """
     moves = {(drift.scenario, drift.move.metric): drift.move for drift in drifts}
-    cases = sum(map(len, checked.values()))
-    title = quoteattr(f"baseline {name}")
+    suites = {
+        scenario: [
+            _junit_case(scenario, metric, _move_failure(moves.get((scenario, metric))))
+            for metric in metrics
+        ]
+        for scenario, metrics in checked.items()
+    }
+    for shift in shifts:
+        case = f"{shift.figure} at {shift.tokens_per_s_per_user:g} tokens/s per user"
+        text = f"{shift.scenario}: {case}: {side_cell(shift.old)} -> {side_cell(shift.new)}"
+        failure = f"<failure message={quoteattr(text)}>{escape(text)}</failure>"
+        suites.setdefault(shift.scenario, []).append(_junit_case(shift.scenario, case, failure))
+    for file in unguarded:
+        skipped = f"<skipped message={quoteattr(_unguarded_text(name, file))}/>"
+        suites.setdefault(file, []).append(_junit_case(file, "baseline", skipped))
+    return _junit_document(name, suites)
+
+
+def _move_failure(move: Move | None) -> str:
+    if move is None:
+        return ""
+    text = metric_change_lines(move)
+    return f"<failure message={quoteattr(text[0])}>{escape(chr(10).join(text))}</failure>"
+
+
+def _junit_case(scenario: str, name: str, outcome: str) -> str:
+    case = f"    <testcase classname={quoteattr(scenario)} name={quoteattr(name)}"
+    return f"{case}>{outcome}</testcase>" if outcome else f"{case}/>"
+
+
+def _junit_document(name: str, suites: Mapping[str, Sequence[str]]) -> str:
+    counts = {
+        kind: {suite: sum(f"<{kind} " in case for case in cases) for suite, cases in suites.items()}
+        for kind in ("failure", "error", "skipped")
+    }
     lines = [
         '<?xml version="1.0" encoding="UTF-8"?>',
-        f'<testsuites name={title} tests="{cases}" failures="{len(moves)}">',
+        f'<testsuites name={quoteattr(f"baseline {name}")} tests="'
+        f'{sum(map(len, suites.values()))}" failures="{sum(counts["failure"].values())}" '
+        f'errors="{sum(counts["error"].values())}" skipped="{sum(counts["skipped"].values())}">',
     ]
-    for scenario, metrics in checked.items():
-        failures = sum((scenario, metric) in moves for metric in metrics)
-        suite = quoteattr(scenario)
-        lines.append(f'  <testsuite name={suite} tests="{len(metrics)}" failures="{failures}">')
-        for metric in metrics:
-            case = f"    <testcase classname={suite} name={quoteattr(metric)}"
-            move = moves.get((scenario, metric))
-            if move is None:
-                lines.append(f"{case}/>")
-                continue
-            text = metric_change_lines(move)
-            failure = f"<failure message={quoteattr(text[0])}>{escape(chr(10).join(text))}"
-            lines.append(f"{case}>{failure}</failure></testcase>")
-        lines.append("  </testsuite>")
+    for suite, cases in suites.items():
+        lines += [
+            f'  <testsuite name={quoteattr(suite)} tests="{len(cases)}" '
+            f'failures="{counts["failure"][suite]}" errors="{counts["error"][suite]}" '
+            f'skipped="{counts["skipped"][suite]}">',
+            *cases,
+            "  </testsuite>",
+        ]
     return "\n".join([*lines, "</testsuites>"]) + "\n"
+
+
+def _github_error(name: str, message: str) -> str:
+    """Return the annotation of an error, on the file and line that it names."""
+    match = PLACE.match(message)
+    named = match.groupdict() if match else {}
+    places = [f"{key}={_in_title(text)}" for key, text in named.items() if text]
+    titles = ",".join([*places, f"title=baseline {_in_title(name)}"])
+    return f"::error {titles}::{_in_message(message)}\n"
+
+
+def _junit_error(name: str, message: str) -> str:
+    error = f"<error message={quoteattr(message)}>{escape(message)}</error>"
+    return _junit_document(name, {name: [_junit_case(name, "check", error)]})
+
+
+# An error that left nothing checked, in the forms that pipelines read.
+ERROR_FORMS = {"github": _github_error, "junit": _junit_error}

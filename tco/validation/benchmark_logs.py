@@ -47,7 +47,7 @@ POOLS = ("prefill_", "decode_")
 
 
 class Log(NamedTuple):
-    """What a benchmark file holds: its format, and a table in the columns of measured files."""
+    """Content of a benchmark file: its format, and a table in the columns of measured files."""
 
     title: str
     kind: str
@@ -318,6 +318,15 @@ def _cell_of(record: Mapping[str, str], spelling: str) -> str:
     return repr(left * right if match[2] == "*" else left + right)
 
 
+def with_chip_count(table: pd.DataFrame) -> pd.DataFrame:
+    """Return serving rows with the chips of their tensor and pipeline parallelism, if unstated."""
+    sizes = [pd.to_numeric(table[name], errors="coerce") for name in ("tp", "pp") if name in table]
+    if "n_gpus" in table or "tp" not in table:
+        return table
+    chips = sizes[0] if len(sizes) == 1 else sizes[0] * sizes[1].fillna(1)
+    return table.assign(n_gpus=chips.map("{:g}".format))
+
+
 def with_facts(path: Path, log: Log, needed: Sequence[str] | None = None) -> pd.DataFrame:
     """Return the rows of a log with the columns that options state, and the number of chips.
 
@@ -330,13 +339,7 @@ def with_facts(path: Path, log: Log, needed: Sequence[str] | None = None) -> pd.
         DataError: A needed column is in neither; the error names its option.
 
     """
-    table = log.table.assign(**stated_columns())
-    if "n_gpus" not in table and "tp" in table:
-        sizes = [
-            pd.to_numeric(table[name], errors="coerce") for name in ("tp", "pp") if name in table
-        ]
-        chips = sizes[0] if len(sizes) == 1 else sizes[0] * sizes[1].fillna(1)
-        table = table.assign(n_gpus=chips.map("{:g}".format))
+    table = with_chip_count(log.table.assign(**stated_columns()))
     missing = [
         name
         for name in (_formats()["asked"][log.kind] if needed is None else needed)

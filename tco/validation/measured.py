@@ -33,7 +33,13 @@ from tco.core.files import (
 )
 from tco.core.provenance import refuse_own
 from tco.core.types import AnyArray, JsonObject
-from tco.validation.benchmark_logs import read_log, stated_columns, table_records, with_facts
+from tco.validation.benchmark_logs import (
+    read_log,
+    stated_columns,
+    table_records,
+    with_chip_count,
+    with_facts,
+)
 
 COLUMNS = ("header", "mark", "column", "reads", "where")
 CALCULATIONS: dict[str, Callable[[Any, Any], Any]] = {
@@ -169,6 +175,11 @@ def read_measured(path: Path, given: str | None = None) -> tuple[str, pd.DataFra
     log = None if path.suffix == ".gz" else read_log(path)
     if log is not None:
         return _checked_rows(path, log.kind if given is None else given, with_facts(path, log))
+    return _checked_rows(path, given, _csv_table(path))
+
+
+def _csv_table(path: Path) -> pd.DataFrame:
+    """Return a CSV file as texts in the columns of measured files."""
     try:
         table = pd.read_csv(path, dtype=str, keep_default_na=False, encoding="utf-8")
     except EOFError:
@@ -178,13 +189,44 @@ def read_measured(path: Path, given: str | None = None) -> tuple[str, pd.DataFra
     except (pd.errors.ParserError, pd.errors.EmptyDataError) as error:
         raise DataError(f"{path}: broken CSV ({str(error).splitlines()[0]})") from None
     with located(f"{path}:1"):
-        table = _translated(table_records(table)).assign(**stated_columns())
-    return _checked_rows(path, given, table)
+        return _translated(table_records(table)).assign(**stated_columns())
 
 
-def _checked_rows(path: Path, given: str | None, table: pd.DataFrame) -> tuple[str, pd.DataFrame]:
+def curve_table(path: Path) -> pd.DataFrame:
+    """Return measured serving points of any file, with `number`, the place of each in it.
+
+    Args:
+        path: CSV of serving runs, or what a benchmark wrote.
+
+    Raises:
+        DataError: The file cannot be read, or holds no serving points.
+
+    """
+    path = _travelling(path)
+    if not path.resolve().is_relative_to(data_directory()):
+        refuse_own(f"{path}: measured rows of your own")
+    _check_file(path)
+    log = None if path.suffix == ".gz" else read_log(path)
+    if log is not None and log.kind != "inference":
+        raise DataError(f"{path}: holds {log.kind}, expected throughput against speed per user")
+    table = with_chip_count(_csv_table(path)) if log is None else with_facts(path, log, ())
+    if table.empty:
+        raise DataError(f"{path}: holds a header and no row")
+    columns = columns_known()["kinds"]["inference"]["targets"]
+    if not any(name in table for name in columns):
+        raise DataError(f"{path}: states no throughput, expected {' or '.join(columns)}")
+    texts = {name: table[name] for name in table.columns if of_text(name)}
+    numbers = {
+        name: _to_numbers(table[name], name, path) for name in table.columns if not of_text(name)
+    }
+    return pd.DataFrame(texts | numbers).assign(number=range(1, len(table) + 1))
+
+
+def _checked_rows(
+    path: Path, stated_kind: str | None, table: pd.DataFrame
+) -> tuple[str, pd.DataFrame]:
     """Return the kind and the rows of a table of texts, its numbers as floats."""
-    kind = _measurement_kind(list(table.columns), path, given)
+    kind = _measurement_kind(list(table.columns), path, stated_kind)
     needed, targets = (
         columns_known()["kinds"][kind]["needed"],
         columns_known()["kinds"][kind]["targets"],

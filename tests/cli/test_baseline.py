@@ -5,11 +5,14 @@ from __future__ import annotations
 import csv
 import io
 import json
+import shutil
 from xml.etree import ElementTree
 
 import pytest
 
 from tco import __version__
+from tco.regression.drift import Shift
+from tco.report.drift import drift_answer
 from tests.cli import HEADLINE, document, tco
 
 DEARER = ("--set", "site.electricity_price=0.0862 USD/kWh")
@@ -258,10 +261,68 @@ def test_junit_names_every_metric_that_was_checked(kept):
         == len(failures)
         == sum(int(suite.get("failures")) for suite in suites)
     )
-    assert {case.get("name") for case in failures} == {
-        d["metric"] for d in document("baseline", "check", "main", *DEARER, code=1)["drift"]
+    moved = document("baseline", "check", "main", *DEARER, code=1)
+    assert len(failures) == len(moved["drift"]) + len(moved["shifts"])
+    assert {case.get("name") for case in failures} == {d["metric"] for d in moved["drift"]} | {
+        f"{d['figure']} at {d['tokens_per_s_per_user']:g} tokens/s per user"
+        for d in moved["shifts"]
     }
     assert "site.electricity_price: 0.0861 -> 0.0862 USD/kWh" in failures[0].find("failure").text
+
+
+MOVED_DRAWS = Shift("gb200-nvl72", 50.0, "share_of_best", 0.8, 0.7)
+
+
+def test_junit_fails_by_figures_of_the_draws_alone(catalogue):
+    """What makes the check exit 1 is a failure of its report, if no metric moved."""
+    checked = {"gb200-nvl72": ["tco_usd_per_chip_hour"]}
+    answer = drift_answer(catalogue, "main", checked, [], [MOVED_DRAWS], [])
+    suites = ElementTree.fromstring(answer.texts["junit"]())
+    (failure,) = suites.iter("failure")
+    assert (suites.get("tests"), suites.get("failures")) == ("2", "1")
+    assert "share_of_best at 50 tokens/s per user: 0.8 -> 0.7" in failure.get("message")
+
+
+def test_a_scenario_that_no_baseline_holds_is_named(kept):
+    scenario = kept / "new.toml"
+    scenario.write_text('system = "gb200-nvl72"\nworkload = "chat"\n')
+    (kept / "notes.toml").write_text('title = "no scenario"\n')
+    try:
+        done = tco("baseline", "check", "main")
+        assert done.exit_code == 0
+        assert "note: new.toml is in no baseline" in done.stderr
+        assert "tco baseline save main new.toml" in done.stderr
+        assert "notes.toml" not in done.stderr
+        annotated = tco("baseline", "check", "main", "--format", "github").stdout
+        assert "::warning file=new.toml,title=baseline main::new.toml is in no" in annotated
+        assert document("baseline", "check", "main")["unguarded"] == ["new.toml"]
+        report = ElementTree.fromstring(
+            tco("baseline", "check", "main", "--format", "junit").stdout
+        )
+        assert [case.get("classname") for case in report.iter("testcase")][-1] == "new.toml"
+        assert (report.get("failures"), report.get("skipped")) == ("0", "1")
+    finally:
+        scenario.unlink()
+
+
+def test_an_error_is_an_annotation(kept):
+    rows = kept / "data" / "parts" / "own.csv"
+    rows.parent.mkdir(parents=True)
+    try:
+        rows.write_text("part,attribute\nx,price\n")
+        done = tco("baseline", "check", "main", "--format", "github")
+        assert done.exit_code == 3
+        assert done.stdout.startswith(
+            "::error file=data/parts/own.csv,line=1,title=baseline main::"
+        )
+        report = ElementTree.fromstring(
+            tco("baseline", "check", "main", "--format", "junit").stdout
+        )
+        assert report.get("errors") == "1"
+    finally:
+        shutil.rmtree(kept / "data")
+    unknown = tco("baseline", "check", "mein", "--format", "github")
+    assert (unknown.exit_code, unknown.stdout.partition("::")[2][:5]) == (3, "error")
 
 
 def test_csv_names_units_and_causes():

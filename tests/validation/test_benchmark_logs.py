@@ -1,4 +1,4 @@
-"""What benchmarks write is read in their own keys; what it lacks is asked for by its option."""
+"""Files of benchmarks are read by their own keys; a fact they lack is asked for by its option."""
 
 from __future__ import annotations
 
@@ -233,9 +233,9 @@ def test_json_of_collectives_is_read_as_their_text(tmp_path):
 def test_the_same_file_is_scored_with_the_facts(tmp_path):
     path = tmp_path / "run.json"
     path.write_text(json.dumps(VLLM | {"output_throughput": 2000.0}))
-    asked = tco("validate", path)
-    assert asked.exit_code == 3
-    assert "--chip ... --tp ..." in asked.stderr
+    refused = tco("validate", path)
+    assert refused.exit_code == 3
+    assert "--chip ... --tp ..." in refused.stderr
     assert document("validate", path, "--chip", "h200-sxm", "--tp", "8")["scored"] == 1
 
 

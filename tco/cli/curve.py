@@ -1,0 +1,60 @@
+"""`tco curve`: a measured curve, priced."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tco.cli import app
+from tco.cli.options import SERVING_FACTS, CommandRequest, Samples, Seed, command
+from tco.core.errors import UsageError
+
+
+@command(app, "set", *SERVING_FACTS, forms=("endpoints",))
+def curve(
+    request: CommandRequest,
+    files: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="FILE...",
+            help="Throughput against speed per user, as benchmarks write it or in CSV columns of "
+            "data/measured.",
+        ),
+    ],
+    systems: Annotated[
+        list[str],
+        typer.Option(
+            "--system", metavar="ID", help="The system it ran on, one for all files or one each."
+        ),
+    ],
+    prefill_share: Annotated[
+        float | None,
+        typer.Option(
+            min=0, max=1, help="Share of the chips' time that reads prompts, for a rate card."
+        ),
+    ] = None,
+    cached_price: Annotated[
+        float | None,
+        typer.Option(
+            min=0, max=1, help="Price of a cached input token over another's, such as 0.1."
+        ),
+    ] = None,
+    cache_hit: Annotated[
+        float, typer.Option(min=0, max=1, help="Share of input tokens that a cache held.")
+    ] = 0.0,
+    samples: Samples = 512,
+    seed: Seed = 0,
+) -> None:
+    """Price a measured curve of throughput against speed per user; nothing is predicted."""
+    from tco.comparison.measured_curve import CardTerms, priced_curves
+    from tco.report.measured_curve import curve_answer
+
+    if cache_hit and cached_price is None:
+        raise UsageError("--cache-hit is of cached input; add --cached-price, such as 0.1")
+    terms = CardTerms(prefill_share, cached_price, cache_hit)
+    points, notes, catalogue = priced_curves(
+        files, systems, request.settings, request.data, terms, samples, seed
+    )
+    request.emit(curve_answer(catalogue, points, notes))
