@@ -59,7 +59,7 @@ class CurvePoint(NamedTuple):
     share_of_best: Annotated[float, Column("share", show="{:.0%}")]
     tpot_p90_ms: float | None
     ttft_p90_ms: float | None
-    output_tokens_per_s: float  # of all chips
+    output_tokens_per_s: float | None  # of all chips
 
     @property
     def question(self) -> tuple[str, str, str]:
@@ -254,7 +254,7 @@ def _priced_point(file: Path, row: JsonMapping, cost: HourCost, terms: CardTerms
         1.0,
         _number(row, "tpot_ms_p90"),
         _number(row, "ttft_ms_p90"),
-        rate * (chips or 1.0),
+        rate * chips if chips else None,
     )
 
 

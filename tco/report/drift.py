@@ -252,9 +252,9 @@ def _junit_document(name: str, suites: Mapping[str, Sequence[str]]) -> str:
 def _github_error(name: str, message: str) -> str:
     """Return the annotation of an error, on the file and line that it names."""
     match = PLACE.match(message)
-    named = match.groupdict() if match else {}
-    places = [f"{key}={_in_title(text)}" for key, text in named.items() if text]
-    titles = ",".join([*places, f"title=baseline {_in_title(name)}"])
+    groups = match.groupdict() if match else {}
+    properties = [f"{key}={_in_title(text)}" for key, text in groups.items() if text]
+    titles = ",".join([*properties, f"title=baseline {_in_title(name)}"])
     return f"::error {titles}::{_in_message(message)}\n"
 
 

@@ -105,7 +105,7 @@ def table_records(table: pd.DataFrame) -> pd.DataFrame:
 
 def _measured_table(records: Sequence[Mapping[str, str]], layout: JsonObject) -> pd.DataFrame:
     """Return records of a format in measured columns, without those that are blank."""
-    rows = [_columns_of(record, layout["columns"]) for record in records]
+    rows = [_measured_row(record, layout["columns"]) for record in records]
     columns = [name for name in layout["columns"] if any(row.get(name) for row in rows)]
     cells = {name: [row.get(name, "") for row in rows] for name in columns}
     return pd.DataFrame(cells, dtype=object)
@@ -277,7 +277,7 @@ def _has_marks(record: Mapping[str, str], marks: Sequence[str]) -> bool:
     return all(any(name in record for name in mark.split("|")) for mark in marks)
 
 
-def _columns_of(record: Mapping[str, str], columns: Mapping[str, Sequence[str]]) -> Record:
+def _measured_row(record: Mapping[str, str], columns: Mapping[str, Sequence[str]]) -> Record:
     row = {
         column: next((cell for name in spellings if (cell := _cell_of(record, name))), "")
         for column, spellings in columns.items()

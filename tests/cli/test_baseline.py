@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import shutil
+from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
@@ -261,11 +262,11 @@ def test_junit_names_every_metric_that_was_checked(kept):
         == len(failures)
         == sum(int(suite.get("failures")) for suite in suites)
     )
-    moved = document("baseline", "check", "main", *DEARER, code=1)
-    assert len(failures) == len(moved["drift"]) + len(moved["shifts"])
-    assert {case.get("name") for case in failures} == {d["metric"] for d in moved["drift"]} | {
+    drifts = document("baseline", "check", "main", *DEARER, code=1)
+    assert len(failures) == len(drifts["drift"]) + len(drifts["shifts"])
+    assert {case.get("name") for case in failures} == {d["metric"] for d in drifts["drift"]} | {
         f"{d['figure']} at {d['tokens_per_s_per_user']:g} tokens/s per user"
-        for d in moved["shifts"]
+        for d in drifts["shifts"]
     }
     assert "site.electricity_price: 0.0861 -> 0.0862 USD/kWh" in failures[0].find("failure").text
 
@@ -274,7 +275,7 @@ MOVED_DRAWS = Shift("gb200-nvl72", 50.0, "share_of_best", 0.8, 0.7)
 
 
 def test_junit_fails_by_figures_of_the_draws_alone(catalogue):
-    """What makes the check exit 1 is a failure of its report, if no metric moved."""
+    """The cause of exit 1 is a failure of the report, even if no metric moved."""
     checked = {"gb200-nvl72": ["tco_usd_per_chip_hour"]}
     answer = drift_answer(catalogue, "main", checked, [], [MOVED_DRAWS], [])
     suites = ElementTree.fromstring(answer.texts["junit"]())
@@ -283,10 +284,10 @@ def test_junit_fails_by_figures_of_the_draws_alone(catalogue):
     assert "share_of_best at 50 tokens/s per user: 0.8 -> 0.7" in failure.get("message")
 
 
-def test_a_scenario_that_no_baseline_holds_is_named(kept):
-    scenario = kept / "new.toml"
+def test_a_scenario_that_no_baseline_holds_is_named():
+    scenario = Path("new.toml")
     scenario.write_text('system = "gb200-nvl72"\nworkload = "chat"\n')
-    (kept / "notes.toml").write_text('title = "no scenario"\n')
+    Path("notes.toml").write_text('title = "no scenario"\n')
     try:
         done = tco("baseline", "check", "main")
         assert done.exit_code == 0
@@ -305,8 +306,8 @@ def test_a_scenario_that_no_baseline_holds_is_named(kept):
         scenario.unlink()
 
 
-def test_an_error_is_an_annotation(kept):
-    rows = kept / "data" / "parts" / "own.csv"
+def test_an_error_is_an_annotation():
+    rows = Path("data", "parts", "own.csv")
     rows.parent.mkdir(parents=True)
     try:
         rows.write_text("part,attribute\nx,price\n")
@@ -320,7 +321,7 @@ def test_an_error_is_an_annotation(kept):
         )
         assert report.get("errors") == "1"
     finally:
-        shutil.rmtree(kept / "data")
+        shutil.rmtree("data")
     unknown = tco("baseline", "check", "mein", "--format", "github")
     assert (unknown.exit_code, unknown.stdout.partition("::")[2][:5]) == (3, "error")
 
