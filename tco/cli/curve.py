@@ -57,4 +57,10 @@ def curve(
     points, notes, catalogue = priced_curves(
         files, systems, request.settings, request.data, terms, samples, seed
     )
+    unstated = sum(point.tpot_p90_ms is None for point in points)
+    if request.form == "endpoints" and unstated:
+        notes.append(
+            f"{unstated} of {len(points)} points state no P90 of the time per token, from which "
+            "MLPerf Endpoints takes tps_per_user: it is left empty"
+        )
     request.emit(curve_answer(catalogue, points, notes))
