@@ -30,16 +30,28 @@ def test_the_version_is_written_once():
     assert written == [ROOT / "tco/__init__.py"]
 
 
-def test_the_changelog_begins_with_the_version_and_goes_back_in_order():
-    heads = re.findall(
-        r"^## (\d+)\.(\d+)\.(\d+), (unreleased|\d{4}-\d{2}-\d{2})$",
-        (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"),
-        re.MULTILINE,
-    )
-    versions = [tuple(map(int, head[:3])) for head in heads]
+CHANGELOG = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+KINDS = {"Added", "Changed", "Deprecated", "Removed", "Fixed", "Security"}
+
+
+def test_the_changelog_begins_with_what_is_unreleased_then_this_version_and_goes_back_in_order():
+    titles = re.findall(r"^## (.+)$", CHANGELOG, re.MULTILINE)
+    assert titles[0] == "Unreleased"
+    releases = [
+        re.fullmatch(r"(\d+)\.(\d+)\.(\d+) - (\d{4}-\d{2}-\d{2})", title) for title in titles[1:]
+    ]
+    assert all(releases), titles
+    versions = [tuple(map(int, release.groups()[:3])) for release in releases]
     assert ".".join(map(str, versions[0])) == __version__
     assert versions == sorted(set(versions), reverse=True)
-    assert all(head[3] != "unreleased" for head in heads[1:])
+    dates = [release[4] for release in releases]
+    assert dates == sorted(dates, reverse=True)
+
+
+def test_an_entry_of_the_changelog_is_one_short_line_under_a_kind_of_change():
+    entries = [line for line in CHANGELOG.splitlines() if line.startswith("- ")]
+    assert [entry for entry in entries if len(entry) > 200 or not entry.endswith(".")] == []
+    assert set(re.findall(r"^### (.+)$", CHANGELOG, re.MULTILINE)) <= KINDS
 
 
 def test_the_image_of_the_guide_is_of_this_version():
