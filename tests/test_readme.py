@@ -76,7 +76,7 @@ RATIOS = ("perf_per_tco_gross_vs_baseline", "perf_per_tco_vs_baseline")
 
 
 def row(label):
-    return dict(zip(HEADLINE, cells(GUIDE / "answer.md", label), strict=True))
+    return dict(zip(HEADLINE, cells(GUIDE / "cost.md", label), strict=True))
 
 
 @cache
@@ -112,14 +112,14 @@ def views():
 def test_the_two_views_are_those_the_program_finds(name):
     own, rent, low, high = (views()[view][name] for view in ("own", "value", "low", "high"))
     hour = "tco_usd_per_chip_hour"
-    assert row("AWS's own cost a chip-hour, USD")[name] == f"~{own[hour]:.2f}"
+    assert row("AWS's own cost per chip-hour, USD")[name] == f"~{own[hour]:.2f}"
     ranged = name != BASE
-    assert row("rent a chip-hour, USD")[name] == (
+    assert row("rent per chip-hour, USD")[name] == (
         f"~{rent[hour]:.2f} ({low[hour]:.2f} to {high[hour]:.2f})"
         if ranged
         else f"{rent[hour]:.2f}"
     )
-    assert row("performance per cost, gross / net")[name] == (
+    assert row("performance per TCO, gross / net")[name] == (
         " / ".join(f"~{own[one]:.2f}" for one in RATIOS) if ranged else "1"
     )
 
@@ -131,6 +131,6 @@ def test_how_direct_the_prices_are(name):
         f"of which {shares['first-hand'] * 100:.0f} % is first-hand"
         in (ROOT / "README.md").read_text()
     )
-    assert cells(GUIDE / "answer.md", f"`{name}`", "## How direct") == [
+    assert cells(GUIDE / "prices.md", f"`{name}`", "## Shares") == [
         f"{share * 100:.0f} %" for share in shares.values()
     ]
