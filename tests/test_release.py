@@ -56,7 +56,7 @@ def test_an_entry_of_the_changelog_is_one_short_line_under_a_kind_of_change():
 
 def test_the_image_of_the_guide_is_of_this_version():
     assert f"registry/tco:{__version__}" in (
-        ROOT / "reports/site/pages/guide/studies.md"
+        ROOT / "reports/site/pages/guide/cluster.md"
     ).read_text(encoding="utf-8")
 
 
