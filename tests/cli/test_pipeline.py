@@ -1,5 +1,5 @@
-"""The workflow and the hook that the docs give: run as they stand there, on a baseline that holds
-and on one that does not.
+"""The action and the hook for other projects, and the files with which the docs use them: run on a
+baseline that holds and on one that does not.
 """
 
 from __future__ import annotations
@@ -14,9 +14,12 @@ from pathlib import Path
 import pytest
 import yaml
 
+from tco import __version__
+
 pytestmark = pytest.mark.thorough
 
-PAGE = Path(__file__).parents[2] / "reports" / "site" / "pages" / "tutorials" / "regression.md"
+ROOT = Path(__file__).parents[2]
+PAGE = ROOT / "reports" / "site" / "pages" / "tutorials" / "regression.md"
 FILES = dict(
     re.findall(
         r'^```yaml title="([^"]+)"\n(.*?)^```$',
@@ -24,6 +27,9 @@ FILES = dict(
         re.MULTILINE | re.DOTALL,
     )
 )
+ACTION = yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))
+PRE_COMMIT = f"{sys.executable} -m pre_commit"
+HOOKS = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text(encoding="utf-8"))
 
 
 @pytest.fixture(scope="module")
@@ -43,14 +49,14 @@ def project(tmp_path_factory):
         "PATH": f"{binaries}:{Path(sys.executable).parent}:{os.environ['PATH']}",
         "GITHUB_STEP_SUMMARY": str(summary),
     }
-    environment |= {"PYTHONPATH": str(PAGE.parents[4]), "PRE_COMMIT_HOME": str(folder / "hooks")}
+    environment |= {"PYTHONPATH": str(ROOT), "PRE_COMMIT_HOME": str(folder / "hooks")}
 
-    def run(line):
+    def run(line, **variables):
         return subprocess.run(
             ["bash", "-eo", "pipefail", "-c", line],
             check=False,
             cwd=folder,
-            env=environment,
+            env=environment | variables,
             capture_output=True,
             text=True,
             timeout=120,
@@ -71,31 +77,77 @@ def dearer(project):
     return part
 
 
-def test_the_workflow(project):
-    workflow = yaml.safe_load(FILES[".github/workflows/cost.yml"])
-    lines = {
-        step["name"]: step["run"] for step in workflow["jobs"]["cost"]["steps"] if "run" in step
+def action_step(name, **settings):
+    """The script of an action's step, and its variables as a workflow with settings fills them."""
+    inputs = {key: entry["default"] for key, entry in ACTION["inputs"].items()} | settings
+    step = next(step for step in ACTION["runs"]["steps"] if step["name"] == name)
+    assert step["shell"] == "bash"
+    variables = {
+        key: re.sub(r"\$\{\{ inputs\.([\w-]+) \}\}", lambda match: inputs[match[1]], text)
+        for key, text in step.get("env", {}).items()
     }
-    assert lines.pop("Install") == "pip install ."
-    quiet = [project(line) for line in lines.values()]
-    assert [done.returncode for done in quiet] == [0, 0]
-    assert quiet[0].stdout.startswith("::notice")
+    return step["run"], variables
+
+
+def test_the_action_fails_with_annotations_and_a_summary_where_a_cost_rises(project):
+    project.summary.unlink(missing_ok=True)
+    script, variables = action_step("Check")
+    quiet_run = project(script, **variables)
+    assert (quiet_run.returncode, quiet_run.stdout.startswith("::notice")) == (0, True), (
+        quiet_run.stderr
+    )
+    assert not project.summary.exists()
     part = dearer(project)
-    moved = [project(line) for line in lines.values()]
+    dear_run = project(script, **variables)
     part.unlink()
-    assert [done.returncode for done in moved] == [1, 1]  # the second is run where the first fails
-    assert moved[0].stdout.startswith("::error")
+    assert (dear_run.returncode, dear_run.stdout.startswith("::error")) == (1, True), (
+        dear_run.stderr
+    )
     assert "usd_per_million_output_tokens" in project.summary.read_text()
 
 
-@pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
-def test_the_hook(project):
-    (project.folder / ".pre-commit-config.yaml").write_text(FILES[".pre-commit-config.yaml"])
-    assert project("git init -q . && git add .pre-commit-config.yaml reports").returncode == 0
-    held = project("pre-commit run --files reports/baselines/main.json")
-    assert (held.returncode, "Passed" in held.stdout) == (0, True), held.stdout + held.stderr
-    assert "Skipped" in project("pre-commit run --files .pre-commit-config.yaml").stdout
+def test_the_action_checks_all_metrics_and_passes_an_unknown_baseline_on(project):
+    two = "usd_per_million_output_tokens\ntco_usd_per_chip_hour\n"
+    project.summary.unlink(missing_ok=True)
+    script, variables = action_step("Check", metrics=two)
     part = dearer(project)
-    moved = project("pre-commit run --files data/parts/quoted.csv")
+    dear_run = project(script, **variables)
     part.unlink()
-    assert (moved.returncode, "Failed" in moved.stdout) == (1, True)
+    assert dear_run.returncode == 1
+    assert all(metric in project.summary.read_text() for metric in two.split())
+    script, variables = action_step("Check", baseline="nowhere")
+    unknown_run = project(script, **variables)
+    assert unknown_run.returncode == 3
+    assert "nowhere" in unknown_run.stderr
+
+
+def test_the_workflow_of_the_docs_gives_the_action_inputs_that_it_has():
+    workflow = yaml.safe_load(FILES[".github/workflows/cost.yml"])
+    step = workflow["jobs"]["cost"]["steps"][-1]
+    assert step["uses"] == f"OWNER/tco-racks@v{__version__}"
+    assert set(step["with"]) <= set(ACTION["inputs"])
+    inputs = set(re.findall(r"^\| `([\w-]+)` \|", PAGE.read_text(encoding="utf-8"), re.MULTILINE))
+    assert set(ACTION["inputs"]) <= inputs
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
+def test_the_hook_passes_on_a_baseline_that_holds_and_fails_where_a_cost_rises(project):
+    configuration = yaml.safe_load(FILES[".pre-commit-config.yaml"])
+    (repository,) = configuration["repos"]
+    assert repository.pop("rev") == f"v{__version__}"
+    (hook,) = repository["hooks"]
+    # as the docs configure it, from this checkout and without an environment to install
+    definition = next(entry for entry in HOOKS if entry["id"] == hook["id"])
+    repository |= {"repo": "local", "hooks": [definition | hook | {"language": "system"}]}
+    (project.folder / ".pre-commit-config.yaml").write_text(yaml.safe_dump(configuration))
+    assert project(f"{PRE_COMMIT} validate-manifest {ROOT}/.pre-commit-hooks.yaml").returncode == 0
+    assert project("git init -q . && git add .pre-commit-config.yaml reports").returncode == 0
+    quiet_run = project(f"{PRE_COMMIT} run --files reports/baselines/main.json")
+    assert (quiet_run.returncode, "Passed" in quiet_run.stdout) == (0, True), (
+        quiet_run.stdout + quiet_run.stderr
+    )
+    assert "Skipped" in project(f"{PRE_COMMIT} run --files .pre-commit-config.yaml").stdout
+    part = dearer(project)
+    dear_run = project(f"{PRE_COMMIT} run --files data/parts/quoted.csv")
+    part.unlink()
+    assert (dear_run.returncode, "Failed" in dear_run.stdout) == (1, True)
