@@ -97,8 +97,8 @@ def pages() -> Iterator[tuple[str, str]]:
     yield "index.md", linked("README.md")
     yield "contributing.md", linked("CONTRIBUTING.md")
     yield "changes.md", linked("CHANGELOG.md")
-    yield "reference/commands.md", commands()
-    yield "reference/inputs.md", inputs()
+    yield from command_pages()
+    yield from input_pages()
     yield "reference/metrics.md", metrics()
     yield "reference/sources.md", sources()
     yield "conclusions.md", conclusions()
@@ -111,7 +111,7 @@ def pages() -> Iterator[tuple[str, str]]:
         if found.name != "tco.__main__":
             importlib.import_module(found.name)
     for room in ROOMS:
-        yield f"method/{room}.md", method(room)
+        yield from method_pages(room)
 
 
 def linked(name: str) -> str:
@@ -138,26 +138,32 @@ def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
-def method(room: str) -> str:
-    """Return the page of a room's formulas, module by module: what each gives, its equation,
-    parameters, source and a value to check.
+def method_pages(room: str) -> Iterator[tuple[str, str]]:
+    """Yield the pages of a room's formulas, path and Markdown: the list of its modules, then one
+    page each with what every formula gives, its equation, parameters, source and a value to check.
     """
     checks = golden()
-    by_module: dict[str, list[Formula]] = defaultdict(list)
+    formulas_by_module: dict[str, list[Formula]] = defaultdict(list)
     for formula in REGISTRY.values():
-        if (module := formula.function.__module__).split(".")[1] == room:
-            by_module[module].append(formula)
+        module = formula.function.__module__
+        if module.split(".")[1] == room:
+            formulas_by_module[module].append(formula)
+    rows = []
+    for module, formulas in sorted(formulas_by_module.items()):
+        name = module.removeprefix(f"tco.{room}.")
+        opening = (importlib.import_module(module).__doc__ or "").strip().partition("\n\n")[0]
+        opening = " ".join(opening.split())
+        rows.append((f"[{name}]({room}/{name}.md)", opening, str(len(formulas))))
+        paragraphs = [paragraph for formula in formulas for paragraph in entry(formula, checks)]
+        yield f"method/{room}/{name}.md", "\n\n".join([f"# {name}", opening, *paragraphs]) + "\n"
     about, figure = ROOMS[room]
-    parts = [
+    overview = [
         f"# {room.capitalize()}",
         f"{about} Every equation is the code's own, read from it.",
         drawn(figure),
+        table(("module", "about", "formulas"), rows),
     ]
-    for module, formulas in sorted(by_module.items()):
-        opening = (importlib.import_module(module).__doc__ or "").strip().partition("\n\n")[0]
-        parts += [f"## {module.removeprefix('tco.')}", opening]
-        parts += [part for formula in formulas for part in entry(formula, checks)]
-    return "\n\n".join(parts) + "\n"
+    yield f"method/{room}.md", "\n\n".join(overview) + "\n"
 
 
 def entry(formula: Formula, checks: dict[str, dict[str, str]]) -> list[str]:
@@ -174,12 +180,12 @@ def entry(formula: Formula, checks: dict[str, dict[str, str]]) -> list[str]:
         for name, value in json.loads(check["inputs"]).items()
     )
     return [
-        f"### {formula.name}",
+        f"## {formula.name}",
         " ".join(formula.text.split("\n\n")[0].split()),
         *(" ".join(more.split()) for more in formula.text.split("\n\n")[1:]),
         f'<div class="equation" markdown="0" tabindex="0">{mathml(formula)}</div>',
         f"in {formula.unit or 'a pure number'}, of {parameters}. Source: "
-        f"[{formula.source}](../reference/sources.md#{formula.source}).",
+        f"[{formula.source}](../../reference/sources.md#{formula.source}).",
         f"For {given}: {float(check['expected']):,.12g} {check['unit']} ({check['source']}).",
     ]
 
@@ -191,15 +197,33 @@ def golden() -> dict[str, dict[str, str]]:
     return {row["formula"]: row for row in reversed(rows)}
 
 
-def commands() -> str:
-    """Return the help of every command, and what its first example prints."""
+def command_pages() -> list[tuple[str, str]]:
+    """Return the pages of the commands, path and Markdown: the list of all, then one page each
+    with the help and what the first example prints.
+    """
     root = typer.main.get_command(app)
-    parts = ["# Commands", "The help of each command and what its first example prints."]
+    context = typer.Context(root, info_name="tco")
+    rows, sheets = [], []
     with tempfile.TemporaryDirectory() as folder, chdir(folder):
         reader_files()
-        for name, text in helps(root, typer.Context(root, info_name="tco")):
-            parts += [f"## {name}", f"```text\n{text}\n```", *shown(examples(name))]
-    return "\n\n".join(parts) + "\n"
+        for name in root.list_commands(context):
+            command = root.get_command(context, name)
+            rows.append((f"[`tco {name}`](commands/{name}.md)", command.get_short_help_str(200)))
+            parts = [f"# tco {name}"]
+            for path, text in helps(
+                command, typer.Context(command, info_name=name, parent=context)
+            ):
+                title = [f"## {path}"] if path != f"tco {name}" else []
+                parts += [*title, f"```text\n{text}\n```", *shown(examples(path))]
+            sheets.append((f"reference/commands/{name}.md", "\n\n".join(parts) + "\n"))
+    overview = [
+        "# Commands",
+        "Each command has a page with its help and what its first example prints. "
+        "[What it answers](../guide/questions.md) lists them by question.",
+        table(("command", "does"), rows),
+        f"```text\n{root.get_help(context)}\n```",
+    ]
+    return [("reference/commands.md", "\n\n".join(overview) + "\n"), *sheets]
 
 
 def reader_files() -> None:
@@ -249,19 +273,15 @@ def helps(command: Any, context: typer.Context) -> Iterator[tuple[str, str]]:
         yield from helps(below, typer.Context(below, info_name=name, parent=context))
 
 
-def inputs() -> str:
-    """Return what `--set` takes of documents and parts: every attribute with its unit and
-    bounds.
+def input_pages() -> Iterator[tuple[str, str]]:
+    """Yield the pages of what `--set` takes of documents and parts, path and Markdown: the list of
+    groups, then one page each with every attribute, its unit and bounds.
     """
     with (ROOT / "data/attributes.csv").open(encoding="utf-8", newline="") as stream:
-        rows = list(csv.DictReader(stream))
-    parts = [
-        "# Inputs",
-        "What `--set` and data files take, with units and bounds. Any unit of the same dimension "
-        "may be written.",
-    ]
-    for group in dict.fromkeys(row["group"] for row in rows):
-        inside = [
+        attributes = list(csv.DictReader(stream))
+    groups = []
+    for group in dict.fromkeys(row["group"] for row in attributes):
+        rows = [
             (
                 f"`{row['attribute']}`",
                 row["unit"],
@@ -269,11 +289,20 @@ def inputs() -> str:
                 row["maximum"],
                 row["description"],
             )
-            for row in rows
+            for row in attributes
             if row["group"] == group
         ]
-        parts += [f"## {group}", table(("attribute", "unit", "least", "most", "what"), inside)]
-    return "\n\n".join(parts) + "\n"
+        page = group.replace(" ", "-")
+        groups.append((f"[{group}](inputs/{page}.md)", str(len(rows))))
+        header = ("attribute", "unit", "least", "most", "what")
+        yield f"reference/inputs/{page}.md", f"# {group}\n\n{table(header, rows)}\n"
+    overview = [
+        "# Inputs",
+        "What `--set` and data files take, with units and bounds. Any unit of the same dimension "
+        "may be written.",
+        table(("group", "attributes"), groups),
+    ]
+    yield "reference/inputs.md", "\n\n".join(overview) + "\n"
 
 
 def conclusions() -> str:
