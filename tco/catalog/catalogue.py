@@ -76,7 +76,9 @@ class Catalogue:
         self.folders = [data_directory(), *overlays]
         for folder in self.folders[1:]:
             if not is_folder(folder):
-                raise DataError(f"--data {folder}: no such folder")
+                raise DataError(
+                    f"--data {folder}: no such folder; `tco init DIR` makes one to begin with"
+                )
             for shelf in self.shelves:  # there may be anything beside them
                 refuse_odd_files(folder / shelf)
         self._inputs: dict[tuple[str, str], Input] = {}

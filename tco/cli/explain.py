@@ -10,7 +10,7 @@ import typer
 
 from tco.cli import app
 from tco.cli.options import CommandRequest, Scenario, command, name_argument
-from tco.core.errors import DataError, UsageError, unknown
+from tco.core.errors import DataError, UsageError
 
 if TYPE_CHECKING:
     from tco.report.record import Answer
@@ -112,7 +112,7 @@ def _metric_explanation(
     """Return the explanation of a metric of a scenario, or of a cell of one."""
     from tco.core.trace import walk
     from tco.report.explanation import SHALLOW, View, explanation_answer
-    from tco.scenario.metrics import METRICS
+    from tco.scenario.metrics import METRICS, unknown_metric
     from tco.scenario.result import why_absent
 
     if scenario in METRICS:
@@ -129,12 +129,7 @@ def _metric_explanation(
     cells = {node.id: node for node in walk(*result.nodes.values())}
     root = result.nodes.get(metric) or cells.get(metric)
     if root is None and metric not in METRICS:
-        told = [name for name, one in METRICS.items() if metric.lower() in one.label.lower()][:6]
-        also = f"; metrics of that word: {', '.join(told)}" if told else ""
-        raise DataError(
-            f"{unknown('metric or cell', metric, [*METRICS, *cells])}{also}; `tco metrics list` "
-            "shows the metrics"
-        )
+        raise unknown_metric(metric, cells)
     if root is None and (counted := result.metrics.get(metric)) is not None:
         raise DataError(
             f"{metric} is {counted:g} for {scenario}: counted in the tree of its system, not "

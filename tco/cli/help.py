@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+import typer
 from typer.core import TyperCommand, TyperGroup
 
-from tco.core.errors import nearest
+from tco.core.errors import TcoError, UsageError, nearest
 
 HEADINGS = {  # heading -> the commands under it
     "Analyse": (
@@ -62,6 +65,72 @@ OTHERS = "More"
 UNDER = {name: heading for heading, names in HEADINGS.items() for name in names}
 
 
+# error of a command line; every one has a message and is told apart by what else it has
+CommandLineError: Any = typer.BadParameter.__base__
+# option that people try -> what does the same
+SAME_AS = {
+    "--json": "--format json",
+    "--csv": "--format csv",
+    "-q": "--quiet",
+    "--workload": "--set workload=NAME; `tco workloads list` shows the names",
+    "--site": "--set site=NAME; `tco sites list` shows the names",
+    "--model": "--set workload.model=ID; `tco models list` shows the ids",
+    "--users": "tco service SYSTEM --traffic chat, whose traffic has a number of users",
+    "--utilisation": "--set terms.utilisation=80%",
+    "--utilization": "--set terms.utilisation=80%",
+    "--life": "--set 'terms.life=5 year'",
+    "--rate": "--set terms.rate=9%",
+}
+# form that `--format` lacks -> command that writes it
+WRITTEN_BY = {
+    "xlsx": "tco export SCENARIO -o FILE.xlsx",
+    "parquet": "tco export SCENARIO -o FILE.parquet",
+    "html": "tco report SCENARIO -o FILE.html",
+    "svg": "tco plot KIND SCENARIO -o FILE.svg",
+    "png": "tco plot KIND SCENARIO -o FILE.png",
+}
+UNQUOTED = re.compile(r"(?P<path>[\w.-]+)=(?P<number>[-+]?[\d.,]+[kKmM]?)")
+
+
+def _refuse_unquoted_settings(args: Sequence[str]) -> None:
+    """Refuse a setting whose unit the shell has split off.
+
+    Raises:
+        UsageError: A unit follows `--set PATH=NUMBER` as a word of its own.
+
+    """
+    for option, setting, unit_text in zip(args, args[1:], args[2:], strict=False):
+        if option != "--set" or not UNQUOTED.fullmatch(setting) or unit_text.startswith("-"):
+            continue
+        from tco.core.units import unit
+
+        try:
+            unit(unit_text)
+        except TcoError:
+            continue
+        raise UsageError(
+            f"--set {setting} {unit_text}: the shell has split number and unit; quote both: "
+            f"--set '{setting} {unit_text}'"
+        )
+
+
+def _next_step(error: Any, ctx: Any) -> str:
+    """Return words for the end of an error of the command line: what to type instead."""
+    if hasattr(error, "option_name"):
+        same = SAME_AS.get(error.option_name)
+        return f" Use {same}." if same else f" `{ctx.command_path} -h` lists the options."
+    if hasattr(error, "param_type"):
+        lines = examples(ctx.command_path)
+        return f" Such as: {lines[0]}" if lines else ""
+    for form, command in WRITTEN_BY.items():
+        if (
+            isinstance(error, typer.BadParameter)
+            and f"'{form}'" in error.message.partition(" is ")[0]
+        ):
+            return f" `{command}` writes it."
+    return ""
+
+
 class HelpPage:
     """A page of help: options under their headings, and examples at its end, each on a line of its
     own.
@@ -94,7 +163,21 @@ class HelpPage:
 
 
 class Taught(HelpPage, TyperCommand):
-    """A command with such a page."""
+    """A command with such a page, whose errors say what to type instead."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read the command line; an error ends with the next thing to try."""
+        _refuse_unquoted_settings(args)
+        try:
+            return super().parse_args(ctx, args)
+        except CommandLineError as error:
+            hint = _next_step(error, ctx)
+            if getattr(error, "option_name", None) in SAME_AS:
+                error.possibilities = None
+            if hint:
+                said = error.message.rstrip(".")
+                error.message = f"{said}.{hint}" if said else hint.strip()
+            raise
 
 
 class Listing(HelpPage, TyperGroup):

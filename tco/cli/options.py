@@ -17,7 +17,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tco.cli.help import Taught
-from tco.cli.output import FORMS, emit, format_choices, render_answer, width_for
+from tco.cli.output import (
+    FORMS,
+    emit,
+    format_choices,
+    render_answer,
+    telling_written,
+    width_for,
+)
 from tco.core.errors import DataError, UsageError
 from tco.core.provenance import anchoring, making, measured_facts
 from tco.core.streams import tell
@@ -233,7 +240,13 @@ SHARED: dict[str, tuple[Any, Any]] = {
         help="Write to a file, in the form of its ending.",
         **HOW,
     ),
-    "quiet": _shared_option(bool, "--quiet", default=False, help="No notes on stderr.", **HOW),
+    "quiet": _shared_option(
+        bool,
+        "--quiet",
+        default=False,
+        help="No notes on stderr.",
+        **HOW,
+    ),
     "redact": _shared_option(
         *(bool, "--redact"),
         default=False,
@@ -493,12 +506,14 @@ def command(
                     f"{REDACT} is set, and `tco {called_by}` has no --redact: what it writes "
                     "cannot withhold your own values; unset it"
                 )
-            if not texts.get("redact"):
-                function(CommandRequest(texts, command_line), **mine)
-                return
-            from tco.cli.redaction import keeping_back
+            quiet = bool(texts.get("quiet"))
+            with telling_written(mine.get("output") or texts.get("output"), quiet):
+                if not texts.get("redact"):
+                    function(CommandRequest(texts, command_line), **mine)
+                    return
+                from tco.cli.redaction import keeping_back
 
-            keeping_back(lambda: function(CommandRequest(texts, command_line), **mine))
+                keeping_back(lambda: function(CommandRequest(texts, command_line), **mine))
 
         run.__name__, run.__doc__, run.__module__ = (
             function.__name__,

@@ -8,10 +8,16 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from enum import StrEnum
+from os.path import isdir, isfile  # unlike a path's methods they say no to any name
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
+from zipfile import ZipFile
+
+from tco.catalog.labels import count_with_noun
+from tco.core.streams import tell
 
 if TYPE_CHECKING:
     from tco.report.record import Answer
@@ -39,6 +45,9 @@ def _as_markdown(answer: Answer, _: int | None) -> str:
     from tco.report.table import to_markdown
 
     return "\n".join(to_markdown(table) for table in answer.tables())
+
+
+MEGABYTE = 1e6
 
 
 class Rendering(NamedTuple):
@@ -82,6 +91,41 @@ def emit(text: str, output: Path | None) -> None:
         put(text)
     else:
         write_atomically(output, text)
+
+
+@contextmanager
+def telling_written(output: Path | str | None, quiet: bool) -> Iterator[None]:
+    """Say on stderr which file or folder the block has written, and how large it is."""
+    path = None if output is None or quiet else Path(output)
+    before = path and _last_change(path)
+    yield
+    if path is not None and _last_change(path) != before:
+        tell(f"wrote {output} ({_size_words(path)})")
+
+
+def _last_change(path: Path) -> int | None:
+    """Return when a file, or the newest file of a folder, was written; None for any other path."""
+    return max((file.stat().st_mtime_ns for file in _files_of(path)), default=None)
+
+
+def _files_of(path: Path) -> list[Path]:
+    """Return a file, or the files of a folder; a name that no file can have has none."""
+    if isfile(path):
+        return [path]
+    return [file for file in path.rglob("*") if file.is_file()] if isdir(path) else []
+
+
+def _size_words(path: Path) -> str:
+    files = _files_of(path)
+    size = sum(file.stat().st_size for file in files)
+    text = f"{size / 1e6:.1f} MB" if size >= MEGABYTE else f"{max(size / 1e3, 1):.0f} kB"
+    if isdir(path):
+        return f"{count_with_noun(len(files), 'file')}, {text}"
+    if path.suffix.lower() != ".xlsx":
+        return text
+    with ZipFile(path) as workbook:
+        sheets = [name for name in workbook.namelist() if name.startswith("xl/worksheets/sheet")]
+    return f"{count_with_noun(len(sheets), 'sheet')}, {text}"
 
 
 def width_for(output: Path | None) -> int | None:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from tco.core.errors import DataError, UsageError, located
-from tco.core.own_values import question_quantity
+from tco.core.own_values import question_number_and_unit, question_quantity
 from tco.core.types import JsonObject
 from tco.cost.cash_flows import chips_cost
 from tco.cost.price_dates import MONTHS, year_of
@@ -157,6 +157,8 @@ def late_notes(name: str, result: Result) -> list[str]:
 def parsed(power: str, where: str) -> float:
     """Return a power in watts; one that is none raises `DataError`."""
     with located(where):
+        if (quantity := question_number_and_unit(power)) is not None and not quantity[1]:
+            raise DataError(f"{power!r} has no unit; expected a power such as '{power} MW'")
         found = question_quantity(power, "W")
     if found <= 0:
         raise DataError(f"{where}: a power of {power} fills nothing")

@@ -16,14 +16,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from tco.catalog.labels import axis_label
-from tco.core.errors import DataError, UsageError, refuse_unknown
+from tco.core.errors import DataError, UsageError
 from tco.core.notebook_display import Shown
 from tco.core.types import FloatArray
 from tco.evaluation.evaluation import evaluate_each
 from tco.evaluation.scenario_function import Evaluation
 from tco.evaluation.varied_input import Ends, log_or_linear_grid, varied_input
 from tco.sampling.scenario_quantity import metric_or_nan
-from tco.scenario.metrics import METRICS, MORE_IS_BETTER, NEITHER, RATIOS
+from tco.scenario.metrics import MORE_IS_BETTER, NEITHER, RATIOS, refuse_unknown_metrics
 
 if TYPE_CHECKING:
     from tco.scenario.result import Result
@@ -131,7 +131,7 @@ def field_of(
             "a map moves two inputs: name both, such as --vary site.electricity_price --vary "
             "terms.life"
         )
-    refuse_unknown("metric", [metric], METRICS)
+    refuse_unknown_metrics([metric])
     sides = [
         one
         for name in scenarios

@@ -13,7 +13,7 @@ from tco.compile.execute import fork_map
 from tco.core.columns import Hidden
 from tco.core.errors import DataError, unknown
 from tco.core.files import data_directory
-from tco.cost.price_dates import month_text
+from tco.core.provenance import month_text
 from tco.evaluation.evaluation import catalogue_for, evaluate_each
 from tco.evaluation.scenario_function import Evaluation
 from tco.evaluation.side_by_side import compare_results, rated_by

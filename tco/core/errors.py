@@ -9,6 +9,26 @@ from importlib import import_module
 from typing import Any
 
 STEM = 3  # letters that a name begins with, by which another may be meant
+FEW = 12  # names that an error lists
+# kind of thing -> command that lists the ids
+LISTINGS = {
+    "scenario": "tco systems list",
+    "scenario or system": "tco systems list",
+    "system": "tco systems list",
+    "input path": "tco inputs SCENARIO WORD",
+    "input": "tco inputs SCENARIO WORD",
+    "chip": "tco parts list",
+    "part": "tco parts list",
+    "site": "tco sites list",
+    "terms": "tco terms list",
+    "workload": "tco workloads list",
+    "cluster": "tco clusters list",
+    "perspective": "tco perspectives list",
+    "agreement": "tco rebates list",
+    "model": "tco models list",
+    "source": "tco sources list",
+    "accelerator": "tco parts list",
+}
 
 
 class TcoError(Exception):
@@ -66,25 +86,35 @@ def library(name: str, what: str, extra: str) -> Any:
         ) from None
 
 
-def nearest(name: str, known: Iterable[str]) -> str:
-    """Return '; did you mean X?' for the nearest known name.
+def nearest_name(name: str, known: Iterable[str]) -> str | None:
+    """Return the nearest known name, or None where no known name is near.
+
+    A name at the end of a path is nearer than a whole word of a name, which is nearer than a part
+    of a word.
 
     Args:
         name: Name that is not known.
         known: Names to choose from.
-
-    Returns:
-        Words for the end of an error; empty where no known name is near.
 
     """
     import difflib  # only when something is already wrong
 
     names = list(known)
     holding = [other for other in names if name and name.lower() in other.lower()]
-    found = difflib.get_close_matches(name, holding or names, n=1, cutoff=0.0 if holding else 0.5)
+    path_end = re.compile(rf"\.{re.escape(name)}$", re.IGNORECASE)
+    word = re.compile(rf"(?<![a-z0-9]){re.escape(name)}(?![a-z0-9])", re.IGNORECASE)
+    for closer in (word, path_end):
+        holding = [other for other in holding if closer.search(other)] or holding
+    found = difflib.get_close_matches(name, holding or names, n=1, cutoff=0.0 if holding else 0.6)
     if not found and len(stem := re.match("[a-z]*", name.lower())[0]) >= STEM:  # type: ignore[index]
         found = [other for other in names if other.lower().startswith(stem)][:1]
-    return f"; did you mean {found[0]!r}?" if found else ""
+    return found[0] if found else None
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """Return '; did you mean X?' for the nearest known name, else an empty text."""
+    found = nearest_name(name, known)
+    return f"; did you mean {found!r}?" if found else ""
 
 
 def unknown(what: str, name: str, known: Iterable[str], where: str = "") -> DataError:
@@ -97,11 +127,16 @@ def unknown(what: str, name: str, known: Iterable[str], where: str = "") -> Data
         where: Place of the fault, such as a file or an option; may be empty.
 
     Returns:
-        Error to raise; the text lists up to 12 known ids where no id is near.
+        Error to raise. Where no id is near, the text lists a few known ids or names the command
+        that lists all of them.
 
     """
     names = sorted(known)
-    hint = nearest(name, names) or (f"; there are {', '.join(names)}" if len(names) <= 12 else "")
+    hint = nearest(name, names)
+    if not hint and len(names) <= FEW:
+        hint = f"; there are {', '.join(names)}"
+    elif not hint and what in LISTINGS:
+        hint = f"; `{LISTINGS[what]}` lists what there is"
     return DataError(f"{where + ': ' if where else ''}unknown {what} {name!r}{hint}")
 
 

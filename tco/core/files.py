@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from tco.core.errors import DataError
+from tco.core.errors import FEW, DataError, nearest
 from tco.core.spreadsheets import (
     header_fault,
     is_left_out,
@@ -63,6 +63,18 @@ def _shipped(name: str) -> Path:
     return inside if inside.is_dir() else package.parent / name
 
 
+def _nearest_file(path: Path) -> str:
+    """Return words for the end of an error: a file of a similar name, or those of the kind."""
+    try:
+        names = sorted(file.name for file in path.parent.iterdir() if file.suffix == path.suffix)
+    except OSError:
+        return f"; there is no folder {path.parent} either"
+    few = f"; {path.parent}/ has {', '.join(names[:FEW])}" if names else ""
+    return (
+        nearest(path.name, names) or few or f"; {path.parent}/ has no {path.suffix or 'such'} file"
+    )
+
+
 def read_text(path: Path, most: int | None = None) -> str:
     """Return the text of a UTF-8 file of limited size.
 
@@ -86,7 +98,7 @@ def read_text(path: Path, most: int | None = None) -> str:
         encoding = "utf-16" if content.startswith(UTF_16_MARKS) else "utf-8-sig"
         return content.decode(encoding).replace("\r\n", "\n").replace("\r", "\n")
     except FileNotFoundError:
-        raise DataError(f"{path}: no such file") from None
+        raise DataError(f"{path}: no such file{_nearest_file(path)}") from None
     except IsADirectoryError:
         raise DataError(f"{path}: is a folder, expected a file") from None
     except UnicodeDecodeError as error:
@@ -203,7 +215,10 @@ def read_toml(path: Path) -> JsonObject:
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise DataError(f"{path}: broken TOML: {error}") from None
+        raise DataError(
+            f"{path}: broken TOML: {error}; expected lines of KEY = VALUE, with texts in quotation "
+            "marks"
+        ) from None
     except RecursionError:
         raise DataError(f"{path}: nested too deeply, expected a plain TOML file") from None
     except ValueError as error:  # a number of more digits than Python reads
@@ -383,8 +398,10 @@ def write_atomically(path: Path, content: str | bytes) -> None:
             return
         replace(place, data, lambda name: _take_rights(name, before))
     except (OSError, RuntimeError) as error:
+        absent = isinstance(error, FileNotFoundError) and not path.parent.exists()
+        hint = f"; make its folder first: mkdir -p {path.parent}" if absent else ""
         raise UsageError(
-            f"{path}: cannot be written ({getattr(error, 'strerror', None) or error})"
+            f"{path}: cannot be written ({getattr(error, 'strerror', None) or error}){hint}"
         ) from None
 
 

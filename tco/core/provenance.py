@@ -23,6 +23,10 @@ EXPECTED = (
     "expected a year, a quarter, a month or a day, such as 2026, 2026-Q3, 2026-09 or 2026-09-30"
 )
 
+MONTHS = 12
+# attributes that hold a date, as a calendar year with its part
+DATE_ATTRIBUTES = ("released", "general_availability", "first_volume")
+
 
 class Period(NamedTuple):
     """The first and the last day a written date covers. Prices asked for at a date are those of its
@@ -31,6 +35,25 @@ class Period(NamedTuple):
 
     first: date
     last: date
+
+
+def is_date(path: str) -> bool:
+    """Say whether the input of a path is a date, kept as a calendar year with its part."""
+    return path.rpartition(".")[2] in DATE_ATTRIBUTES
+
+
+def month_text(year: float) -> str:
+    """Return a calendar year with its part as year and month.
+
+    Args:
+        year: Calendar year with its part, such as 2026.5.
+
+    Returns:
+        Text such as 2026-07.
+
+    """
+    whole = int(year * MONTHS + 1e-6)
+    return f"{whole // MONTHS}-{whole % MONTHS + 1:02}"
 
 
 def period(text: str, where: str = "") -> Period:
@@ -212,7 +235,7 @@ def bounded(given: Input, minimum: float, maximum: float) -> Input:
             unit = given.unit or "1"
             hint = (
                 f"; per cent are written '{number:g}%'"
-                if unit == "ratio" and maximum < number <= 100 * maximum <= 100
+                if unit == "ratio" and maximum < number <= 100 * maximum <= 1000
                 else ""
             )
             raise DataError(

@@ -105,6 +105,8 @@ WRITTEN = {
     "FLOP/s": "TFLOP/s",
 }
 
+MEGAWATTS = " or '{} MW'"  # of a hall, where watts are of a chip
+
 CENTS = frozenset(("c", "ct", "cent", "cents"))
 # people write prices in
 CURRENCIES = frozenset(
@@ -354,7 +356,7 @@ def parse_quantity(text: str, target: str) -> float:
     if not unit_text and not is_pure(target):
         raise DataError(
             f"{text!r} has no unit, expected {target!r} ({unit(target).dimension}), such as "
-            f"'{meant(text, target)}'"
+            f"'{meant(text, target)}'{MEGAWATTS.format(text.strip()) if target == 'W' else ''}"
         )
     return convert(value, unit_text, target)
 

@@ -24,7 +24,7 @@ from tco.core.errors import UnavailableError
 from tco.core.files import data_directory, read_csv
 from tco.core.formula import formula, greatest, total
 from tco.core.inputs import Values
-from tco.core.provenance import Input, Period, period
+from tco.core.provenance import MONTHS, Input, Period, month_text, period
 from tco.core.trace import scope
 from tco.core.types import Quantity
 from tco.core.units import Hour, Month, Pure, USDPerChip, USDPerChipHour
@@ -74,7 +74,6 @@ GENERAL, VOLUME, BRING_UP = (
     "bring_up",
 )
 HALL = ("building", "cooling")  # classes of assets that stand ready at the date, racks or not
-MONTHS = 12
 Dates = tuple[float, float, float]  # a date as a year with its part, its earliest and its latest
 
 
@@ -241,20 +240,6 @@ def _last_of(inputs: Mapping[str, Input], attribute: str) -> Dates | None:
         if ends
         else None
     )
-
-
-def month_text(year: float) -> str:
-    """Return a calendar year with its part as year and month.
-
-    Args:
-        year: Calendar year with its part, such as 2026.5.
-
-    Returns:
-        Text such as 2026-07.
-
-    """
-    whole = int(year * MONTHS + 1e-6)
-    return f"{whole // MONTHS}-{whole % MONTHS + 1:02}"
 
 
 def not_there(inputs: Mapping[str, Input], date: str) -> list[str]:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tco.catalog import Catalogue, load_catalogue
-from tco.core.errors import DataError, UsageError, refuse_unknown
+from tco.core.errors import DataError, UsageError
 from tco.core.files import data_directory, read_toml
 from tco.core.provenance import ANCHOR, anchoring, making
 from tco.core.types import Settings
@@ -235,10 +235,15 @@ def own_and_baseline(
 
     """
     from tco.scenario.document import HEADLINE_SYSTEM
-    from tco.scenario.metrics import AGAINST_BASELINE, METRICS, PRICED, priced_by
+    from tco.scenario.metrics import (
+        AGAINST_BASELINE,
+        PRICED,
+        priced_by,
+        refuse_unknown_metrics,
+    )
     from tco.scenario.result import why_incomparable
 
-    refuse_unknown("metric", [metric], METRICS)
+    refuse_unknown_metrics([metric])
     (own,) = evaluate_each([name], data, settings, variant, priced=False)
     if metric not in AGAINST_BASELINE:
         if baseline is not None:

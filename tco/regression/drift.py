@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
-from tco.core.errors import DataError, UsageError, refuse_unknown
+from tco.core.errors import DataError, UsageError
 from tco.core.types import JsonMapping, JsonObject
 from tco.core.units import convert, unit
 from tco.regression.attribution import (
@@ -34,6 +34,7 @@ from tco.scenario.metrics import (
     is_worse,
     perf_per_tco,
     priced_by,
+    refuse_unknown_metrics,
 )
 
 if TYPE_CHECKING:
@@ -171,7 +172,7 @@ def known_metrics(names: Sequence[str] | None) -> Sequence[str]:
         DataError: A name is unknown.
 
     """
-    refuse_unknown("metric", names or (), METRICS)
+    refuse_unknown_metrics(names or ())
     return names or tuple(METRICS)
 
 

@@ -176,6 +176,13 @@ def kinds_in_words(result: Result, name: str) -> str:
     return "/".join(f"{share * 100:.0f}" for share in kinds.values()) + " %" if kinds else "-"
 
 
+def kinds_in_sentence(result: Result, name: str) -> str:
+    """Return the shares of price or terms `name` by kind, such as `88 % sourced`."""
+    words = {"sourced": "sourced", "estimate": "estimated", "assumed": "assumed"}
+    kinds = result.shares.get(name) or {}
+    return ", ".join(f"{share * 100:.0f} % {words[kind]}" for kind, share in kinds.items()) or "-"
+
+
 def workload_title(results: Sequence[Result], target: bool = True) -> str:
     """Return the workload, before it the perspectives where they are not one.
 
@@ -379,10 +386,10 @@ def available_words(result: Result) -> list[str]:
     if available is None:
         return []
     months = f"the {available.months:.0f} months until then"
-    wait = f"; {months} cost ~{significant(cost, 3)} USD a chip" if cost else ""
+    wait = f"; {months} cost ~{significant(cost, 3)} USD per chip" if cost else ""
     return [
-        f"Available: generally {available.general or '-'}, in volume ~{available.words}{wait}; "
-        f"first token ~{available.first_token or '-'}."
+        f"Available from {available.general or '-'}, in volume from ~{available.words}{wait}. "
+        f"If it is ordered now, it serves from ~{available.first_token or '-'}."
     ]
 
 

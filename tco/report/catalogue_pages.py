@@ -21,7 +21,7 @@ from tco.report.document_pages import (
 )
 from tco.report.inputs import scenario_answer
 from tco.report.record import Answer, Document, Member, Record, document, record_of
-from tco.report.table import Table, significant
+from tco.report.table import Table, input_text, input_unit, significant
 
 if TYPE_CHECKING:
     from tco.catalog.system_tree import System
@@ -58,13 +58,16 @@ def _part_answer(catalogue: Catalogue, part: str) -> Answer:
 
     def tables() -> list[Table]:
         notes = [
-            f"{row.label} {significant(row.value, 6)} {row.unit}".rstrip() + f": {row.note}"
+            f"{row.label} {input_text(row.attribute, row.value)} "
+            f"{input_unit(row.attribute, row.unit)}".rstrip()
+            + f": {row.note}"
             for row in rows
             if row.note
         ]
         sources = sorted({row.source for row in rows})
         below = [
-            "Rows in brackets are alternatives: shown, not used.",
+            "Rows in brackets are alternatives: shown, not used. Of several other rows of one "
+            "attribute, a scenario takes the latest that its price date reaches.",
             *(["Notes:", *notes] if notes else []),
             "Sources:",
             *(f"{source}: {_source_text(catalogue, source)}" for source in sources),

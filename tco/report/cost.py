@@ -18,7 +18,7 @@ from tco.report.assumptions import (
     DELIVERY,
     SHARES,
     available_words,
-    kinds_in_words,
+    kinds_in_sentence,
     missing_notes,
     premise,
 )
@@ -26,6 +26,7 @@ from tco.report.record import Answer, Document, Member, Record, record_of
 from tco.report.table import ESTIMATE_NOTE, Table, significant
 from tco.scenario.result import Result
 
+BASE_CASE = "Base case: every input at its value. Median and P10 to P90: tco uncertainty {scenario}"
 COLUMNS = ("once", "recurring", "income", "debt")
 # A line with the result it is of: how direct its sources are is told by the inputs of the result.
 LINE = Record(
@@ -107,6 +108,7 @@ def price_answer(catalogue: Catalogue, result: Result, money: Money | None) -> A
 
 def cost_table(result: Result) -> Table:
     """Tabulate the cost lines of a scenario by class of asset, the largest first."""
+    names = _line_names(result.lines)
     rows: list[Sequence[str]] = []
     chip_hour = float(result.metrics["tco_usd_per_chip_hour"])
     for asset in dict.fromkeys(line.asset for line in result.lines):
@@ -117,15 +119,15 @@ def cost_table(result: Result) -> Table:
         rows.append((asset.upper(), *_sum_cells(lines, chip_hour), "", ""))
         rows += [
             (
-                f"  {line.path.partition('/')[2] or line.path}",
+                f"  {names[line.path]}",
                 *_sum_cells([line], chip_hour),
                 line.kind + " (own)" * line.overlay,
                 ", ".join(line.sources),
             )
             for line in lines
         ]
-    _, hourly, share = _sum_cells(result.lines, chip_hour, 5)
-    rows.append(("COST A CHIP-HOUR", "", hourly, share, "", ""))
+    _, hourly, share = _sum_cells(result.lines, chip_hour)
+    rows.append(("COST PER CHIP-HOUR", "", hourly, share, "", ""))
     mark = "~" if hourly.startswith("~") else ""
     # first-hand is always named
     directness = [
@@ -138,26 +140,37 @@ def cost_table(result: Result) -> Table:
         for metric in ("tco_gross_usd_per_chip_hour", "tco_usd_per_used_chip_hour")
     )
     below = [
-        f"Before rebates {mark}{gross}; a utilised chip-hour costs {mark}{used}. "
+        f"Before rebates {mark}{gross}; per used chip-hour {mark}{used}. "
         f"USD of one scale-up domain of {result.metrics['chips']:g} chips.",
-        f"Sourced/estimated/assumed: hardware price {kinds_in_words(result, 'hardware')}, terms "
-        f"and site {kinds_in_words(result, 'terms')}. {ESTIMATE_NOTE}",
+        f"Hardware price: {kinds_in_sentence(result, 'hardware')}. Terms and site: "
+        f"{kinds_in_sentence(result, 'terms')}. {ESTIMATE_NOTE}",
         "How direct the sources of the hardware price are: "
         f"{', '.join(directness) or 'nothing is bought'}.",
         *available_words(result),
     ]
     header = ("", "USD", "USD/chip-hour", "%", "kind", "source")
-    return Table(header, rows, result.title, [premise(result)], below, "lrrrll")
+    above = [premise(result), BASE_CASE.format(scenario=result.scenario)]
+    return Table(header, rows, result.title, above, below, "lrrrll")
+
+
+def _line_names(lines: Sequence[Flow]) -> dict[str, str]:
+    """Return a name in words for each cost line by path, with its assembly where two share it."""
+    names: dict[str, str] = {}
+    for line in lines:
+        *assemblies, part = line.path.split("/")[1:] or [line.path]
+        is_shared = sum(other.path.split("/")[-1] == part for other in lines) > 1
+        names[line.path] = f"{part} in {assemblies[-1]}" if is_shared and assemblies else part
+    return names
 
 
 def _sum_cells(lines: Sequence[Flow], chip_hour: float, digits: int = 4) -> tuple[str, str, str]:
-    """Sum the purchase, USD, the cost per chip-hour and its share of `chip_hour`, %."""
+    """Sum the purchase, USD, the cost per chip-hour and its share of the total, %."""
     hourly = sum(float(line.usd_per_chip_hour) for line in lines)
     purchases = [float(line.usd) for line in lines if line.usd is not None]
     mark = "" if all(line.kind in SOURCED for line in lines) else "~"
     return (
         significant(sum(purchases)) if purchases else "",
-        mark + significant(hourly, digits),
+        f"{mark}{hourly:.{digits}f}",
         f"{hourly / chip_hour * 100:.1f}" if chip_hour else "",
     )
 

@@ -14,7 +14,7 @@ from tco.core.redaction_values import WITHHELD
 from tco.core.types import JsonObject
 from tco.report.inputs import written_input
 from tco.report.record import Answer, Document, Member, record_of
-from tco.report.table import Table, significant
+from tco.report.table import Table, input_text, input_unit
 
 # a date after all rows, at which each dated value is the latest
 LAST_DATE = "2099"
@@ -25,14 +25,22 @@ TEXTS = ("unit", "as_of", "kind", "source", "note")
 def _stated_range_text(row: StatedValue) -> str:
     if row.low is None or row.high is None:
         return ""
-    return f"{significant(row.low)} to {significant(row.high)}"
+    return f"{input_text(row.attribute, row.low, 4)} to {input_text(row.attribute, row.high, 4)}"
+
+
+def _stated_value_text(row: StatedValue) -> str:
+    return input_text(row.attribute, row.value)
+
+
+def _stated_unit(row: StatedValue) -> str:
+    return input_unit(row.attribute, row.unit)
 
 
 class StatedValue(NamedTuple):
     """A value of a part or a document as its row states it."""
 
-    value: Annotated[float | None, Column("value", 6)]
-    unit: Annotated[str, Column("unit")]
+    value: Annotated[float | None, Column("value", _stated_value_text)]
+    unit: Annotated[str, Column("unit", _stated_unit)]
     low: Annotated[float | None, Column("low to high", _stated_range_text)]
     high: float | None
     as_of: Annotated[str, Column("as of")]

@@ -16,7 +16,7 @@ from tco.core.equation import equation
 from tco.core.trace import STRUCTURE, Node
 from tco.core.types import JsonObject
 from tco.report.record import Answer, Document, Member, Record, json_number_or_none
-from tco.report.table import Table, significant, weak
+from tco.report.table import Table, input_text, input_unit, weak
 from tco.scenario.metrics import METRICS
 from tco.scenario.result import Result
 from tco.scenario.structure import Structure, plain_plan
@@ -116,7 +116,8 @@ def _explanation_lines(metric: str, root: Node, view: View) -> Iterator[str]:
         name: str, node: Node, lead: str, tail: str, level: int, share: str = ""
     ) -> Iterator[str]:
         value, unit = node.shown or (node.value, node.unit)
-        shown = f"{weak(node.kind)}{significant(value, 6)} {unit}".rstrip()
+        path = node.path or ""
+        shown = f"{weak(node.kind)}{input_text(path, value)} {input_unit(path, unit)}".rstrip()
         text = f"{lead}{node.path if node.is_leaf and node.path else name} = {shown}{share}"
         if node.is_leaf:
             yield f"{text}  [{_origin(node, view)}]"

@@ -10,7 +10,7 @@ from tco.catalog.rows import input_attributes
 from tco.core.provenance import Input
 from tco.core.units import convert
 from tco.report.record import Answer, Document, Member, Record
-from tco.report.table import Table, significant, weak
+from tco.report.table import Table, input_text, input_unit, weak
 
 if TYPE_CHECKING:
     from tco.scenario.result import Result
@@ -19,15 +19,15 @@ if TYPE_CHECKING:
 def _value_text(row: Input) -> str:
     if isinstance(row.value, str):
         return row.value
-    return weak(row.kind) + significant(row.value, 6)
+    return weak(row.kind) + input_text(row.path, row.value)
 
 
 OF_SCENARIO = Record(
     Member("path", label="path"),
     Member("value", float | str, label="value", show=_value_text),
-    Member("unit", label="unit"),
-    Member("low", float | None, label="low", show=6),
-    Member("high", float | None, label="high", show=6),
+    Member("unit", label="unit", show=lambda row: input_unit(row.path, row.unit)),
+    Member("low", float | None, label="low", show=lambda row: input_text(row.path, row.low)),
+    Member("high", float | None, label="high", show=lambda row: input_text(row.path, row.high)),
     Member("as_of", label="as_of"),
     Member("kind", label="kind", show=lambda row: row.kind + " (own)" * row.overlay),
     Member("source", label="source"),

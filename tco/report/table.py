@@ -8,7 +8,7 @@ import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from tco.core.provenance import SOURCED
+from tco.core.provenance import SOURCED, is_date, month_text
 from tco.core.streams import printable_line
 
 # what a `~` before a number says
@@ -64,6 +64,25 @@ def significant(value: Any, digits: int = 4) -> str:
     if abs(rounded) >= 1000:
         return f"{rounded:,.6f}".rstrip("0").rstrip(".")
     return f"{rounded:.12f}".rstrip("0").rstrip(".")
+
+
+def input_text(path: str, value: float | None, digits: int = 6) -> str:
+    """Return the value of an input as text: a date as its month, else a number.
+
+    Args:
+        path: Path of the input, or its attribute alone.
+        value: The value; None for an empty text.
+        digits: Significant digits of a number.
+
+    """
+    if value is not None and is_date(path):
+        return month_text(value)
+    return significant(value, digits)
+
+
+def input_unit(path: str, unit: str) -> str:
+    """Return the unit that tables show for an input; a date has none."""
+    return "" if is_date(path) else unit
 
 
 def weak(kind: str | None) -> str:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from tco.catalog import Catalogue
 from tco.catalog.system_tree import known_systems
-from tco.core.errors import DataError, unknown
+from tco.core.errors import DataError, nearest_name, unknown
 from tco.core.files import read_toml, scenario_directory
 from tco.core.provenance import ANCHOR, making
 from tco.core.types import JsonObject
@@ -114,10 +114,14 @@ def _scenario_path(catalogue: Catalogue, name: str | Path) -> Path:
 
 def _unknown_scenario(catalogue: Catalogue, name: str) -> DataError:
     """Return the error on an unknown scenario, with the nearest names."""
-    racks = [*catalogue.scenarios, *catalogue.ids("systems")]
+    racks = list(dict.fromkeys([*catalogue.scenarios, *catalogue.ids("systems")]))
     # a rack is meant before a publication or a chip where the name is part of a rack's
     if any(name.lower() in rack for rack in racks):
         return unknown("scenario", name, racks)
+    chip = nearest_name(name, set(known_systems(catalogue)) - set(racks))
+    with_chip = [rack for rack in racks if chip and rack.startswith(f"{chip}-")]
+    if with_chip and nearest_name(name, racks) is None:
+        return DataError(f"unknown scenario {name!r}; racks with {chip}: {', '.join(with_chip)}")
     published = [f"published/{file_name}" for file_name in catalogue.published]
     return unknown("scenario", name, [*racks, *published, *known_systems(catalogue)])
 

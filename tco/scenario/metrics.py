@@ -4,11 +4,12 @@ performance, and what they come to.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tco.catalog.system_tree import System
+from tco.core.errors import DataError, nearest
 from tco.core.formula import formula, somewhere, total
 from tco.core.inputs import Values
 from tco.core.trace import scope, untraced_value
@@ -117,6 +118,40 @@ METRICS: dict[str, Metric] = {
     "perf_per_tco_vs_baseline": Metric("", "baseline's cost per output token over this one's"),
     "perf_per_tco_gross_vs_baseline": Metric("", "the same before rebates"),
 }
+
+NEAR_METRICS = 6  # that the error on an unknown name lists
+
+
+def unknown_metric(name: str, others: Iterable[str] = ()) -> DataError:
+    """Return the error for an unknown metric, with the metrics whose label has the word.
+
+    Args:
+        name: The unknown name.
+        others: Further names that the command takes beside those of metrics.
+
+    """
+    cells = list(others)
+    words = name.lower().replace("_", " ")
+    labelled = [key for key, metric in METRICS.items() if words in metric.label.lower()]
+    hint = f"; metrics of that word: {', '.join(labelled[:NEAR_METRICS])}" if labelled else ""
+    kind = "metric or cell" if cells else "metric"
+    known = METRICS if labelled else [*METRICS, *cells]  # a label is nearer than a cell
+    return DataError(
+        f"unknown {kind} {name!r}{nearest(name, known)}{hint}; `tco metrics list` shows all metrics"
+    )
+
+
+def refuse_unknown_metrics(names: Iterable[str]) -> None:
+    """Refuse the first name that is no metric's.
+
+    Raises:
+        DataError: A name is unknown.
+
+    """
+    for name in names:
+        if name not in METRICS:
+            raise unknown_metric(name)
+
 
 # Metrics of which more is better, and those that are neither better nor worse; of all others,
 # costs, watts and times, less is.

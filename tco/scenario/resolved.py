@@ -235,6 +235,7 @@ class ResolvedScenario:
             *self.found,
             *TEXTS,
             *(f"parts.{part}.{name}" for part, name in self.catalogue.part_rows),
+            f"parts.{self.system.chip}.price",  # that a chip built up from parts takes too
         ]
 
     def states(self, path: str, values: Values) -> bool:

@@ -533,3 +533,39 @@ def test_software_word_unknown_is_refused_where_a_scenario_serves(path, word, ex
     assert done.exit_code == 3
     assert f"unknown workload.{path} '{word}'" in done.stderr
     assert expected in done.stderr or "did you mean" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "next_step"),
+    [
+        (
+            ("price", "gb200-nvl72", "--set", "site.electricity_price=0.09", "USD/kWh"),
+            "--set 'site.electricity_price=0.09 USD/kWh'",
+        ),
+        (("compare", "--json"), "--format json"),
+        (("compare", "--workload", "chat"), "tco workloads list"),
+        (("compare", "--format", "xlsx"), "tco export"),
+        (("report", "gb200-nvl72"), "-o report.html"),
+        (("baseline", "check"), "tco baseline check"),
+        (("perf", "gb200-nvl72", "--plan", "tensor=8"), "there are batch, chips, cp"),
+        (("fleet", "gb200-nvl72:500"), "500 MW"),
+        (("price", "gb200-nvl72", "--set", "terms.rate=9"), "9%"),
+        (("price", "trainium3"), "trn3-nl72x2"),
+        (("sensitivity", "gb200-nvl72", "--metric", "price"), "tco metrics list"),
+        (("compare", "--set", "site=europe"), "tco sites list"),
+        (("systems", "list", "-o", "nowhere/systems.csv"), "mkdir -p nowhere"),
+    ],
+)
+def test_a_mistake_ends_with_the_next_thing_to_type(arguments, next_step, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    done = tco(*arguments)
+    assert done.exit_code in (2, 3)
+    assert next_step in " ".join(done.stderr.split())
+
+
+def test_dates_of_a_part_are_shown_as_months():
+    lines = tco("parts", "show", "trn3").stdout.splitlines()
+    table = lines[: lines.index("Notes:")]
+    rows = {line.split()[0]: line.split()[1:5] for line in table if line.split()}
+    assert rows["released"][0] == "2025-12"
+    assert rows["first_volume"] == ["2026-02", "2026-01", "to", "2026-05"]

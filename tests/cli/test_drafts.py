@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -170,3 +171,16 @@ def test_nothing_is_written_over():
     Path("scenarios/ours.toml").write_text("# mine")
     assert tco("scenarios", "new", "ours", "--like", "gb200-nvl72").exit_code == 2
     assert Path("scenarios/ours.toml").read_text() == "# mine"
+
+
+def test_a_folder_of_ones_own_keeps_its_baselines_in_a_shared_history(tmp_path):
+    assert tco("init", str(tmp_path / "mine")).exit_code == 0
+    subprocess.run(["git", "init", "--quiet"], cwd=tmp_path / "mine", check=True)
+    ignored = subprocess.run(
+        ["git", "check-ignore", "data/sources.csv", "reports/x.html", "reports/baselines/a.json"],
+        cwd=tmp_path / "mine",
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ignored.stdout.split() == ["data/sources.csv", "reports/x.html"]

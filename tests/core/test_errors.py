@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tco import DataError, TcoError, UsageError
-from tco.core.errors import nearest, unknown
+from tco.core.errors import nearest, nearest_name, unknown
 
 
 def test_exit_codes():
@@ -27,8 +27,19 @@ def test_unknown_names_the_few_there_are():
     assert str(unknown("switch", "zzz", ["b", "a"])) == "unknown switch 'zzz'; there are a, b"
 
 
-def test_unknown_does_not_list_the_many():
+def test_unknown_of_many_names_the_command_that_lists_them():
     assert (
         str(unknown("part", "zzz", [f"part-{n}" for n in range(13)], "file:3"))
-        == "file:3: unknown part 'zzz'"
+        == "file:3: unknown part 'zzz'; `tco parts list` lists what there is"
     )
+
+
+@pytest.mark.parametrize(
+    ("name", "known", "near"),
+    [
+        ("trn3.price", ["parts.vrm-trn3.price", "parts.trn3.price"], "parts.trn3.price"),
+        ("h200", ["gh200", "h200-sxm"], "h200-sxm"),
+    ],
+)
+def test_a_whole_word_is_nearer_than_a_part_of_one(name, known, near):
+    assert nearest_name(name, known) == near

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tco.core.errors import DataError, unknown
+from tco.core.errors import DataError, nearest_name, unknown
 from tco.core.trace import untraced_value
 from tco.core.types import Quantity
 from tco.core.units import read_number
@@ -123,7 +123,8 @@ def _deployment(given: Mapping[str, float]) -> tuple[dict[str, float], str]:
 def _parse_plan_axis(key: str, text: str) -> float:
     """Return the number of one axis, whole but for a batch, which may be a mean over time."""
     if key not in KEYS:
-        raise unknown("axis of a serving plan", key, KEYS, "--plan")
+        known = KEYS if nearest_name(key, KEYS) else (*AXES, "batch", "workers")
+        raise unknown("axis of a serving plan", key, known, "--plan")
     try:
         value = read_number(text)
     except ValueError:
