@@ -117,8 +117,10 @@ def _refuse_unquoted_settings(args: Sequence[str]) -> None:
 def _next_step(error: Any, ctx: Any) -> str:
     """Return words for the end of an error of the command line: what to type instead."""
     if hasattr(error, "option_name"):
-        same = SAME_AS.get(error.option_name)
-        return f" Use {same}." if same else f" `{ctx.command_path} -h` lists the options."
+        substitute = SAME_AS.get(error.option_name)
+        return (
+            f" Use {substitute}." if substitute else f" `{ctx.command_path} -h` lists the options."
+        )
     if hasattr(error, "param_type"):
         lines = examples(ctx.command_path)
         return f" Such as: {lines[0]}" if lines else ""
@@ -175,8 +177,8 @@ class Taught(HelpPage, TyperCommand):
             if getattr(error, "option_name", None) in SAME_AS:
                 error.possibilities = None
             if hint:
-                said = error.message.rstrip(".")
-                error.message = f"{said}.{hint}" if said else hint.strip()
+                message = error.message.rstrip(".")
+                error.message = f"{message}.{hint}" if message else hint.strip()
             raise
 
 

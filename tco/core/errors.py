@@ -86,7 +86,7 @@ def library(name: str, what: str, extra: str) -> Any:
         ) from None
 
 
-def nearest_name(name: str, known: Iterable[str]) -> str | None:
+def nearest_name(name: str, candidates: Iterable[str]) -> str | None:
     """Return the nearest known name, or None where no known name is near.
 
     A name at the end of a path is nearer than a whole word of a name, which is nearer than a part
@@ -94,27 +94,27 @@ def nearest_name(name: str, known: Iterable[str]) -> str | None:
 
     Args:
         name: Name that is not known.
-        known: Names to choose from.
+        candidates: Names to choose from.
 
     """
     import difflib  # only when something is already wrong
 
-    names = list(known)
+    names = list(candidates)
     holding = [other for other in names if name and name.lower() in other.lower()]
     path_end = re.compile(rf"\.{re.escape(name)}$", re.IGNORECASE)
     word = re.compile(rf"(?<![a-z0-9]){re.escape(name)}(?![a-z0-9])", re.IGNORECASE)
     for closer in (word, path_end):
         holding = [other for other in holding if closer.search(other)] or holding
-    found = difflib.get_close_matches(name, holding or names, n=1, cutoff=0.0 if holding else 0.6)
-    if not found and len(stem := re.match("[a-z]*", name.lower())[0]) >= STEM:  # type: ignore[index]
-        found = [other for other in names if other.lower().startswith(stem)][:1]
-    return found[0] if found else None
+    matches = difflib.get_close_matches(name, holding or names, n=1, cutoff=0.0 if holding else 0.6)
+    if not matches and len(stem := re.match("[a-z]*", name.lower())[0]) >= STEM:  # type: ignore[index]
+        matches = [other for other in names if other.lower().startswith(stem)][:1]
+    return matches[0] if matches else None
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
     """Return '; did you mean X?' for the nearest known name, else an empty text."""
-    found = nearest_name(name, known)
-    return f"; did you mean {found!r}?" if found else ""
+    match = nearest_name(name, known)
+    return f"; did you mean {match!r}?" if match else ""
 
 
 def unknown(what: str, name: str, known: Iterable[str], where: str = "") -> DataError:

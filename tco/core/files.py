@@ -69,9 +69,11 @@ def _nearest_file(path: Path) -> str:
         names = sorted(file.name for file in path.parent.iterdir() if file.suffix == path.suffix)
     except OSError:
         return f"; there is no folder {path.parent} either"
-    few = f"; {path.parent}/ has {', '.join(names[:FEW])}" if names else ""
+    listing = f"; {path.parent}/ has {', '.join(names[:FEW])}" if names else ""
     return (
-        nearest(path.name, names) or few or f"; {path.parent}/ has no {path.suffix or 'such'} file"
+        nearest(path.name, names)
+        or listing
+        or f"; {path.parent}/ has no {path.suffix or 'such'} file"
     )
 
 

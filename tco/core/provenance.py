@@ -52,8 +52,8 @@ def month_text(year: float) -> str:
         Text such as 2026-07.
 
     """
-    whole = int(year * MONTHS + 1e-6)
-    return f"{whole // MONTHS}-{whole % MONTHS + 1:02}"
+    months = int(year * MONTHS + 1e-6)
+    return f"{months // MONTHS}-{months % MONTHS + 1:02}"
 
 
 def period(text: str, where: str = "") -> Period:

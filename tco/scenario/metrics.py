@@ -122,22 +122,23 @@ METRICS: dict[str, Metric] = {
 NEAR_METRICS = 6  # that the error on an unknown name lists
 
 
-def unknown_metric(name: str, others: Iterable[str] = ()) -> DataError:
+def unknown_metric(name: str, other_names: Iterable[str] = ()) -> DataError:
     """Return the error for an unknown metric, with the metrics whose label has the word.
 
     Args:
         name: The unknown name.
-        others: Further names that the command takes beside those of metrics.
+        other_names: Further names that the command takes beside those of metrics.
 
     """
-    cells = list(others)
+    cells = list(other_names)
     words = name.lower().replace("_", " ")
     labelled = [key for key, metric in METRICS.items() if words in metric.label.lower()]
     hint = f"; metrics of that word: {', '.join(labelled[:NEAR_METRICS])}" if labelled else ""
     kind = "metric or cell" if cells else "metric"
-    known = METRICS if labelled else [*METRICS, *cells]  # a label is nearer than a cell
+    candidates = METRICS if labelled else [*METRICS, *cells]  # a label is nearer than a cell
     return DataError(
-        f"unknown {kind} {name!r}{nearest(name, known)}{hint}; `tco metrics list` shows all metrics"
+        f"unknown {kind} {name!r}{nearest(name, candidates)}{hint}; `tco metrics list` "
+        "shows all metrics"
     )
 
 

@@ -123,8 +123,8 @@ def _deployment(given: Mapping[str, float]) -> tuple[dict[str, float], str]:
 def _parse_plan_axis(key: str, text: str) -> float:
     """Return the number of one axis, whole but for a batch, which may be a mean over time."""
     if key not in KEYS:
-        known = KEYS if nearest_name(key, KEYS) else (*AXES, "batch", "workers")
-        raise unknown("axis of a serving plan", key, known, "--plan")
+        axes = KEYS if nearest_name(key, KEYS) else (*AXES, "batch", "workers")
+        raise unknown("axis of a serving plan", key, axes, "--plan")
     try:
         value = read_number(text)
     except ValueError:
