@@ -4,7 +4,7 @@ site, and as they are let.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from tco.comparison.records import Confidence, Notice
     from tco.evaluation.chip_prices import BreakEvenRent
     from tco.evaluation.scenario_function import Evaluation
+    from tco.report.first_screen import CostChange
     from tco.report.record import Answer
     from tco.scenario.result import Result
 
@@ -50,9 +51,15 @@ def _hall_settings(hall: str | None) -> dict[str, str]:
     return parse_key_values([f"{SITE_POWER}={hall}"], "--hall")
 
 
-def _refuse_without_draws(options: Mapping[str, bool]) -> None:
-    for option, is_used in options.items():
-        if is_used:
+def _refuse_idle_options(
+    given: CommandRequest, curve: bool, ranges: bool, choose: bool, why: bool, evidence: bool
+) -> None:
+    """Raise `UsageError` for an option that has no effect in this form or without draws."""
+    if curve and given.form != "csv":
+        raise UsageError("--curve goes with --format csv; JSON has the curve without it")
+    drawn = {"--choose": choose, "--why": why, "--evidence": evidence}
+    for option, is_used in drawn.items():
+        if is_used and not ranges:
             raise UsageError(f"{option} rests on draws, and --no-range asks for none")
 
 
@@ -157,10 +164,7 @@ def compare(
                 "--all ranks every system: it takes no scenario, and --vendor, --date, --air and "
                 "--set alone"
             )
-        from tco.comparison.ranking import ranking
-        from tco.report.ranking import ranking_answer
-
-        given.emit(ranking_answer(ranking(given.settings, given.data, vendor, air)))
+        _rank_all(given, vendor, air)
         return
 
     if workloads:
@@ -186,10 +190,7 @@ def compare(
     if practice is not None:
         settings = settings | {"workload.software": practice}
     replaced, chosen = parse_key_values(what_if, "--what-if"), _speeds_in(speeds)
-    if not ranges:
-        _refuse_without_draws(
-            {"--choose": choose is not None, "--why": why, "--evidence": evidence}
-        )
+    _refuse_idle_options(given, curve, ranges, choose is not None, why, evidence)
 
     def answer() -> Answer:
         from tco.comparison.base_case import base_cases
@@ -221,8 +222,9 @@ def compare(
         elsewhere = cheaper_elsewhere(asked, found) if racks is None else []
         cases = base_cases(asked, found, hold) if full and ranges else []
         rents = _rents_to_beat(asked)
+        changes = _changes_by_settings(given, results, names) if settings or replaced else []
         wish = ComparisonOptions(
-            names, replaced, full, why, rows, curve, elsewhere, racks, cases, rents
+            names, replaced, full, why, rows, curve, elsewhere, racks, cases, rents, changes
         )
         return comparison_answer(catalogue, results, base, halls, found, wish)
 
@@ -255,6 +257,31 @@ def _refuse_unserved(results: Sequence[Result], has_speeds: bool, has_racks: boo
             f"--racks: {', '.join(without_pools)} has no pools that whole engines are made of "
             "(training, offline or stated rates)"
         )
+
+
+def _rank_all(given: CommandRequest, vendor: str | None, air: bool) -> None:
+    from tco.comparison.ranking import ranking
+    from tco.report.ranking import ranking_answer
+
+    given.emit(ranking_answer(ranking(given.settings, given.data, vendor, air)))
+
+
+def _changes_by_settings(
+    given: CommandRequest, results: Sequence[Result], names: Sequence[str]
+) -> list[CostChange]:
+    """Return the cost of each base case without the settings of the command line and with them."""
+    from tco.evaluation.evaluation import evaluate_each
+    from tco.evaluation.side_by_side import rated_by
+    from tco.report.first_screen import CostChange
+
+    metric = rated_by(results)
+    if metric is None:
+        return []
+    unset = evaluate_each(names, given.data, {}, refuse=False)
+    return [
+        CostChange(result.scenario, before.result.metrics[metric], result.metrics[metric])
+        for before, result in zip(unset, results, strict=True)
+    ]
 
 
 def _rents_to_beat(asked: Sequence[Evaluation]) -> list[BreakEvenRent]:

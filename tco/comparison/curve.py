@@ -458,10 +458,12 @@ def _curve_points(
         elif reference is not None:
             point = point._replace(perf_per_tco_vs_baseline=float(perf_per_tco(reference, cost)))
         if has_draws and side.samples is not None:
-            statistics = draw_statistics(COST, side.drawn_metric(speed, COST)) or {"p50": None}
+            statistics = draw_statistics(COST, side.drawn_metric(speed, COST)) or {}
             point = point._replace(
                 meets=share(side.draws_at_speed(side.samples.draws, speed).meets),
-                median_usd_per_million_output_tokens=statistics["p50"],
+                median_usd_per_million_output_tokens=statistics.get("p50"),
+                p10_usd_per_million_output_tokens=statistics.get("p10"),
+                p90_usd_per_million_output_tokens=statistics.get("p90"),
             )
             if side is not base and comparable and base.samples and speed in base.speeds:
                 point = _with_ratio(point, side, base, dice)

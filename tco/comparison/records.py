@@ -43,6 +43,8 @@ class AtSpeed(NamedTuple):
     usd_per_million_output_tokens: float | None = None
     # P50 of the draws; none where it misses the speed in half of them
     median_usd_per_million_output_tokens: float | None = None
+    p10_usd_per_million_output_tokens: float | None = None
+    p90_usd_per_million_output_tokens: float | None = None
     share_cheapest: float | None = None  # of all draws, ties split
     # of all draws, in which none of those compared reaches the speed
     share_nobody: float | None = None

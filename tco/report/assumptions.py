@@ -144,14 +144,16 @@ def premise(result: Result, names_hall: bool = True) -> str:
     }
     owner = texts.get("terms.owner")
     parts = [
-        result.perspective + (f" ({owner})" if owner else ""),
+        f"Buyer {owner} ({result.perspective})" if owner else f"Buyer: {result.perspective}",
         f"prices of {texts['terms.date']}",
     ]
     if "life" in terms:
         span = "life" if "rate" in terms else "contract of"
         parts.append(f"{span} {terms['life']:g} years")
     parts += [
-        f"{name} {terms[name] * 100:g} %" for name in ("rate", "utilisation") if name in terms
+        f"{words} {terms[name] * 100:g} %"
+        for name, words in (("rate", "cost of capital"), ("utilisation", "utilisation"))
+        if name in terms
     ]
     return " | ".join([*parts, *_site_words(result, names_hall)])
 
@@ -480,9 +482,10 @@ def deployed_words(results: Sequence[Result]) -> str:
     drafts = set(map(_result_draft_tokens, results))
     count = drafts.pop()
     if drafts:
-        words.append("drafts differ")
+        words.append("speculative decoding differs")
     elif count is not None:
-        words.append(f"{count:g} draft{'' if count == 1 else 's'}" if count else "no drafts")
+        tokens = f"of {count:g} token{'' if count == 1 else 's'}"
+        words.append(f"speculative decoding {tokens if count else 'off'}")
     if any(result.texts.get(SOFTWARE, DRAWN) != DRAWN for result in results):
         words.append(software_maturity_text(results))
     operators = {result.texts.get(OPERATED_BY, FLEET) for result in results} - {FLEET}

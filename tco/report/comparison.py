@@ -6,14 +6,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from tco.catalog import Catalogue
-from tco.catalog.labels import short_name
+from tco.catalog.labels import count_with_noun, short_name
 from tco.comparison.base_case import NAMED, BaseCase
 from tco.comparison.confidence import Elsewhere
 from tco.comparison.fleet import late_notes
 from tco.comparison.records import Confidence, Notice, PriceTurn, Sureness
 from tco.core.types import JsonObject
 from tco.cost.ledger import RENTS
-from tco.cost.price_dates import BY_ROWS
 from tco.evaluation.chip_prices import BreakEvenRent
 from tco.report.assumptions import (
     DELIVERY,
@@ -45,9 +44,9 @@ from tco.report.curve import (
     SHARE_OF_BEST,
     curve_row,
     evidence_table,
-    first_tables,
     why_table,
 )
+from tco.report.first_screen import CostChange, first_screen
 from tco.report.ranges import RATIO, SURENESS, figures, range_lines, range_rows
 from tco.report.record import LEFT_OUT, Answer, Document, Maybe, Member, Record
 from tco.report.table import Table, headed, significant
@@ -173,6 +172,7 @@ COMPARE = Document(
     Member("later", LATER, optional=True),
     Member("price_turns", [PriceTurn], optional=True),
     Member("break_even_rents", [BreakEvenRent], optional=True),
+    Member("changes", [CostChange], optional=True),
 )
 # settings that identify and reproduce a row of a CSV
 SETTINGS = (
@@ -236,6 +236,7 @@ class ComparisonOptions(NamedTuple):
     base_cases: Sequence[BaseCase] = ()  # beside the middle of the draws
     # below which renters' racks without a rent beat the cheapest
     rents: Sequence[BreakEvenRent] = ()
+    changes: Sequence[CostChange] = ()  # by what the user set; empty without
 
 
 def comparison_answer(
@@ -280,6 +281,7 @@ def comparison_answer(
         "later": confidence.later,
         "price_turns": confidence.turns if sure else None,
         "break_even_rents": options.rents or None,
+        "changes": options.changes or None,
     }
     rows: tuple[Record, Sequence[Any]] = (
         Record(COMPARISON_ROW.read_via("result"), CONFIDENCE),
@@ -338,7 +340,9 @@ def _tables(
             racks = f"rack{'s' * (options.racks > 1)}"
             engines = f"whole engines on {options.racks} {racks} each"
         words = ", ".join(filter(None, (deployed_words(results), engines)))
-        return first_tables(results, confidence, words, options.elsewhere, options.rents)
+        return first_screen(
+            results, confidence, words, options.elsewhere, options.rents, options.changes
+        )
     below = [
         *later_words(confidence.later),
         *rent_words(options.rents),
@@ -374,27 +378,21 @@ def _notes_by_result(results: Sequence[Result]) -> list[tuple[Result, str]]:
 
 
 def _first_notes(results: Sequence[Result]) -> list[str]:
-    """Return notes that change what is to be believed.
+    """Return notes that change what is to be believed, those on old prices counted in one.
 
-    Notes on what was chosen are left out, and bills by rows of other dates take a line each.
+    Notes on what was chosen are left out.
     """
-    lines = [
-        f"{result.scenario}: {note}"
-        for result, note in _notes_by_result(results)
-        if note not in result.chosen and BY_ROWS not in note
-    ]
-    dates = " or ".join(dict.fromkeys(result.texts["terms.date"] for result in results))
-    for age, words in (
-        ("later", f"later than {dates}"),
-        ("older", "older than their kind may be"),
-    ):
-        shares = [
-            f"{result.scenario}: {share * 100:.1f} %"
-            for result in results
-            if (share := getattr(result.ages, age))
+    lines, count = [], 0
+    for result in results:
+        shares = (result.ages.later, result.ages.older)
+        count += len(result.ages.notes) + sum(map(bool, shares))
+        lines += [
+            f"{result.scenario}: {note}" for note in result.notes if note not in result.chosen
         ]
-        if shares:
-            lines.append(f"{', '.join(shares)}{BY_ROWS}{words}; --full names them")
+    if count:
+        lines.append(
+            f"{count_with_noun(count, 'note')} on prices of other dates; --full lists them"
+        )
     return lines
 
 

@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 
 from tco.catalog.catalogue import CONFIGURATION, RUN
 from tco.catalog.labels import short_name
-from tco.comparison.confidence import Elsewhere
 from tco.comparison.records import (
     AtSpeed,
     Confidence,
@@ -18,14 +17,12 @@ from tco.comparison.records import (
     Sureness,
 )
 from tco.core.types import JsonMapping
-from tco.evaluation.chip_prices import BOUND, BreakEvenRent
+from tco.evaluation.chip_prices import BOUND
 from tco.evaluation.side_by_side import Driver, speed_of
-from tco.performance.deployment import EFFICIENCY, SYSTEM_OWNER
+from tco.performance.deployment import EFFICIENCY
 from tco.performance.software_maturity import REACH, SERVING, TRAINING
-from tco.report.assumptions import premise_lines, workload_title, workloads
 from tco.report.ranges import (
     RATIO,
-    TRAINING_COST,
     figures,
     percentile_range_text,
     percentiles,
@@ -34,22 +31,11 @@ from tco.report.ranges import (
 )
 from tco.report.record import Maybe, Member, Record
 from tco.report.table import Table, significant
-from tco.report.terminal import folded
 from tco.report.verdict import (
     ENDS,
-    basis_words,
     format_regime,
     format_speed_range,
-    late_words,
-    later_words,
-    price_words,
     regime_sentence,
-    rent_words,
-    software_bound_picks,
-    speed_lines,
-    target_speed,
-    unrated_words,
-    verdict_words,
 )
 from tco.scenario.result import Result
 
@@ -148,77 +134,7 @@ def _merge_unexplained_drivers(drivers: Sequence[Driver]) -> list[Driver]:
     return list(merged.values())
 
 
-# ---------------------------------------------------------------- the first table
-def first_tables(
-    results: Sequence[Result],
-    confidence: Confidence,
-    deployed: str,
-    elsewhere: Sequence[Elsewhere],
-    rents: Sequence[BreakEvenRent] = (),
-) -> list[Table]:
-    """Return the first screen of a comparison: picks by speed, costs, and what they rest on."""
-    names = [result.scenario for result in results]
-    speed = target_speed(results)
-    rows = cost_rows(results, confidence) if confidence.curve else _work_rows(results)
-    rows += sure_rows(names, confidence, [speed] if confidence.curve else [None])
-    chip_hours = [
-        _bound_mark(result) + _number_cell(result.metrics["tco_usd_per_chip_hour"])
-        for result in results
-    ]
-    standings = [
-        result.standing.short.partition(" +")[0].replace(" rows of ", " of ") for result in results
-    ]
-    rows += [("chip-hour, USD", *chip_hours), ("rests on", *standings)]
-    volumes = [result.available.volume if result.available else "-" for result in results]
-    if any(result.available for result in results):
-        rows.append(("in volume from", *volumes))
-    title = ", ".join(filter(None, (workload_title(results, not confidence.curve), deployed)))
-    picks = speed_lines(confidence) if confidence.sure else []
-    verdict = (
-        [*picks, *unrated_words(confidence, results)]
-        if picks
-        else verdict_words(confidence, results)
-    )
-    above = [
-        title,
-        *workloads(results),
-        *verdict,
-        *late_words(confidence.regimes),
-        *later_words(confidence.later),
-    ]
-    below = [
-        *rent_words(rents),
-        *price_words(confidence.turns, confidence, speed),
-        *basis_words(results),
-        *premise_lines(results),
-        "More: --full | --why | --evidence | --curve --format csv | tco frontier",
-    ]
-    more = [
-        f"Cheapest of all (tco compare --all): {system.system} ~{_number_cell(system.cost)} "
-        f"({system.rests_on})"
-        for system in elsewhere[:1]
-    ]
-    more += [*software_bound_picks(confidence.regimes), *_flip_lines(confidence.sure)]
-    head = "USD/M tokens" if confidence.curve else ""
-    above, below = _folded_lines(above), _folded_lines(below)
-    room = LINES - len(above) - len(rows) - HEAD - len(below)
-    return [Table((head, *names), rows, "", above, [*_lines_within(more, room), *below])]
-
-
-def _folded_lines(texts: Sequence[str]) -> list[str]:
-    return [line for text in texts for line in folded(text, WIDTH)]
-
-
-def _lines_within(texts: Sequence[str], room: int) -> list[str]:
-    """Fold the texts for which there is room, the first first."""
-    lines: list[str] = []
-    for text in texts:
-        folded_lines = folded(text, WIDTH)
-        if len(lines) + len(folded_lines) <= room:
-            lines += folded_lines
-    return lines
-
-
+# ---------------------------------------------------------------- costs by speed
 def _bound_mark(result: Result) -> str:
     # of a cost that rests on an upper bound of rent
     return "<" if result.rent is not None and result.rent[0] == BOUND else ""
@@ -268,21 +184,6 @@ def _displayed_cost(point: AtSpeed, drawn: bool) -> float | None:
     return point.usd_per_million_output_tokens
 
 
-def _work_rows(results: Sequence[Result]) -> list[tuple[str, ...]]:
-    """Return table rows of cost and performance per cost without target speeds."""
-    rows: list[tuple[str, ...]] = []
-    for metric, name, size in (
-        ("usd_per_million_output_tokens", "USD/M tokens", 1.0),
-        (TRAINING_COST, "M USD/T tokens", 1e6),
-        (RATIO, "perf per cost", 1.0),
-    ):
-        values = [result.metrics[metric] for result in results]
-        if any(value is not None for value in values):
-            cells = (None if value is None else value / size for value in values)
-            rows.append((name, *(_number_cell(value, 3) for value in cells)))
-    return rows
-
-
 def sure_rows(
     names: Sequence[str], confidence: Confidence, speeds: Sequence[float | None] | None = None
 ) -> list[tuple[str, ...]]:
@@ -317,26 +218,6 @@ def _chance_cell(point: AtSpeed | Sureness | None) -> str:
     if point is None or point.share_of_best is None:
         return "-"
     return rounded_percent(point.share_cheapest)
-
-
-def _is_unexplained(path: str) -> bool:
-    """Say whether an input is what nothing explains, so that nobody can act on it."""
-    return path.rpartition(".")[2] in (SERVING, TRAINING) or path.startswith(
-        f"performance.{SYSTEM_OWNER}-"
-    )
-
-
-def _flip_lines(sureness: Sequence[Sureness]) -> list[str]:
-    """Name the inputs that would reverse the ranking at the workload's own speed."""
-    flipping = {
-        driver.path: driver
-        for sure in sureness
-        for driver in _merge_unexplained_drivers(sure.drivers)
-        if driver.flips_at is not None and not _is_unexplained(driver.path)
-    }
-    strongest = sorted(flipping.values(), key=lambda driver: -abs(driver.swing or math.inf))
-    words = [f"{short_name(driver.path)} {_flip_words(driver)}" for driver in strongest[:NAMED]]
-    return [f"What flips it: {'; '.join(words)}."] if words else []
 
 
 def _flip_words(driver: Driver) -> str:

@@ -27,6 +27,7 @@ class Table(NamedTuple):
     below: Sequence[str] = ()
     # a letter for each column, l or r; columns beyond the letters are numbers, aligned to the right
     align: str = "l"
+    width: int | None = None  # to which it is folded in a pipe, too; None leaves lines unbroken
 
     def side(self, column: int) -> str:
         """Return the side a column is aligned to."""

@@ -31,6 +31,7 @@ def to_text(table: Table, width: int | None) -> str:
         Lines, each with a line end.
 
     """
+    width = table.width if width is None else width
     room, gap = (ENDLESS, PIPED) if width is None else (width, GAP)
     lines = [
         line

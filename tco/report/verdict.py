@@ -38,7 +38,8 @@ def format_regime(regime: Regime) -> str:
     return f"{where}: {regime_sentence(regime)}"
 
 
-def _listed_names(names: Iterable[str]) -> str:
+def listed_names(names: Iterable[str]) -> str:
+    """Return names in a row, the last after `and`."""
     *first, last = names
     return f"{', '.join(first)} and {last}" if first else last
 
@@ -46,7 +47,7 @@ def _listed_names(names: Iterable[str]) -> str:
 def tie_words(names: Sequence[str], late: Mapping[str, str] | None = None) -> str:
     """Return a pick, or several as a tie, with when those come that come late."""
     dated = [f"{name} (from {late[name]})" if late and name in late else name for name in names]
-    return f"tie of {_listed_names(dated)}" if len(dated) > 1 else dated[0]
+    return f"tie of {listed_names(dated)}" if len(dated) > 1 else dated[0]
 
 
 def regime_sentence(regime: Regime) -> str:
@@ -62,7 +63,7 @@ def regime_sentence(regime: Regime) -> str:
         )
     if regime.probability is None:
         verb = "is the cheapest" if len(regime.picks) == 1 else "cost the same"
-        return f"{_listed_names(regime.picks)} {verb}, no range was drawn"
+        return f"{listed_names(regime.picks)} {verb}, no range was drawn"
     parts = [f"{tie_words(regime.picks, regime.late)}, regret {_regret_words(regime)}"]
     if regime.late and regime.available:
         parts.append(f"until then {tie_words(regime.available)}")
@@ -88,26 +89,6 @@ def _regret_words(regime: Regime) -> str:
     return f"{mean} % on average{worst}"
 
 
-def speed_lines(found: Confidence) -> list[str]:
-    """Return the picks at each speed, a line for each speed."""
-    regrets = {
-        (point.scenario, point.tokens_per_s_per_user): (point.share_of_best or {}).get("mean")
-        for point in found.curve
-    }
-    lines = []
-    for regime in found.regimes:
-        for speed in regime.speeds:
-            if regime.foremost is None:
-                lines.append(f"{speed:g} tokens/s: {regime_sentence(regime)}")
-                continue
-            kept = max(regrets.get((name, speed)) or 0.0 for name in regime.picks)
-            lines.append(
-                f"{speed:g} tokens/s: {tie_words(regime.picks, regime.late)}, regret "
-                f"{rounded_percent(1 - kept)}"
-            )
-    return lines
-
-
 def _by_speed(regimes: Sequence[Regime], names: Mapping[int, Sequence[str]]) -> str:
     """Return picks with the speeds of their regimes, by the place of a regime."""
     spans: dict[str, list[str]] = {}
@@ -117,7 +98,7 @@ def _by_speed(regimes: Sequence[Regime], names: Mapping[int, Sequence[str]]) -> 
                 format_speed_range(regime) if regime.speeds else ""
             )
     return ", ".join(
-        f"{picks} at {_listed_names(speeds)}" if all(speeds) else picks
+        f"{picks} at {listed_names(speeds)}" if all(speeds) else picks
         for picks, speeds in spans.items()
     )
 
@@ -137,37 +118,14 @@ def software_bound_picks(regimes: Sequence[Regime]) -> list[str]:
 
 
 # ---------------------------------------------------------------- dates
-def late_words(regimes: Sequence[Regime]) -> list[str]:
-    """Return the best racks that can be had within three months, where a pick cannot."""
-    names = {
-        place: regime.available
-        for place, regime in enumerate(regimes)
-        if regime.late and regime.available
-    }
-    unit = " tokens/s" if any(regime.speeds for regime in regimes) else ""
-    none = [
-        format_speed_range(regime)
-        for regime in regimes
-        if regime.late and not regime.available and regime.speeds
-    ]
-    lines = [f"Best within three months: {_by_speed(regimes, names)}{unit}."] if names else []
-    return [
-        *lines,
-        *(
-            [f"None that serves {', '.join(none)} tokens/s can be had within three months."]
-            if none
-            else []
-        ),
-    ]
-
-
 def later_words(later: Later | None) -> list[str]:
     """Return the picks at the date when all compared can be had, where they differ."""
     if later is None or not later.differs:
         return []
     names = {place: regime.picks for place, regime in enumerate(later.regimes)}
     return [
-        f"At prices and software of {later.date} (all there): {_by_speed(later.regimes, names)}."
+        f"In {later.date} all are in volume; at that month's prices buy "
+        f"{_by_speed(later.regimes, names)} tokens/s."
     ]
 
 
@@ -179,7 +137,9 @@ def price_words(turns: Sequence[PriceTurn], found: Confidence, speed: float | No
     regime = next((regime for regime in found.regimes if speed in (regime.speeds or (None,))), None)
     where = f" at {speed:g} tokens/s" if speed is not None else ""
     tie = regime is not None and len(regime.picks) > 1
-    subject = f"The tie{where} tips from {turns[0].pick}" if tie else f"The pick{where} turns"
+    subject = (
+        f"The tie{where} would tip from {turns[0].pick}" if tie else f"The pick{where} would change"
+    )
     *first, last = map(_turn_condition, turns)
     conditions = f"{', '.join(first)} or {last}" if first else last
     return [f"{subject} if {conditions}."]
@@ -191,7 +151,7 @@ def _turn_condition(turn: PriceTurn) -> str:
     scale = value / turn.value
     side = "below" if turn.turns_at < turn.value else "above"
     return (
-        f"{short_name(turn.path)} is {side} {significant(turn.turns_at * scale, DIGITS)} "
+        f"{short_name(turn.path)} were {side} {significant(turn.turns_at * scale, DIGITS)} "
         f"{unit} "
         f"(now {significant(value, DIGITS)})"
     )

@@ -1,0 +1,411 @@
+"""First screen of a comparison: what to buy at which speeds, what it costs, how sure that is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from tco.comparison.confidence import Elsewhere
+from tco.comparison.records import AtSpeed, Confidence, Regime, Sureness
+from tco.cost.ledger import RENTS
+from tco.evaluation.chip_prices import BreakEvenRent
+from tco.evaluation.side_by_side import rated_by
+from tco.report.assumptions import premises_without_halls, workload_title, workloads
+from tco.report.ranges import (
+    RATIO,
+    TRAINING_COST,
+    percentile_range_text,
+    rounded_percent,
+)
+from tco.report.table import Table, significant
+from tco.report.terminal import folded
+from tco.report.verdict import (
+    format_speed_range,
+    later_words,
+    listed_names,
+    price_words,
+    rent_words,
+    software_bound_picks,
+    target_speed,
+    unrated_words,
+    verdict_words,
+)
+from tco.scenario.result import OWN_COST, Result
+
+WIDTH = 80  # of every line, in a pipe too
+LINES = 30
+TOO_SLOW = 0.2  # share of draws that miss a speed, above which a cost there is no price
+LEAST_CHANGE = 0.05  # per cent of a cost, below which a setting changes nothing to be shown
+NEXT_COMMANDS = "Next: tco compare --why | --full | --workloads | tco explain SYSTEM METRIC"
+
+
+class CostChange(NamedTuple):
+    """Cost of the work of a scenario in its base case, without the settings and with them."""
+
+    scenario: str
+    before: float | None
+    after: float | None
+
+
+def first_screen(
+    results: Sequence[Result],
+    confidence: Confidence,
+    deployed: str,
+    elsewhere: Sequence[Elsewhere],
+    rents: Sequence[BreakEvenRent] = (),
+    changes: Sequence[CostChange] = (),
+) -> list[Table]:
+    """Return the tables of the first screen, within 30 lines for four racks.
+
+    Args:
+        results: Evaluated scenarios, in order.
+        confidence: Picks, costs and chances by speed.
+        deployed: Words on speculative decoding, software and engines.
+        elsewhere: Cheaper systems that are not compared.
+        rents: Rents below which racks without a rent beat the cheapest.
+        changes: Costs without the settings of the user and with them.
+
+    """
+    speed = target_speed(results)
+    title = ", ".join(filter(None, (workload_title(results, not confidence.curve), deployed)))
+    above = [title, *workloads(results), *advice_lines(confidence, results)]
+    tables = [_change_table(changes, results)] if changes else []
+    if confidence.curve:
+        tables.append(_speed_table(confidence, len(results) > 1))
+    else:
+        tables += _work_table(results, confidence)
+    tables.append(_rack_table(results, confidence, speed if confidence.curve else None))
+    if confidence.choices:
+        tables.append(_choice_table(confidence))
+    first = [
+        *_cheaper_words(elsewhere),
+        *rent_words(rents),
+        *price_words(confidence.turns, confidence, speed),
+    ]
+    last = [*premises_without_halls(results), NEXT_COMMANDS]
+    spare = [
+        *too_slow_words(confidence),
+        *later_words(confidence.later),
+        *software_bound_picks(confidence.regimes),
+    ]
+    above, first, last = map(_folded_lines, (above, first, last))
+    used = len(above) + len(first) + len(last) + sum(map(_height, tables))
+    below = [*_lines_within(spare, LINES - used), *first, *last]
+    tables[0] = tables[0]._replace(above=[*above, *tables[0].above])
+    tables[-1] = tables[-1]._replace(below=below)
+    return [table._replace(width=WIDTH) for table in tables]
+
+
+def _height(table: Table) -> int:
+    """Return the lines of a table with a head of two lines, its rule and a blank line after it."""
+    return len(table.rows) + 4
+
+
+def _folded_lines(texts: Sequence[str]) -> list[str]:
+    return [line for text in texts for line in folded(text, WIDTH)]
+
+
+def _lines_within(texts: Sequence[str], room: int) -> list[str]:
+    """Fold the texts for which there is room, the first first."""
+    lines: list[str] = []
+    for text in texts:
+        folded_lines = folded(text, WIDTH)
+        if len(lines) + len(folded_lines) <= room:
+            lines += folded_lines
+    return lines
+
+
+# ---------------------------------------------------------------- what to buy
+def advice_lines(confidence: Confidence, results: Sequence[Result]) -> list[str]:
+    """Return what to buy at which speeds and how sure that is, a sentence for each regime."""
+    if not confidence.regimes or len(results) == 1:
+        return verdict_words(confidence, results)
+    advice = [_advice(regime, confidence, results) for regime in confidence.regimes]
+    return [*advice, *unrated_words(confidence, results)]
+
+
+def _advice(regime: Regime, confidence: Confidence, results: Sequence[Result]) -> str:
+    where = f" at {format_speed_range(regime)} tokens/s per user" if regime.speeds else ""
+    if regime.kind == "nobody":
+        share = " in half of the draws" if confidence.sure else ""
+        return f"No rack serves the work{where}{share}."
+    names = listed_names(regime.picks)
+    if regime.probability is None:
+        verb = "is cheapest" if len(regime.picks) == 1 else "cost the same"
+        return f"{names} {verb}{where} in the base case; no range was drawn."
+    regret = _percent_span(1 - (regime.most or 0.0), 1 - (regime.keeps or 0.0))
+    points: list[AtSpeed | Sureness] = [
+        point
+        for point in confidence.curve
+        if point.scenario in regime.picks and point.tokens_per_s_per_user in regime.speeds
+    ]
+    if not points:
+        points += [
+            sure
+            for result, sure in zip(results, confidence.sure, strict=True)
+            if result.scenario in regime.picks
+        ]
+    shares = [point.share_cheapest for point in points if point.share_cheapest is not None]
+    chance = f"cheapest in {_percent_span(min(shares), max(shares))} of draws" if shares else ""
+    sure = ", ".join(filter(None, (chance, f"mean regret {regret}")))
+    if len(regime.picks) > 1:
+        sentence = f"Tie{where}: {names} are too close to call ({sure})."
+    else:
+        sentence = f"Buy {names}{where} ({sure})."
+    return " ".join([sentence, *_late_sentence(regime)])
+
+
+def _late_sentence(regime: Regime) -> list[str]:
+    if not regime.late:
+        return []
+    dates = ", ".join(f"{name} in {month}" for name, month in regime.late.items())
+    until = (
+        f"until then buy {' or '.join(regime.available)}"
+        if regime.available
+        else "none that serves this work comes sooner"
+    )
+    return [f"In volume: {dates}; {until}."]
+
+
+def _percent_span(least: float, most: float) -> str:
+    low, high = rounded_percent(least), rounded_percent(most)
+    return high if low == high else f"{low.removesuffix(' %')} to {high}"
+
+
+# ---------------------------------------------------------------- a row for each speed
+def _speed_table(confidence: Confidence, has_rivals: bool) -> Table:
+    """Tabulate the pick of each speed: its cost, its chance to be cheapest, and the runner-up."""
+    points: dict[float, list[AtSpeed]] = {}
+    for point in confidence.curve:
+        points.setdefault(point.tokens_per_s_per_user, []).append(point)
+    picks = {speed: regime.picks for regime in confidence.regimes for speed in regime.speeds}
+    is_drawn = bool(confidence.sure)
+    rows = [
+        row
+        for speed in sorted(points)
+        for row in _speed_rows(speed, points[speed], picks.get(speed, ()), is_drawn)
+    ]
+    costs = ("median", "P10 to P90") if is_drawn else ("base case",)
+    rivals = ("chance cheapest", "runner-up (its chance)") if is_drawn else ("runner-up",)
+    columns = ("tokens/s per user", "pick", *costs, *(rivals if has_rivals else ()))
+    width = len(columns)
+    legend = ["Costs: USD per million output tokens."]
+    if is_drawn and has_rivals:
+        legend = [f"The pick has the least mean regret. {legend[0]}"]
+    align = "rlrrrl" if is_drawn else "rlrl"
+    return Table(columns, [row[:width] for row in rows], "", legend, align=align)
+
+
+def _speed_rows(
+    speed: float, points: Sequence[AtSpeed], picks: Sequence[str], is_drawn: bool
+) -> list[tuple[str, ...]]:
+    """Return a row for each pick of a speed; the rows of a tie stand below each other."""
+    named = {point.scenario: point for point in points}
+    priced = [name for name, point in named.items() if point.note is None]
+    if not picks and len(priced) == 1:
+        picks = priced
+    rivals = sorted(
+        (point for point in points if point.scenario not in picks), key=_rival_order, reverse=True
+    )
+    runner_up = rivals[0] if rivals and _rival_order(rivals[0]) > float("-inf") else None
+    rows = []
+    for place, name in enumerate(picks):
+        label = name if len(picks) == 1 else f"{'and' if place else 'tie:'} {name}"
+        rival = runner_up if place == 0 else None
+        cells = _drawn_cells(named[name], rival) if is_drawn else _base_cells(named[name], rival)
+        rows.append(("" if place else f"{speed:g}", label, *cells))
+    none = ("-",) * (4 if is_drawn else 2)
+    return rows or [(f"{speed:g}", "no rack is quick enough", *none)]
+
+
+def _rival_order(point: AtSpeed) -> float:
+    """Return the chance to be cheapest, or without draws the cost of which less is more."""
+    if point.share_cheapest is not None:
+        return point.share_cheapest
+    cost = point.usd_per_million_output_tokens
+    return float("-inf") if cost is None else -cost
+
+
+def _drawn_cells(point: AtSpeed, rival: AtSpeed | None) -> tuple[str, ...]:
+    median, low, high = (
+        point.median_usd_per_million_output_tokens,
+        point.p10_usd_per_million_output_tokens,
+        point.p90_usd_per_million_output_tokens,
+    )
+    span = f"{cost_text(low)} to {'too slow' if high is None else cost_text(high)}"
+    cells = ("too slow", "-") if is_too_slow(point) else (cost_text(median), span)
+    second = "-"
+    if rival is not None:
+        second = f"{rival.scenario} ({rounded_percent(rival.share_cheapest)})"
+    return *cells, rounded_percent(point.share_cheapest), second
+
+
+def _base_cells(point: AtSpeed, rival: AtSpeed | None) -> tuple[str, ...]:
+    second = "-"
+    if rival is not None:
+        second = f"{rival.scenario} ({cost_text(rival.usd_per_million_output_tokens)})"
+    return cost_text(point.usd_per_million_output_tokens), second
+
+
+def cost_text(cost: float | None) -> str:
+    """Print a cost in dollars with three significant digits, and two decimals at least."""
+    if cost is None:
+        return "none"
+    return f"{cost:.2f}" if 0.1 <= cost < 100 else significant(cost, 3)
+
+
+def is_too_slow(point: AtSpeed) -> bool:
+    """Say whether so many draws miss a speed that a cost at it is no price."""
+    return point.meets is not None and point.meets < 1 - TOO_SLOW
+
+
+def too_slow_words(confidence: Confidence) -> list[str]:
+    """Return which racks are too slow at which speeds, with the share of draws that miss."""
+    groups: dict[str, list[str]] = {}
+    for point in confidence.curve:
+        if is_too_slow(point) and point.meets is not None:
+            share = rounded_percent(1 - point.meets)
+            groups.setdefault(point.scenario, []).append(
+                f"{point.tokens_per_s_per_user:g} ({share})"
+            )
+    racks = [f"{name} at {listed_names(speeds)}" for name, speeds in groups.items()]
+    if not racks:
+        return []
+    return [f"Too slow, with the share of draws that miss the speed: {', '.join(racks)}."]
+
+
+# ---------------------------------------------------------------- work without a speed
+def _work_table(results: Sequence[Result], confidence: Confidence) -> list[Table]:
+    """Tabulate the cost of work that promises no speed, with regret and chance; or nothing."""
+    metric = rated_by(results)
+    if metric is None:
+        return []
+    size, unit = (1e6, "million USD per trillion tokens") if metric == TRAINING_COST else (1.0, "")
+    label = unit or "USD per million tokens"
+    sureness = confidence.sure
+    if not sureness:
+        cases = [
+            (result.scenario, _scaled_text(result.metrics[metric], size)) for result in results
+        ]
+        return [Table(("rack", f"base case, {label}"), cases)]
+    rows: list[tuple[str, ...]] = []
+    for result, sure in zip(results, sureness, strict=True):
+        percentiles = sure.range(metric) or {}
+        best = sure.share_of_best
+        rows.append(
+            (
+                result.scenario,
+                _scaled_text(percentiles.get("p50", result.metrics[metric]), size),
+                percentile_range_text(sure, metric, size),
+                "-" if best is None else rounded_percent(1 - best["mean"]),
+                "-" if best is None else rounded_percent(sure.share_cheapest),
+                significant(result.metrics[RATIO], 3) or "-",
+            )
+        )
+    columns = ("rack", f"median, {label}", "P10 to P90", "mean regret", "chance cheapest")
+    return [Table((*columns, "performance per cost"), rows)]
+
+
+def _scaled_text(value: float | None, size: float) -> str:
+    return "none" if value is None else significant(value / size, 3)
+
+
+# ---------------------------------------------------------------- a row for each rack
+def _rack_table(results: Sequence[Result], confidence: Confidence, speed: float | None) -> Table:
+    """Tabulate each rack: cost, basis of its price, published runs behind it, availability."""
+    points = {
+        point.scenario: point for point in confidence.curve if point.tokens_per_s_per_user == speed
+    }
+    columns = ["rack", "USD per chip-hour", "price basis", "published runs", "in volume"]
+    rows: list[list[str]] = []
+    for result in results:
+        row = [
+            result.scenario,
+            cost_text(result.metrics["tco_usd_per_chip_hour"]),
+            _basis_text(result),
+            runs_text(result),
+            result.available.volume if result.available else "-",
+        ]
+        if speed is not None:
+            row.insert(1, _point_cell(points.get(result.scenario), bool(confidence.sure)))
+        rows.append(row)
+    if speed is not None:
+        statistic = "median" if confidence.sure else "base case"
+        columns.insert(1, f"{statistic} at {speed:g}")
+        return Table(columns, rows, align="lrrlll")
+    return Table(columns, rows, align="lrlll")
+
+
+def _point_cell(point: AtSpeed | None, is_drawn: bool) -> str:
+    if point is None:
+        return "-"
+    if is_drawn and point.meets is not None:
+        if is_too_slow(point):
+            return "too slow"
+        return cost_text(point.median_usd_per_million_output_tokens)
+    return cost_text(point.usd_per_million_output_tokens)
+
+
+def _basis_text(result: Result) -> str:
+    """Return whose price a rack has: its owner's own cost, a vendor's, or a kind of rent."""
+    if result.basis is None:
+        return "-"
+    if result.basis == OWN_COST:
+        return "own cost"
+    if result.rent is None:
+        return "vendor"
+    return RENTS[result.rent[0]]
+
+
+def runs_text(result: Result) -> str:
+    """Return how many published runs stand behind a rack's performance, and their error."""
+    standing = result.standing
+    if standing.median is not None:
+        return f"{standing.validated_rows} runs, {standing.median * 100:.0f} % error"
+    if standing.anchors:
+        return f"none ({standing.anchored_rows} of {standing.anchors[0]})"
+    return "none" if standing.unmeasured == "prior" else standing.unmeasured
+
+
+# ---------------------------------------------------------------- choices and settings
+def _choice_table(confidence: Confidence) -> Table:
+    """Tabulate the mean regret of the choices that the user named, by speed."""
+    regrets: dict[str, dict[float | None, float]] = {}
+    for choice in confidence.choices:
+        by_speed = regrets.setdefault(choice["choice"], {})
+        by_speed[choice["tokens_per_s_per_user"]] = 1 - choice["share_of_best"]["mean"]
+    speeds = list(dict.fromkeys(speed for by_speed in regrets.values() for speed in by_speed))
+    heads = ["" if speed is None else f"at {speed:g} tokens/s" for speed in speeds]
+    rows = [
+        (name, *(rounded_percent(by_speed.get(speed)) for speed in speeds))
+        for name, by_speed in regrets.items()
+    ]
+    return Table(("mean regret of the choice", *heads), rows)
+
+
+def _change_table(changes: Sequence[CostChange], results: Sequence[Result]) -> Table:
+    """Tabulate the base case of each scenario without the settings and with them."""
+    is_training = rated_by(results) == TRAINING_COST
+    size, unit = (1e6, "million USD per trillion tokens") if is_training else (1.0, "USD/M tokens")
+    rows = []
+    for change in changes:
+        ratio = "-"
+        if change.before and change.after is not None:
+            percent = (change.after / change.before - 1) * 100
+            ratio = f"{percent:+.1f} %" if abs(percent) >= LEAST_CHANGE else "none"
+        texts = (_change_text(cost, size) for cost in (change.before, change.after))
+        rows.append((change.scenario, *texts, ratio))
+    return Table((f"base case, {unit}", "before", "with --set", "change"), rows)
+
+
+def _change_text(cost: float | None, size: float) -> str:
+    return "none" if cost is None else significant(cost / size, 4)
+
+
+# ---------------------------------------------------------------- systems not compared
+def _cheaper_words(elsewhere: Sequence[Elsewhere]) -> list[str]:
+    """Return the cheapest system that is not compared, where one is cheaper than all shown."""
+    return [
+        f"Not shown and cheaper: {system.system} at ~{cost_text(system.cost)} (tco compare --all)."
+        for system in elsewhere[:1]
+    ]
