@@ -5,6 +5,7 @@ site, and as they are let.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import isclose
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -222,7 +223,7 @@ def compare(
         elsewhere = cheaper_elsewhere(asked, found) if racks is None else []
         cases = base_cases(asked, found, hold) if full and ranges else []
         rents = _rents_to_beat(asked)
-        changes = _changes_by_settings(given, results, names) if settings or replaced else []
+        changes = _changes_by_settings(given, asked, results) if settings else []
         wish = ComparisonOptions(
             names, replaced, full, why, rows, curve, elsewhere, racks, cases, rents, changes
         )
@@ -267,21 +268,30 @@ def _rank_all(given: CommandRequest, vendor: str | None, air: bool) -> None:
 
 
 def _changes_by_settings(
-    given: CommandRequest, results: Sequence[Result], names: Sequence[str]
+    given: CommandRequest, evaluations: Sequence[Evaluation], results: Sequence[Result]
 ) -> list[CostChange]:
-    """Return the cost of each base case without the settings of the command line and with them."""
+    """Return the cost of each base case without the settings of the command line and with them.
+
+    Where settings leave the cost as it is, notes name the inputs that bind.
+    """
     from tco.evaluation.evaluation import evaluate_each
     from tco.evaluation.side_by_side import rated_by
+    from tco.evaluation.what_if import binding_notes
     from tco.report.first_screen import CostChange
 
     metric = rated_by(results)
     if metric is None:
         return []
+    names = [evaluation.name for evaluation in evaluations]
     unset = evaluate_each(names, given.data, {}, refuse=False)
-    return [
-        CostChange(result.scenario, before.result.metrics[metric], result.metrics[metric])
-        for before, result in zip(unset, results, strict=True)
-    ]
+    changes = []
+    for before, after, result in zip(unset, evaluations, results, strict=True):
+        change = CostChange(result.scenario, before.result.metrics[metric], result.metrics[metric])
+        changes.append(change)
+        if change.before and change.after and isclose(change.before, change.after):
+            paths = [path for path in given.settings if path in result.inputs]
+            result.notes += binding_notes(after, paths, metric)
+    return changes
 
 
 def _rents_to_beat(asked: Sequence[Evaluation]) -> list[BreakEvenRent]:

@@ -163,7 +163,8 @@ SHARED: dict[str, tuple[Any, Any]] = {
     "set": _shared_option(
         *(list[str] | None, "--set"),
         metavar="PATH=VALUE",
-        help="Replace an input, such as 'site.electricity_price=0.09 USD/kWh'. Repeatable.",
+        help="Replace an input, such as 'site.electricity_price=0.09 USD/kWh' or "
+        "'parts.trn3.price=+20%'. Repeatable.",
         autocompletion=_completed("settings"),
         **WHAT_IF,
     ),

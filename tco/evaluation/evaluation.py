@@ -6,6 +6,7 @@ result.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from os.path import isfile  # unlike a path's method it says no to a name that no file can have
 from pathlib import Path
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 HEADLINE = ("trn3-nl32x2", "trn3-nl72x2", "gb200-nvl72", "mi450x-ualoe72")
 SAVED = ".json"  # the ending of a saved result
+RELATIVE = re.compile(r"([+-]\d+(?:\.\d+)?)\s*%")  # a change of an input, such as +20%
 
 
 def catalogue_for(scenario: str | None, data: Path | None, checked: bool = True) -> Catalogue:
@@ -149,12 +151,48 @@ def _evaluate_function(
     """Evaluate a scenario with its settings, then with inputs replaced while decisions stay."""
     from tco.evaluation.what_if import notes_on_idle_settings, result_on_fixed_structure
 
+    function = _with_absolute_settings(name, function)
     result = function.result({}, trace)
     result.notes += notes_on_idle_settings(result, function.settings, function)
     if what_if:
         result = result_on_fixed_structure(result, function, what_if, trace)
     settings = {**function.settings, **what_if}
     return Evaluation(name, settings, function.catalogue, result, variant=function.variant)
+
+
+def _with_absolute_settings(name: str, function: ScenarioFunction) -> ScenarioFunction:
+    """Replace settings such as `+20%` by the changed value of the input in this scenario.
+
+    Raises:
+        DataError: The path is unknown, or the input is no number.
+
+    """
+    changes = {
+        path: 1 + float(change[1]) / 100
+        for path, text in function.settings.items()
+        if isinstance(text, str) and (change := RELATIVE.fullmatch(text.strip()))
+    }
+    if not changes:
+        return function
+    fixed = {path: text for path, text in function.settings.items() if path not in changes}
+    from tco.evaluation.varied_input import varied_input  # few settings are relative
+    from tco.scenario.choices import DOCUMENTS, TEXTS
+
+    unchanged = function._replace(settings=fixed)
+    catalogue, variant = function.catalogue, function.variant
+    evaluation = Evaluation(name, fixed, catalogue, unchanged.result({}), variant=variant)
+    for path, factor in changes.items():
+        if path in TEXTS or path in DOCUMENTS:
+            raise DataError(
+                f"--set: {path}={function.settings[path]}: {path} is no number; set it as a whole"
+            )
+        varied, _ = varied_input([evaluation], path)
+        value, unit = varied.value, varied.unit
+        if value is None:  # nothing here rests on it
+            unread = unchanged.inputs({}).resolve(path)
+            value, unit = unread.value, unread.unit
+        fixed[path] = f"{value * factor!r} {unit}"
+    return function._replace(settings=fixed)
 
 
 def _saved_evaluation(

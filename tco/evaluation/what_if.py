@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from tco.core.errors import DataError
 from tco.core.inputs import Values
-from tco.core.trace import walk
+from tco.core.trace import Node, walk
 from tco.core.types import Settings
 from tco.performance.serving.record import ServingResult
 from tco.scenario.choices import DOCUMENTS, TEXTS
@@ -23,7 +23,7 @@ from tco.scenario.result import Result
 from tco.scenario.workload import job_on, server_of, workload_kind
 
 if TYPE_CHECKING:
-    from tco.evaluation.scenario_function import ScenarioFunction
+    from tco.evaluation.scenario_function import Evaluation, ScenarioFunction
     from tco.scenario.resolved import ResolvedScenario
 
 GB = 1e9
@@ -96,10 +96,31 @@ def _is_equal(value: float | None, reference: float | None) -> bool:
 
 def _where_effect_ends(path: str, function: ScenarioFunction, without: ScenarioFunction) -> str:
     """Return the cell of the trace that the effect of a setting does not pass."""
+    ends = _unmoved_cells(path, function, without)
+    if not ends:
+        return "it is read to check or to choose, and all that is chosen stays"
+    more = f", as do {len(ends) - 1} more" if len(ends) > 1 else ""
+    cell = f"{ends[0].id} stays {ends[0].value:.4g} {ends[0].unit}".rstrip()
+    return f"it is read but does not bind: {cell}{more}"
+
+
+def _unmoved_cells(
+    path: str, function: ScenarioFunction, without: ScenarioFunction, metric: str | None = None
+) -> list[Node]:
+    """Return the cells that read what a setting moves and stay as they are.
+
+    Args:
+        path: Path of the setting.
+        function: The scenario with the setting, its structure fixed.
+        without: The scenario without it, on the same structure.
+        metric: Metric whose cells are looked at; None takes all metrics.
+
+    """
     nodes, nodes_without = (
         {
             node.id: node
-            for root in side.result({}, trace=True).nodes.values()
+            for name, root in side.result({}, trace=True).nodes.items()
+            if metric in (None, name)
             for node in walk(root)
         }
         for side in (function, without)
@@ -110,16 +131,36 @@ def _where_effect_ends(path: str, function: ScenarioFunction, without: ScenarioF
         if node.path == path
         or (name in nodes_without and not _is_equal(node.value, nodes_without[name].value))
     }
-    ends = [
+    return [
         node
         for name, node in nodes.items()
         if name not in changed and any(inner.id in changed for _, inner in node.inputs)
     ]
-    if not ends:
-        return "it is read to check or to choose, and all that is chosen stays"
-    more = f", as do {len(ends) - 1} more" if len(ends) > 1 else ""
-    cell = f"{ends[0].id} stays {ends[0].value:.4g} {ends[0].unit}".rstrip()
-    return f"it is read but does not bind: {cell}{more}"
+
+
+def binding_notes(evaluation: Evaluation, paths: Iterable[str], metric: str) -> list[str]:
+    """Return a note on each setting in place of which another input binds.
+
+    Args:
+        evaluation: Evaluation of the scenario with the settings.
+        paths: Paths of settings that do not move the metric.
+        metric: Name of the metric.
+
+    """
+    function = evaluation.function(refuse=False)._replace(structure=evaluation.result.structure)
+    notes = []
+    for path in paths:
+        cells = _unmoved_cells(path, function, function.without(path), metric)
+        binding = {
+            node.path: node
+            for cell in cells
+            for _, node in cell.inputs
+            if node.path not in (None, path) and _is_equal(node.value, cell.value)
+        }
+        for name, node in binding.items():
+            value, unit = node.shown or (node.value, node.unit)
+            notes.append(f"{path} moves no cost: {name} {value:.4g} {unit} binds")
+    return notes
 
 
 # ---------------------------------------------------------------- with all decisions fixed

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from tco.comparison.records import Confidence, Later, PriceTurn, Regime
 from tco.report.verdict import (
-    late_words,
     later_words,
     price_words,
     regime_sentence,
@@ -45,23 +44,11 @@ def test_software_is_named_where_it_has_another_pick():
     ]
 
 
-def test_speeds_of_one_pick_stand_together():
-    late = {"a": "2027-05"}
-    regimes = [
-        regime("a", late=late, available=(name,), speeds=speeds)
-        for name, speeds in (("b", (20.0,)), ("c", (30.0,)), ("b", (50.0, 75.0)))
-    ]
-    assert late_words(regimes) == [
-        "Best within three months: b at 20 and 50 to 75, c at 30 tokens/s."
-    ]
-    assert late_words([regime("a", late=late)]) == [
-        "None that serves 20 tokens/s can be had within three months."
-    ]
-
-
 def test_the_later_pick_is_said_only_where_it_differs():
     later = Later("2027-05", 512, [regime("a", speeds=(20.0, 50.0))], True)
-    assert later_words(later) == ["At prices and software of 2027-05 (all there): a at 20 to 50."]
+    assert later_words(later) == [
+        "In 2027-05 all are in volume; at that month's prices buy a at 20 to 50 tokens/s."
+    ]
     assert later_words(later._replace(differs=False)) == []
     assert later_words(None) == []
 
@@ -98,9 +85,9 @@ def test_prices_that_turn_a_pick_stand_in_the_unit_of_the_catalogue():
     found = Confidence([], [], [regime("b")])
     (text,) = price_words(turns, found, 20.0)
     assert text == (
-        "The pick at 20 tokens/s turns if mi450x price is below 52,500 USD (now 66,700) or "
-        "electricity price is above 0.12 USD/kWh (now 0.0861)."
+        "The pick at 20 tokens/s would change if mi450x price were below 52,500 USD (now 66,700) "
+        "or electricity price were above 0.12 USD/kWh (now 0.0861)."
     )
     (text,) = price_words(turns, found._replace(regimes=[regime("a", "b")]), 20.0)
-    assert text.startswith("The tie at 20 tokens/s tips from b if ")
+    assert text.startswith("The tie at 20 tokens/s would tip from b if ")
     assert price_words([], found, 20.0) == []

@@ -1,0 +1,89 @@
+"""First screen of a comparison as a reader sees it."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from tests.cli import document, tco
+
+TWO = ("trn3-nl72x2", "gb200-nvl72")
+
+
+@pytest.fixture(scope="module")
+def screen():
+    done = tco("compare", *TWO)
+    assert done.exit_code == 0, done.stderr
+    return done
+
+
+def test_first_screen_fits_eighty_columns_and_thirty_lines_in_a_pipe(screen):
+    lines = screen.stdout.rstrip().splitlines()
+    assert len(lines) <= 30
+    assert max(map(len, lines)) <= 80
+
+
+def test_first_screen_prints_pick_median_and_percentiles_of_each_speed(screen):
+    answer = document("compare", *TWO)
+    points = {
+        (point["scenario"], point["tokens_per_s_per_user"]): point for point in answer["curve"]
+    }
+    for regime in answer["verdict"]:
+        for speed in regime["speeds"]:
+            (line,) = [
+                line for line in screen.stdout.splitlines() if re.match(rf" +{speed:g}  \w", line)
+            ]
+            point = points[regime["choose"], speed]
+            costs = [
+                point[f"{name}_usd_per_million_output_tokens"] for name in ("median", "p10", "p90")
+            ]
+            assert line.split()[1] == regime["choose"]
+            assert [f"{cost:.2f}" for cost in costs] == re.findall(r"\d+\.\d\d", line)[:3]
+
+
+def test_first_screen_counts_notes_on_old_prices_in_one_line(screen):
+    (note,) = screen.stderr.strip().splitlines()
+    assert re.fullmatch(r"note: \d+ notes on prices of other dates; --full lists them", note)
+
+
+def test_choices_are_printed_with_their_regret():
+    text = tco("compare", *TWO, "--choose", "gb200-nvl72,trn3-nl72x2:0.5+gb200-nvl72:0.5").stdout
+    assert "mean regret of the choice" in text
+    assert text.count("trn3-nl72x2:0.5+") == 1
+
+
+def test_curve_without_csv_is_refused_with_the_form_that_has_it():
+    done = tco("compare", *TWO, "--curve")
+    assert done.exit_code == 2
+    assert "--format csv" in done.stderr
+
+
+def test_setting_shows_base_cases_before_and_after():
+    changes = document("compare", *TWO, "--no-range", "--set", "terms.rate=0.2")["changes"]
+    unset = document("compare", *TWO, "--no-range")["rows"]
+    metric = "usd_per_million_output_tokens"
+    assert [change["before"] for change in changes] == [row["metrics"][metric] for row in unset]
+    assert all(change["after"] > change["before"] for change in changes)
+
+
+def test_relative_setting_is_that_share_of_the_value_of_each_scenario():
+    relative, absolute = (
+        document("price", "gb200-nvl72", "--set", f"site.electricity_price={text}")["metrics"][
+            "tco_usd_per_chip_hour"
+        ]
+        for text in ("-10%", f"{0.9 * 0.0861} USD/kWh")
+    )
+    assert relative == pytest.approx(absolute, rel=1e-9)
+
+
+def test_relative_setting_of_a_text_is_refused():
+    done = tco("price", "gb200-nvl72", "--set", "workload.model=+20%")
+    assert done.exit_code == 3
+    assert "is no number" in done.stderr
+
+
+def test_setting_that_moves_no_cost_names_the_input_that_binds():
+    """HBM of Trainium3 stops at what its DMA engines move."""
+    done = tco("compare", *TWO, "--no-range", "--set", "parts.trn3.hbm_bandwidth=+20%")
+    assert "parts.trn3.dma_bandwidth 4.224 TB/s binds" in done.stderr

@@ -1,0 +1,66 @@
+"""Sentences of the first screen: what to buy, ties, late racks, speeds that are missed."""
+
+from __future__ import annotations
+
+from tco.comparison.records import AtSpeed, Confidence, Regime, Sureness
+from tco.report.first_screen import advice_lines, cost_text, is_too_slow, too_slow_words
+
+
+class NamedResult:
+    """Result of which only the name is read."""
+
+    def __init__(self, name):
+        self.scenario = name
+
+
+RESULTS = [NamedResult("a"), NamedResult("b")]
+DRAWN = [Sureness({}, None, None, [], share_cheapest=0.4), Sureness({}, None, None, [])]
+
+
+def regime(*picks, **fields):
+    """Return a regime of one speed."""
+    usual = {"probability": 0.6, "keeps": 0.8, "most": 0.9, "speeds": (20.0,)}
+    return Regime("close", picks=picks, foremost=picks[0], **{**usual, **fields})
+
+
+def advice(*regimes, curve=()):
+    return advice_lines(Confidence(DRAWN, list(curve), list(regimes)), RESULTS)
+
+
+def test_advice_names_pick_chance_and_regret():
+    points = [AtSpeed("a", 20.0, share_cheapest=0.42), AtSpeed("b", 20.0, share_cheapest=0.58)]
+    assert advice(regime("a"), curve=points) == [
+        "Buy a at 20 tokens/s per user (cheapest in 42 % of draws, mean regret 10 to 20 %)."
+    ]
+
+
+def test_advice_on_a_tie_prefers_none():
+    points = [AtSpeed("a", 20.0, share_cheapest=0.5), AtSpeed("b", 20.0, share_cheapest=0.5)]
+    (sentence,) = advice(regime("a", "b"), curve=points)
+    assert sentence.startswith("Tie at 20 tokens/s per user: a and b are too close to call (")
+
+
+def test_advice_on_a_late_rack_says_what_to_buy_until_then():
+    late = {"late": {"a": "2027-05"}}
+    (sentence,) = advice(regime("a", available=("b",), **late))
+    assert sentence.endswith("In volume: a in 2027-05; until then buy b.")
+    (sentence,) = advice(regime("a", **late))
+    assert sentence.endswith("none that serves this work comes sooner.")
+
+
+def test_advice_without_a_speed_takes_the_chance_of_the_pick():
+    (sentence,) = advice(regime("a", speeds=()))
+    assert sentence.startswith("Buy a (cheapest in 40 % of draws, ")
+
+
+def test_speed_missed_in_over_a_fifth_of_draws_is_too_slow_with_its_share():
+    points = [AtSpeed("a", 75.0, meets=0.8), AtSpeed("a", 100.0, meets=0.61)]
+    assert [is_too_slow(point) for point in points] == [False, True]
+    assert too_slow_words(Confidence([], points, [])) == [
+        "Too slow, with the share of draws that miss the speed: a at 100 (39 %)."
+    ]
+
+
+def test_costs_have_two_decimals_and_at_least_three_digits_where_they_are_small():
+    costs = (None, 0.0123, 0.7, 1.234, 123.4)
+    assert [cost_text(cost) for cost in costs] == ["none", "0.0123", "0.70", "1.23", "123"]
