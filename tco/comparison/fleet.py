@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tco.core.errors import DataError, UsageError, located
 from tco.core.own_values import question_number_and_unit, question_quantity
+from tco.core.provenance import MONTHS
 from tco.core.types import JsonObject
 from tco.cost.cash_flows import chips_cost
-from tco.cost.price_dates import MONTHS, year_of
+from tco.cost.price_dates import year_of
 from tco.cost.revenue import rent_income, token_income
 from tco.cost.site import sellable_power, sellable_share, worlds_in_power, yearly_margin
 from tco.evaluation.evaluation import evaluate_each

@@ -135,8 +135,8 @@ def _merge_unexplained_drivers(drivers: Sequence[Driver]) -> list[Driver]:
 
 
 # ---------------------------------------------------------------- costs by speed
-def _bound_mark(result: Result) -> str:
-    # of a cost that rests on an upper bound of rent
+def bound_mark(result: Result) -> str:
+    """Return the mark of a cost that rests on an upper bound of rent; empty for any other."""
     return "<" if result.rent is not None and result.rent[0] == BOUND else ""
 
 
@@ -163,7 +163,7 @@ def cost_rows(
         for result in results:
             cost = costs.get((speed, result.scenario))
             star = "*" if result.scenario in picks.get(speed, ()) else ""
-            mark = "" if cost is None else star + _bound_mark(result)
+            mark = "" if cost is None else star + bound_mark(result)
             cells.append(mark + _cost_cell(cost, digits))
         first = "" if rows else " tokens/s"
         rows.append((f"at {speed:g}{' asked' if speed in target_speeds else first}", *cells))

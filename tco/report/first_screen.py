@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from tco.comparison.confidence import Elsewhere
@@ -11,6 +11,7 @@ from tco.cost.ledger import RENTS
 from tco.evaluation.chip_prices import BreakEvenRent
 from tco.evaluation.side_by_side import rated_by
 from tco.report.assumptions import premises_without_halls, workload_title, workloads
+from tco.report.curve import bound_mark
 from tco.report.ranges import (
     RATIO,
     TRAINING_COST,
@@ -71,7 +72,7 @@ def first_screen(
     above = [title, *workloads(results), *advice_lines(confidence, results)]
     tables = [_change_table(changes, results)] if changes else []
     if confidence.curve:
-        tables.append(_speed_table(confidence, len(results) > 1))
+        tables.append(_speed_table(confidence, results))
     else:
         tables += _work_table(results, confidence)
     tables.append(_rack_table(results, confidence, speed if confidence.curve else None))
@@ -173,17 +174,18 @@ def _percent_span(least: float, most: float) -> str:
 
 
 # ---------------------------------------------------------------- a row for each speed
-def _speed_table(confidence: Confidence, has_rivals: bool) -> Table:
+def _speed_table(confidence: Confidence, results: Sequence[Result]) -> Table:
     """Tabulate the pick of each speed: its cost, its chance to be cheapest, and the runner-up."""
     points: dict[float, list[AtSpeed]] = {}
     for point in confidence.curve:
         points.setdefault(point.tokens_per_s_per_user, []).append(point)
     picks = {speed: regime.picks for regime in confidence.regimes for speed in regime.speeds}
-    is_drawn = bool(confidence.sure)
+    is_drawn, has_rivals = bool(confidence.sure), len(results) > 1
+    marks = {result.scenario: bound_mark(result) for result in results}
     rows = [
         row
         for speed in sorted(points)
-        for row in _speed_rows(speed, points[speed], picks.get(speed, ()), is_drawn)
+        for row in _speed_rows(speed, points[speed], picks.get(speed, ()), marks, is_drawn)
     ]
     costs = ("median", "P10 to P90") if is_drawn else ("base case",)
     rivals = ("chance cheapest", "runner-up (its chance)") if is_drawn else ("runner-up",)
@@ -197,7 +199,11 @@ def _speed_table(confidence: Confidence, has_rivals: bool) -> Table:
 
 
 def _speed_rows(
-    speed: float, points: Sequence[AtSpeed], picks: Sequence[str], is_drawn: bool
+    speed: float,
+    points: Sequence[AtSpeed],
+    picks: Sequence[str],
+    marks: Mapping[str, str],
+    is_drawn: bool,
 ) -> list[tuple[str, ...]]:
     """Return a row for each pick of a speed; the rows of a tie stand below each other."""
     named = {point.scenario: point for point in points}
@@ -212,7 +218,8 @@ def _speed_rows(
     for place, name in enumerate(picks):
         label = name if len(picks) == 1 else f"{'and' if place else 'tie:'} {name}"
         rival = runner_up if place == 0 else None
-        cells = _drawn_cells(named[name], rival) if is_drawn else _base_cells(named[name], rival)
+        cells_of = _drawn_cells if is_drawn else _base_cells
+        cells = cells_of(named[name], rival, marks.get(name, ""))
         rows.append(("" if place else f"{speed:g}", label, *cells))
     none = ("-",) * (4 if is_drawn else 2)
     return rows or [(f"{speed:g}", "no rack is quick enough", *none)]
@@ -226,25 +233,25 @@ def _rival_order(point: AtSpeed) -> float:
     return float("-inf") if cost is None else -cost
 
 
-def _drawn_cells(point: AtSpeed, rival: AtSpeed | None) -> tuple[str, ...]:
+def _drawn_cells(point: AtSpeed, rival: AtSpeed | None, mark: str) -> tuple[str, ...]:
     median, low, high = (
         point.median_usd_per_million_output_tokens,
         point.p10_usd_per_million_output_tokens,
         point.p90_usd_per_million_output_tokens,
     )
     span = f"{cost_text(low)} to {'too slow' if high is None else cost_text(high)}"
-    cells = ("too slow", "-") if is_too_slow(point) else (cost_text(median), span)
+    cells = ("too slow", "-") if is_too_slow(point) else (mark + cost_text(median), span)
     second = "-"
     if rival is not None:
         second = f"{rival.scenario} ({rounded_percent(rival.share_cheapest)})"
     return *cells, rounded_percent(point.share_cheapest), second
 
 
-def _base_cells(point: AtSpeed, rival: AtSpeed | None) -> tuple[str, ...]:
+def _base_cells(point: AtSpeed, rival: AtSpeed | None, mark: str) -> tuple[str, ...]:
     second = "-"
     if rival is not None:
         second = f"{rival.scenario} ({cost_text(rival.usd_per_million_output_tokens)})"
-    return cost_text(point.usd_per_million_output_tokens), second
+    return mark + cost_text(point.usd_per_million_output_tokens), second
 
 
 def cost_text(cost: float | None) -> str:
@@ -319,15 +326,17 @@ def _rack_table(results: Sequence[Result], confidence: Confidence, speed: float 
     columns = ["rack", "USD per chip-hour", "price basis", "published runs", "in volume"]
     rows: list[list[str]] = []
     for result in results:
+        mark = bound_mark(result)
         row = [
             result.scenario,
-            cost_text(result.metrics["tco_usd_per_chip_hour"]),
+            mark + cost_text(result.metrics["tco_usd_per_chip_hour"]),
             _basis_text(result),
             runs_text(result),
             result.available.volume if result.available else "-",
         ]
         if speed is not None:
-            row.insert(1, _point_cell(points.get(result.scenario), bool(confidence.sure)))
+            cost = _point_cell(points.get(result.scenario), bool(confidence.sure))
+            row.insert(1, mark + cost if cost[:1].isdigit() else cost)
         rows.append(row)
     if speed is not None:
         statistic = "median" if confidence.sure else "base case"
