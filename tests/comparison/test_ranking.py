@@ -64,8 +64,8 @@ def test_what_is_shipped_of_the_order_is_todays():
 
 
 def test_the_cheapest_of_all_is_named_below_the_shipped_comparison_alone():
-    assert "Cheapest of all (tco compare --all): trn4-preview" in command("compare").stdout
-    assert "Cheapest of all" not in command("compare", "--set", "site.pue=1.2").stdout
+    assert "Not shown and cheaper: trn4-preview" in command("compare").stdout
+    assert "Not shown and cheaper" not in command("compare", "--set", "site.pue=1.2").stdout
 
 
 def test_a_line_each():
