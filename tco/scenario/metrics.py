@@ -34,6 +34,7 @@ from tco.core.units import (
 )
 from tco.cost.ledger import Cost, power_per_chip
 from tco.cost.site import facility_power, grid_power, price_per_grid_power, sellable_share
+from tco.performance.serving.plans import cached_share
 from tco.performance.serving.record import ServingResult
 
 if TYPE_CHECKING:
@@ -97,6 +98,15 @@ METRICS: dict[str, Metric] = {
     "usd_per_million_output_tokens": Metric("USD/Mtoken", "whole cost per million output tokens"),
     "usd_per_million_input_tokens": Metric("USD/Mtoken", "prefill's cost per million input tokens"),
     "usd_per_million_tokens": Metric("USD/Mtoken", "whole cost per million tokens, in and out"),
+    "rate_card_input_usd_per_million": Metric(
+        "USD/Mtoken", "price of a million input tokens that no cache holds, of a rate card at cost"
+    ),
+    "rate_card_cached_input_usd_per_million": Metric(
+        "USD/Mtoken", "price of a million input tokens from a prefix cache, of the same rate card"
+    ),
+    "rate_card_output_usd_per_million": Metric(
+        "USD/Mtoken", "price of a million output tokens, of the same rate card"
+    ),
     "tokens_per_s_per_facility_mw": Metric(
         "token/s/MW", "output tokens per second and MW of site power"
     ),
@@ -236,6 +246,8 @@ MAY_BE_NONE = SHARES | frozenset(
             "energy_usd_per_chip_hour",
         ),  # of who rents
         *("scale_up_byte_per_s", "scale_out_byte_per_s", "waiting_usd_per_chip"),
+        # of a model without attention, and of engines that read prompts all the time
+        *("rate_card_cached_input_usd_per_million", "rate_card_output_usd_per_million"),
         *(
             "peak_bf16_flop_per_s",
             "peak_fp8_flop_per_s",
@@ -286,6 +298,33 @@ def usd_per_million(
     and chip) x 1e6.
     """
     return share * used_hour / (rate * seconds_per_hour) * tokens_per_million
+
+
+@formula(unit="USD/Mtoken", source="tco-contract")
+def output_price(all_in: USDPerMillionTokens, prefill_share: Pure) -> Quantity:
+    """Price of a million output tokens beside priced prompts, that of decoding: (1 - s) c."""
+    return (1 - prefill_share) * all_in
+
+
+@formula(unit="USD/Mtoken", source="tco-model")
+def cached_input_price(
+    prefill: USDPerMillionTokens, attention_share: Pure, cache_hit: Pure
+) -> Quantity:
+    """Price of a million input tokens from a prefix cache: c a / (1 + h).
+
+    A token that is computed meets (1 + h) I / 2 keys of a prompt of I tokens on average. Half the
+    cost of each meeting, a share a of prefill, is charged to the token whose key is met. A cached
+    token causes no other cost: the memory that keeps it is not charged.
+    """
+    return prefill * attention_share / (1 + cache_hit)
+
+
+@formula(unit="USD/Mtoken", source="tco-contract")
+def uncached_input_price(
+    prefill: USDPerMillionTokens, cached: USDPerMillionTokens, cache_hit: Pure
+) -> Quantity:
+    """Price of a million input tokens that no cache holds: (c - h c_cached) / (1 - h)."""
+    return (prefill - cache_hit * cached) / (1 - cache_hit)
 
 
 @formula(unit="USD/Ttoken", source="tco-contract")
@@ -466,10 +505,27 @@ def joined_metrics(
                 "usd_per_million_tokens",
                 lambda: usd_per_million(used, total("all_tokens", [out, into]), 1.0),
             )
+            _rate_card(values, workload, found, name)
         name(
             "tokens_per_s_per_facility_mw",
             lambda: tokens_per_megawatt(out, found["facility_power_w_per_chip"]),
         )
+
+
+def _rate_card(values: Values, workload: ServingResult, metrics: JsonObject, name: Name) -> None:
+    """Name the prices of input, cached input and output whose sum over a request is its cost."""
+    if workload.prefill is None:
+        return
+    with scope("metrics", "rate_card"):
+        attention = workload.prefill.attention_share
+        hit = cached_share(values["workload.input_tokens"], values["workload.cache_hit"])
+    prefill, all_in = (metrics[f"usd_per_million_{side}_tokens"] for side in ("input", "output"))
+    cached = name(
+        "rate_card_cached_input_usd_per_million",
+        lambda: cached_input_price(prefill, attention, hit),
+    )
+    name("rate_card_input_usd_per_million", lambda: uncached_input_price(prefill, cached, hit))
+    name("rate_card_output_usd_per_million", lambda: output_price(all_in, workload.prefill_share))
 
 
 def _computed_value(value: Quantity) -> Quantity:

@@ -164,6 +164,50 @@ def test_one_hour_used_is_dearer_than_one_installed(name):
     assert close(metrics["tco_usd_per_used_chip_hour"], expected)
 
 
+@pytest.mark.parametrize(
+    ("name", "settings"),
+    [
+        ("trn3-nl72x2", {}),
+        ("gb200-nvl72", {"workload.cache_hit": "0.75"}),
+        ("gb200-nvl72", {"workload.cache_hit": "1", "workload.input_tokens": "1000"}),
+        ("mi450x-ualoe72", {"workload.input_tokens": "100000", "workload.cache_hit": "0.2"}),
+        ("h200-hgx8", {"workload.concurrency": "64", "workload.model": "llama-3.1-70b"}),
+    ],
+)
+def test_rate_card_sums_to_cost_of_a_request(name, settings):
+    metrics, values = evaluate(name, settings).metrics, inputs_of(name, settings).values()
+    prompt, answer, hit = (
+        values[f"workload.{key}"] for key in ("input_tokens", "output_tokens", "cache_hit")
+    )
+    fresh = max(prompt * (1 - hit), 1)
+    uncached, cached, output = (
+        metrics[f"rate_card_{side}_usd_per_million"] for side in ("input", "cached_input", "output")
+    )
+    assert close(
+        uncached * fresh + cached * (prompt - fresh) + output * answer,
+        metrics["usd_per_million_output_tokens"] * answer,
+        1e-9,
+    )
+    assert 0 < cached < uncached
+
+
+def test_cached_tokens_cost_more_where_more_tokens_meet_them():
+    """Reading a prompt ten times as long spends a larger share on attention."""
+    shares = []
+    for tokens in ("8000", "80000"):
+        metrics = evaluate("gb200-nvl72", {"workload.input_tokens": tokens}).metrics
+        shares.append(
+            metrics["rate_card_cached_input_usd_per_million"]
+            / metrics["rate_card_input_usd_per_million"]
+        )
+    assert shares[0] < shares[1] < 1
+
+
+def test_rate_card_is_absent_of_training():
+    metrics = result("train-gpt3-175b-a100x64").metrics
+    assert metrics["rate_card_output_usd_per_million"] is None
+
+
 @each
 def test_cost_of_a_million_tokens_by_the_contract(name):
     metrics = result(name).metrics

@@ -62,6 +62,7 @@ GATHERED = (
     "all-gather",
     "reduce-scatter",
 )
+ATTENTION_CORE = "attention core"  # operator in which tokens meet the keys of others
 SUM_BYTES = 8  # largest score and sum of exponentials of a query and head, each in FP32
 INDEX_BYTES = 4  # one FP32 scale beside an indexer key
 STATE_BYTES = 2 * 4  # a recurrent state is read and written in FP32
@@ -179,7 +180,7 @@ def _attention_core(
     `shape` has a plan of each kind.
     """
     machine, chip = made.machine, made.machine.kernels
-    with scope("attention core"):
+    with scope(ATTENTION_CORE):
         wide, cached = _core_widths(shape, a)
         heads = np.ceil(a.heads / shape.tensor_parallel)
         scores = attention_scores(shape.tokens, keys, heads)
@@ -215,7 +216,7 @@ def _attention_core(
                 )
                 time = smooth_maximum(time, on_cores, OVERLAP)
         for_all = made.alike.for_all
-        made.core("attention core", layers, for_all(time), for_all(flops), for_all(moved), rate)
+        made.core(ATTENTION_CORE, layers, for_all(time), for_all(flops), for_all(moved), rate)
 
 
 def _splits_context(made: Pass) -> bool:

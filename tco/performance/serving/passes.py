@@ -44,7 +44,7 @@ from tco.performance.chip.roofline import (
     with_unexplained,
 )
 from tco.performance.layer.chip_model import Machine, times_as_long
-from tco.performance.layer.layers import forward_pass, gather_keys
+from tco.performance.layer.layers import ATTENTION_CORE, forward_pass, gather_keys
 from tco.performance.layer.operators import Operator, Pass, PassShape, waiting_operator
 from tco.performance.profile import OperatorProfile, profile_lines, time_by_bound
 from tco.performance.serving import plans as asked
@@ -187,6 +187,12 @@ ROUTED = (
 )
 
 
+@formula(unit="", source="tco-model")
+def share_of_pass(time: Second, pass_time: Second) -> Quantity:
+    """Share of the time of a pass that some of its operators take: min(t / T, 1)."""
+    return minimum(time / pass_time, 1)
+
+
 class PassResult(NamedTuple):
     """One pass: its time, what it holds in HBM, and its operators."""
 
@@ -203,6 +209,12 @@ class PassResult(NamedTuple):
         """Time until a prompt is read: of a pool the one that comes alone."""
         one = self.alone or self
         return reading_time(one.time, one.per_prompt)
+
+    @property
+    def attention_share(self) -> Quantity:
+        """Share of its time in which tokens meet the keys of others."""
+        times = [operator.time for operator in self.operators if operator.name == ATTENTION_CORE]
+        return share_of_pass(total(ATTENTION_CORE, times), self.time) if times else 0.0
 
     @property
     def lines(self) -> list[OperatorProfile]:

@@ -112,6 +112,12 @@ def fresh_tokens(input_tokens: Pure, cache_hit: Pure) -> Quantity:
     return maximum(input_tokens * (1 - cache_hit), 1)
 
 
+@formula(unit="", source="tco-model")
+def cached_share(input_tokens: Pure, cache_hit: Pure) -> Quantity:
+    """Share of a prompt that a prefix cache holds, its last token never: min(h, 1 - 1 / I)."""
+    return minimum(cache_hit, 1 - 1 / input_tokens)
+
+
 @formula(unit="", source="aws-neuron-buckets")
 def padded_prompt(tokens: Pure, bucket: Pure) -> Quantity:
     """Tokens that a program compiled for buckets of lengths computes: ceil(T / b) b."""
