@@ -102,8 +102,9 @@ def traffic_from(
     trace: Annotated[
         Path,
         typer.Argument(
-            metavar="TRACE.csv",
-            help="arrived,input_tokens,output_tokens and, if known, session and prefix tokens.",
+            metavar="TRACE",
+            help="CSV or JSON lines as Azure, BurstGPT, Mooncake, Bailian or vidur write them, or "
+            "arrived,input_tokens,output_tokens and, if known, session and prefix tokens.",
         ),
     ],
     output: Annotated[
@@ -111,13 +112,15 @@ def traffic_from(
     ],
 ) -> None:
     """Sum up a trace of requests as traffic: rate, bursts, lengths, sessions."""
-    from tco.comparison.request_traces import read_trace, traffic_text
+    from tco.comparison.request_traces import compared_means, traffic_text
+    from tco.comparison.trace_files import read_trace
     from tco.core.files import write_atomically
+    from tco.performance.service.traffic import traffic_from_text
+    from tco.report.service import trace_text
 
-    found = read_trace(trace)
-    write_atomically(output, traffic_text(found, trace.name))
+    requests = read_trace(trace)
+    document = traffic_text(requests, trace.name)
+    traffic = traffic_from_text(document, output)
+    write_atomically(output, document)
     if not given.quiet:
-        put(
-            f"{output}: {len(found.arrived):,} requests of {trace}. Try: tco service gb200-nvl72 "
-            f"--traffic {output}\n"
-        )
+        put(trace_text(str(output), str(trace), requests, compared_means(requests, traffic)))

@@ -1,122 +1,91 @@
-"""A trace of requests summed up as traffic: rate, bursts, lengths, sessions. A bad row is told by
-line and column.
+"""Statistics of a trace of requests, and the traffic document that stands for it.
+
+The document keeps the rate, the bursts and the joint lengths of the requests: it holds a sample
+whose means are those of the trace.
 """
 
 from __future__ import annotations
 
 import json
-import math
-from array import array
-from pathlib import Path
-from typing import Any, NamedTuple
 
 import numpy as np
 
-from tco.core.errors import DataError
-from tco.core.files import is_there, read_csv
+from tco.comparison.trace_files import RequestTrace
+from tco.core.types import FloatArray
+from tco.performance.service.length_samples import LENGTHS
+from tco.performance.service.traffic import Traffic
 
-NEEDED, ALSO = ("arrived", "input_tokens", "output_tokens"), ("session", "prefix")
-LEAST, MOST = 2, 1e12  # requests that tell a rate, and of any number
-SAID = {
+SAMPLED_REQUESTS = 1000  # of a document, at most
+SIMULATED_REQUESTS = 50 * SAMPLED_REQUESTS
+DEFINITIONS = {
     "requests_per_s": "requests over the time they came in",
     "arrival_cv": "standard deviation of the time between requests over its mean",
     "correlation": "rank correlation of the lengths of prompts and answers",
     "turns": "requests of a session",
-    "thinking_time": "median time between two requests of a session",
+    "thinking_time": "median time between two requests of a session, or of a prefix",
     "reuse": "tokens of prefixes over those of the prompts that have one",
 }
-
-
-class RequestTrace(NamedTuple):
-    """Requests in the order they came: seconds, tokens, and sessions by number."""
-
-    arrived: Any
-    prompt: Any
-    answer: Any
-    session: Any
-    prefix: Any
-
-
-def read_trace(path: Path) -> RequestTrace:
-    """Read a trace of requests from a CSV file.
-
-    Args:
-        path: File with the columns `arrived` (s), `input_tokens`, `output_tokens`, and optionally
-            `session` and `prefix` (tokens).
-
-    Returns:
-        Arrays of shape (requests,); None for a column that the file lacks.
-
-    Raises:
-        DataError: The file is missing, lacks a column, has a value that is no number within its
-            bounds, is not in the order of arrival, or has no two requests at different times. The
-            error of a value names line and column.
-
-    """
-    if not is_there(path):
-        raise DataError(
-            f"{path}: no such file, expected a trace with the columns {', '.join(NEEDED)}"
-        )
-    kept, sessions, before = (
-        {name: array("d") for name in NEEDED + ALSO},
-        dict[str, int](),
-        -math.inf,
-    )
-    for line, row in read_csv(path, NEEDED, ALSO):
-        for column, (name, text) in enumerate(row.items(), 1):
-            if name == "session":
-                kept[name].append(sessions.setdefault(text, len(sessions)))
-                continue
-            least = 1.0 if name.endswith("_tokens") else 0.0
-            try:
-                value = float(text)
-            except ValueError:
-                value = math.nan
-            if not least <= value < MOST:
-                raise DataError(
-                    f"{path}:{line}:{column}: {name} is {text!r}, expected a number of {least:g} "
-                    "or more"
-                )
-            if name == "arrived" and value < before:
-                raise DataError(
-                    f"{path}:{line}:{column}: arrived is earlier than in the line before, expected "
-                    "rows in the order they came"
-                )
-            kept[name].append(value)
-        before = kept["arrived"][-1]
-    arrived = kept["arrived"]
-    if len(arrived) < LEAST or arrived[-1] <= arrived[0]:
-        raise DataError(
-            f"{path}: {len(arrived)} requests in no time, expected {LEAST} or more that come one "
-            "after another"
-        )
-    return RequestTrace(*(np.frombuffer(many) if len(many) else None for many in kept.values()))
+UNITS = {"thinking_time": "s"}
 
 
 def trace_statistics(trace: RequestTrace) -> dict[str, float]:
     """Return statistics of a request trace, by name of the traffic input."""
+    from tco.validation.score import spearman  # takes long to import
+
     gaps, count = np.diff(trace.arrived), len(trace.arrived)
-    found = {
+    statistics = {
         "requests_per_s": float(1 / gaps.mean()),
         "arrival_cv": float(gaps.std() / gaps.mean()),
     }
-    for side, many in (("input", trace.prompt), ("output", trace.answer)):
-        found |= {f"{side}_p{at}": float(np.quantile(many, at / 100)) for at in (50, 90, 99)}
-    ranks = [
-        np.argsort(np.argsort(many, kind="stable"), kind="stable")
-        for many in (trace.prompt, trace.answer)
-    ]
-    alike = any(np.ptp(many) == 0 for many in (trace.prompt, trace.answer)) or count < 3
-    found["correlation"] = 0.0 if alike else float(np.asarray(np.corrcoef(np.stack(ranks)))[0, 1])
+    for name in LENGTHS:
+        side, percentile = name.split("_p")
+        lengths = trace.prompt if side == "input" else trace.answer
+        statistics[name] = float(np.quantile(lengths, int(percentile) / 100))
+    statistics["correlation"] = spearman(trace.prompt, trace.answer) or 0.0
+    waits = trace.since_use
     if trace.session is not None:
         order = np.lexsort((trace.arrived, trace.session))
-        same = np.diff(trace.session[order]) == 0
-        found["turns"] = count / (count - int(same.sum()))
-        if same.any():
-            found["thinking_time"] = float(np.median(np.diff(trace.arrived[order])[same]))
+        same_session = np.diff(trace.session[order]) == 0
+        if same_session.any():
+            statistics["turns"] = count / (count - int(same_session.sum()))
+            waits = np.diff(trace.arrived[order])[same_session]
+    if waits is not None and not np.isnan(waits).all():
+        statistics["thinking_time"] = float(np.nanmedian(waits))
     if trace.prefix is not None and (shared := trace.prefix > 0).any():
-        found["reuse"] = float(min(trace.prefix[shared].sum() / trace.prompt[shared].sum(), 1.0))
-    return found
+        statistics["reuse"] = float(trace.prefix[shared].sum() / trace.prompt[shared].sum())
+    return statistics
+
+
+def sampled_lengths(trace: RequestTrace) -> FloatArray:
+    """Return tokens of prompts, answers and prefixes of some requests, shape (requests, 2 or 3).
+
+    The ranks are those of requests from strata of equal size in both lengths. Each length is the
+    mean of an equal part of the sorted lengths of the trace, so that the sample has their means.
+    """
+    count = len(trace.prompt)
+    size = min(count, SAMPLED_REQUESTS)
+    strata = int(np.sqrt(size))
+    by_prompt = np.argsort(trace.prompt, kind="stable")
+    stratum = np.empty(count)
+    stratum[by_prompt] = np.arange(count) * strata // count
+    order = np.lexsort((trace.answer, stratum))
+    chosen = order[((np.arange(size) + 0.5) * count / size).astype(int)]
+    columns = []
+    for lengths in (trace.prompt, trace.answer):
+        ranks = np.argsort(np.argsort(lengths[chosen], kind="stable"), kind="stable")
+        columns.append(np.maximum(np.rint(_means_of_parts(lengths, size)[ranks]), 1))
+    if trace.prefix is not None and trace.prefix.any():
+        share = trace.prefix[chosen] / trace.prompt[chosen]
+        columns.append(np.rint(share * columns[0]))
+    return np.stack(columns, axis=1)
+
+
+def _means_of_parts(lengths: FloatArray, parts: int) -> FloatArray:
+    """Return the means of equal parts of the sorted lengths."""
+    sums = np.concatenate([[0.0], np.cumsum(np.sort(lengths))])
+    edges = np.linspace(0, len(lengths), parts + 1)
+    of_parts: FloatArray = np.diff(np.interp(edges, np.arange(len(sums)), sums))
+    return of_parts * parts / len(lengths)
 
 
 def traffic_text(trace: RequestTrace, name: str) -> str:
@@ -127,18 +96,49 @@ def traffic_text(trace: RequestTrace, name: str) -> str:
         name: Name of the trace, which the document repeats.
 
     """
-    found = trace_statistics(trace)
-    unit = {"thinking_time": "s"}
-    said = [
-        f"# Summed up from {json.dumps(name)}: {len(trace.arrived):,} requests.\nname = "
-        f"{json.dumps(f'As {name}')}\n"
+    statistics, sample = trace_statistics(trace), sampled_lengths(trace)
+    texts = [
+        f"# Summed up from {json.dumps(name)}: {len(trace.arrived):,} requests.\n"
+        "# Kept: their rate and bursts, and the joint lengths in [sample].\n"
+        "# Lost: how the rate moves over hours, and the order of the lengths.\n"
+        f"name = {json.dumps(f'As {name}')}\n"
+        'promises = ["ttft p90 <= 2 s", "tpot p90 <= 50 ms"]  # yours\n'
     ]
-    said.append('promises = ["ttft p90 <= 2 s", "tpot p90 <= 50 ms"]  # yours\n')
-    for key, value in found.items():
-        note = SAID.get(key, "quantile of the trace")
-        ends = "".join(f"{name} = {value!r}\n" for name in ("value", "low", "high"))
-        said.append(
-            f'\n[{key}]\n{ends}unit = "{unit.get(key, "")}"\nkind = "measured"\nsource = '
-            f'"own"\nnote = "{note}"\n'
+    for key, value in statistics.items():
+        numbers = "".join(f"{number} = {value!r}\n" for number in ("value", "low", "high"))
+        texts.append(
+            f'\n[{key}]\n{numbers}unit = "{UNITS.get(key, "")}"\nkind = "measured"\n'
+            f'source = "own"\nnote = "{DEFINITIONS.get(key, "quantile of the trace")}"\n'
         )
-    return "".join(said)
+    of_trace = "".join(
+        f"{key} = {statistics[key]!r}\n"
+        for key in (*LENGTHS, "correlation", "reuse")
+        if key in statistics
+    )
+    columns = ("prompt", "answer", "prefix")[: sample.shape[1]]
+    rows = "".join(f"    {list(map(int, row))},\n" for row in sample.tolist())
+    texts.append(
+        "\n# Requests whose lengths stand for those of the trace. A quantile or a reuse that is\n"
+        "# changed above, or set, stretches them from what they are here.\n"
+        f"[sample]\n{of_trace}# tokens: {', '.join(columns)}\nrequests = [\n{rows}]\n"
+    )
+    return "".join(texts)
+
+
+def compared_means(trace: RequestTrace, traffic: Traffic) -> list[tuple[str, float, float, str]]:
+    """Return label, mean of the trace, simulated mean and unit of what lengths come to."""
+    simulated = traffic.requests(1, "random", SIMULATED_REQUESTS, 0, 1.0)[1]
+    means = [
+        ("prompt", trace.prompt.mean(), simulated.prompt.mean(), "tokens"),
+        ("answer", trace.answer.mean(), simulated.answer.mean(), "tokens"),
+    ]
+    if trace.prefix is not None:
+        shares = (
+            part.sum() / prompt.sum() * 100
+            for part, prompt in (
+                (trace.prefix, trace.prompt),
+                (simulated.known, simulated.prompt),
+            )
+        )
+        means.append(("share of prompts read before", *shares, "%"))
+    return [(label, float(first), float(second), unit) for label, first, second, unit in means]

@@ -7,6 +7,7 @@ from functools import partial
 
 from tco.catalog import Catalogue
 from tco.comparison.service import METRICS, OF_WAITS, Service
+from tco.comparison.trace_files import RequestTrace
 from tco.core.types import JsonObject
 from tco.report.record import Answer, Document, Maybe, Member, Record
 from tco.report.table import Table, significant
@@ -156,3 +157,33 @@ def _pool_text(axes: JsonObject) -> str:
         f"{engines:g} engine{'s' if engines > 1 else ''} of {chips:g} "
         f"chip{'s' if chips > 1 else ''} ({sizes})"
     )
+
+
+def trace_text(
+    output: str,
+    trace: str,
+    requests: RequestTrace,
+    means: Sequence[tuple[str, float, float, str]],
+) -> str:
+    """Print what a traffic document keeps of a trace, and what was left out.
+
+    Args:
+        output: File of the traffic document.
+        trace: File of the trace.
+        requests: Requests of the trace.
+        means: Label, mean of the trace, simulated mean and unit.
+
+    """
+    lines = [f"{output}: {len(requests.arrived):,} requests of {trace}."]
+    if requests.left_out:
+        requests_word = "request" if requests.left_out == 1 else "requests"
+        lines.append(f"Left out: {requests.left_out:,} {requests_word} of no prompt or no answer.")
+    if requests.unread:
+        lines.append(f"Columns that are not read: {', '.join(requests.unread)}.")
+    lines += [
+        f"Mean {label}: {significant(first, 4)} {unit} in the trace, "
+        f"{significant(second, 4)} {unit} simulated."
+        for label, first, second, unit in means
+    ]
+    lines.append(f"Try: tco service gb200-nvl72 --traffic {output}")
+    return "".join(f"{line}\n" for line in lines)

@@ -5,7 +5,8 @@ import json
 import numpy as np
 import pytest
 
-from tco.comparison.request_traces import read_trace, trace_statistics
+from tco.comparison.request_traces import trace_statistics
+from tco.comparison.trace_files import read_trace
 from tco.performance.service.traffic import Promise, load_traffic, promise_of
 from tests.catalogue import CATALOGUE
 from tests.cli import tco

@@ -18,19 +18,20 @@ from typing import NamedTuple
 import numpy as np
 
 from tco.catalog import Catalogue
+from tco.catalog.catalogue import values_of
 from tco.catalog.rows import input_attributes
 from tco.core.errors import DataError, located, unknown
 from tco.core.files import is_there, read_toml
 from tco.core.own_values import own_input, question_quantity, setting_input, untold_errors
 from tco.core.provenance import Given, Input, making
 from tco.core.types import FloatArray, JsonMapping
+from tco.performance.service.length_samples import LENGTHS, stretched_sample
 from tco.performance.service.simulation import Requests
 
 GROUP = "traffic"
 # P50, P90 and P99 of the standard normal distribution
 KNOTS = np.array([0.0, 1.2815515655446004, 2.3263478740408408])
 ENDS = 4.0  # standard deviations at which lengths end
-LENGTHS = tuple(f"{side}_p{quantile}" for side in ("input", "output") for quantile in (50, 90, 99))
 UNLESS_SAID = {
     "arrival_cv": 1.0,
     "correlation": 0.0,
@@ -140,6 +141,8 @@ class Traffic(NamedTuple):
     values: dict[str, float]
     promises: tuple[Promise, ...]
     parts: tuple[tuple[float, Traffic], ...] = ()
+    # tokens of prompts, answers and, if known, prefixes; None where quantiles say the lengths
+    sample: FloatArray | None = None
 
     @property
     def thinking(self) -> float:
@@ -161,8 +164,13 @@ class Traffic(NamedTuple):
             else float(np.sqrt(1 + (cv**2 - 1) / engines))
         )
 
-    def lengths(self, count: int, draws: np.random.Generator) -> tuple[FloatArray, FloatArray]:
-        """Return the tokens of so many prompts and answers."""
+    def lengths(self, count: int, draws: np.random.Generator) -> tuple[FloatArray, ...]:
+        """Return tokens of prompts, answers and, of a sample that has them, prefixes."""
+        if self.sample is not None:
+            size = len(self.sample)  # all requests of a sample come before one comes again
+            rounds = [draws.permutation(size) for _ in range(-(-count // size))]
+            chosen = np.concatenate([*rounds, np.empty(0, int)])[:count]
+            return tuple(self.sample[chosen].T)
         one, other = draws.standard_normal((2, count))
         share = 2 * np.sin(np.pi / 6 * self.values["correlation"])
         sides = one, share * one + np.sqrt(1 - share**2) * other
@@ -196,7 +204,7 @@ class Traffic(NamedTuple):
         first = 0
         for number, (share, one) in enumerate(self.parts or ((1.0, self),)):
             mine = np.flatnonzero(part == number)
-            prompt[mine], answer[mine] = one.lengths(len(mine), draws)
+            prompt[mine], answer[mine], *prefix = one.lengths(len(mine), draws)
             at_once = each * share * pause * (1.0 if router == "affinity" else engines)
             sessions = max(1, round(at_once)) if one.values["reuse"] else len(mine) + 1
             slot[mine] = first + (
@@ -205,7 +213,9 @@ class Traffic(NamedTuple):
                 else np.arange(len(mine))
             )
             again = draws.uniform(size=len(mine)) >= 1 / one.values["turns"]
-            known[mine] = np.floor(one.values["reuse"] * prompt[mine]) * again
+            known[mine] = (
+                prefix[0] if prefix else np.floor(one.values["reuse"] * prompt[mine]) * again
+            )
             keeps[mine] = (prompt[mine] + answer[mine]) * (one.values["reuse"] > 0)
             first += sessions
         arrived = np.concatenate([np.zeros(count), np.cumsum(gaps)])
@@ -304,8 +314,9 @@ def load_traffic(
         path, document = catalogue.document(GROUP, name, GROUP)
         inputs = catalogue.document_inputs(GROUP, name, GROUP, GROUP)
     is_own = catalogue.is_overlay(path)
-    values = UNLESS_SAID | {key.partition(".")[2]: stated.value for key, stated in inputs.items()}
-    values |= _values_set(settings or {}, values)
+    stated = {key.partition(".")[2]: cell.value for key, cell in inputs.items()}
+    stated |= _values_set(settings or {}, UNLESS_SAID | stated)
+    values = _with_defaults(path, stated)
     shares = _shares_of(document, path, is_own)
     if shares and part_of:
         raise DataError(f"{part_of}: shares: {name} is a mix itself; name its parts")
@@ -318,9 +329,56 @@ def load_traffic(
     parts = tuple(
         (share, load_traffic(catalogue, part, part_of=str(path))) for part, share in shares.items()
     )
+    return _checked_traffic(name, path, document, values, parts, is_own)
+
+
+def traffic_from_text(text: str, path: Path) -> Traffic:
+    """Read the text of a traffic document without parts, which a file is to hold.
+
+    Args:
+        text: Document in TOML.
+        path: The file, for errors.
+
+    """
+    import tomllib
+
+    document = tomllib.loads(text)
+    inputs = values_of(document, GROUP, path, True)
+    stated = {key.partition(".")[2]: cell.value for key, cell in inputs.items()}
+    return _checked_traffic(str(path), path, document, _with_defaults(path, stated))
+
+
+def _checked_traffic(
+    name: str,
+    path: Path,
+    document: JsonMapping,
+    values: dict[str, float],
+    parts: tuple[tuple[float, Traffic], ...] = (),
+    is_own: bool = False,
+) -> Traffic:
+    """Return the traffic of a document, whose values are all there and rise where they must."""
     for needed in ("requests_per_s", *(() if parts else LENGTHS)):
         if needed not in values:
             raise DataError(f"{path}: {needed} is missing")
     if not parts:
         _check_lengths(values, path)
-    return Traffic(name, values, _promises_of(document, path, is_own), parts)
+    # stand-ins of an answer that keeps values back have quantiles alone
+    has_sample = not parts and not (is_own and making.get())
+    sample = stretched_sample(path, document, values) if has_sample else None
+    return Traffic(name, values, _promises_of(document, path, is_own), parts, sample)
+
+
+def _with_defaults(path: Path, stated: Mapping[str, float]) -> dict[str, float]:
+    """Return values with those that a document leaves out.
+
+    Without turns every prompt begins with what was read before.
+    """
+    values = UNLESS_SAID | dict(stated)
+    if values["reuse"] and "turns" not in stated:
+        values["turns"] = np.inf
+    if values["reuse"] and values["turns"] <= 1 and not making.get():
+        raise DataError(
+            f"{path}: reuse is {values['reuse']:g}, but turns says that a session has one request, "
+            "which nothing comes before; expected turns above 1, or none where all prompts reuse"
+        )
+    return values

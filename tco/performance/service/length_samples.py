@@ -1,0 +1,91 @@
+"""Sampled requests of a traffic document: the joint lengths of a trace, as `[sample]` holds them.
+
+Beside the requests, `[sample]` holds the quantiles and the reuse of the trace. Where those of the
+document are others, the sample is stretched: logarithms of lengths move by what lies on straight
+lines between the quantiles.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+
+from tco.core.errors import DataError, refuse_unknown
+from tco.core.types import FloatArray, JsonMapping
+
+LENGTHS = tuple(f"{side}_p{quantile}" for side in ("input", "output") for quantile in (50, 90, 99))
+
+
+def stretched_sample(
+    path: Path, document: JsonMapping, values: Mapping[str, float]
+) -> FloatArray | None:
+    """Return the sampled requests of a document, stretched to its quantiles and its reuse.
+
+    Args:
+        path: File of the document, for errors.
+        document: Traffic document.
+        values: Its values, with those that are set.
+
+    Returns:
+        Tokens of prompts, answers and, if known, prefixes, shape (requests, 2 or 3); None where the
+        document has no sample.
+
+    Raises:
+        DataError: The sample is malformed, or its correlation is not that of the values.
+
+    """
+    if "sample" not in document:
+        return None
+    table = document["sample"]
+    needed = (*LENGTHS, "correlation", "requests")
+    if not isinstance(table, dict) or not all(name in table for name in needed):
+        raise DataError(f"{path}: sample: expected a table with {', '.join(needed)}")
+    refuse_unknown("key", table, (*needed, "reuse"), f"{path}: sample")
+    sample = _sampled_requests(path, table["requests"])
+    traced = {name: _number_of(path, name, table[name]) for name in table if name != "requests"}
+    if traced["correlation"] != values["correlation"]:
+        raise DataError(
+            f"{path}: correlation is {values['correlation']:g}, and its [sample] has that of "
+            "the trace; take [sample] out, and the lengths follow their quantiles"
+        )
+    for column in (0, 1):
+        before, after = (
+            np.array([numbers[name] for name in LENGTHS[3 * column : 3 * column + 3]])
+            for numbers in (traced, values)
+        )
+        tokens = sample[:, column].copy()
+        stretch = np.interp(np.log(tokens), np.log(before), np.log(after / before))
+        sample[:, column] = np.maximum(np.rint(tokens * np.exp(stretch)), 1)
+        if column == 0 and sample.shape[1] > 2:
+            sample[:, 2] = np.floor(sample[:, 2] * sample[:, 0] / tokens)
+    if sample.shape[1] > 2:
+        more_reuse = values["reuse"] / traced.get("reuse", 1.0)
+        sample[:, 2] = np.minimum(np.floor(sample[:, 2] * more_reuse), sample[:, 0])
+    return sample
+
+
+def _sampled_requests(path: Path, rows: object) -> FloatArray:
+    """Return the checked requests of a sample, shape (requests, 2 or 3)."""
+    rows = rows if isinstance(rows, list) else []
+    columns = {len(row) if isinstance(row, list) else 0 for row in rows}
+    if columns not in ({2}, {3}):
+        raise DataError(
+            f"{path}: sample.requests: expected lists of two or three numbers: tokens of a prompt, "
+            "of its answer and, if known, of its prefix"
+        )
+    for number, row in enumerate(rows, 1):
+        prompt, answer, *prefix = (_number_of(path, "requests", tokens) for tokens in row)
+        if min(prompt, answer) < 1 or not 0 <= sum(prefix) <= prompt:
+            raise DataError(
+                f"{path}: sample.requests: request {number} is {row}, expected a prompt and an "
+                "answer of 1 token or more, and a prefix no longer than the prompt"
+            )
+    return np.array(rows, dtype=float)
+
+
+def _number_of(path: Path, name: str, value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < 1e12:
+        raise DataError(f"{path}: sample.{name}: is {value!r}, expected a number")
+    return float(value)
