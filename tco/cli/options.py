@@ -11,6 +11,7 @@ import inspect
 import os
 import re
 from collections.abc import Callable, Iterable, Sequence
+from contextvars import copy_context
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -498,6 +499,16 @@ def command(
             for one, (kind, default) in options.items()
         ]
 
+        def answer(
+            texts: dict[str, Any], command_line: tuple[str, dict[str, Any]], mine: dict[str, Any]
+        ) -> None:
+            if not texts.get("redact"):
+                function(CommandRequest(texts, command_line), **mine)
+                return
+            from tco.cli.redaction import keeping_back
+
+            keeping_back(lambda: function(CommandRequest(texts, command_line), **mine))
+
         def run(**texts: Any) -> None:
             command_line = (f"{function.__module__}.{function.__name__}", dict(texts))
             mine = {one.name: texts.pop(one.name) for one in own}
@@ -509,12 +520,8 @@ def command(
                 )
             quiet = bool(texts.get("quiet"))
             with telling_written(mine.get("output") or texts.get("output"), quiet):
-                if not texts.get("redact"):
-                    function(CommandRequest(texts, command_line), **mine)
-                    return
-                from tco.cli.redaction import keeping_back
-
-                keeping_back(lambda: function(CommandRequest(texts, command_line), **mine))
+                # what a request states of anchors and measurements ends with it
+                copy_context().run(answer, texts, command_line, mine)
 
         run.__name__, run.__doc__, run.__module__ = (
             function.__name__,

@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 from zipfile import ZipFile
 
-from tco.catalog.labels import count_with_noun
 from tco.core.streams import tell
 
 if TYPE_CHECKING:
@@ -109,13 +108,15 @@ def _last_change(path: Path) -> int | None:
 
 
 def _files_of(path: Path) -> list[Path]:
-    """Return a file, or the files of a folder; a name that no file can have has none."""
+    """Return a file, or the files that lie in a folder; a name that no file can have has none."""
     if isfile(path):
         return [path]
-    return [file for file in path.rglob("*") if file.is_file()] if isdir(path) else []
+    return [file for file in path.iterdir() if isfile(file)] if isdir(path) else []
 
 
 def _size_words(path: Path) -> str:
+    from tco.catalog.labels import count_with_noun  # few commands write
+
     files = _files_of(path)
     size = sum(file.stat().st_size for file in files)
     text = f"{size / 1e6:.1f} MB" if size >= MEGABYTE else f"{max(size / 1e3, 1):.0f} kB"

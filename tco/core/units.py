@@ -313,6 +313,8 @@ def number_and_unit(text: str) -> tuple[float, str] | None:
 
 def cell_quantity(text: str) -> tuple[float, str] | None:
     """Return number and unit of a cell of a spreadsheet, such as '$31,000', '31 000' or '8%'."""
+    if "_" in text.partition(" ")[0]:  # Python reads `1_0` as 10
+        return None
     number, dollars = DOLLAR_MARK.subn("", GROUP_MARK.sub(",", text.strip()))
     return number_and_unit("$" * bool(dollars) + number)
 

@@ -91,8 +91,9 @@ def plan_for(kind: str, plan: Any) -> Any:
         DataError: The plan is of the other kind, or its table is no plan.
 
     """
-    has_texts = isinstance(plan, Mapping) and any(isinstance(axis, str) for axis in plan.values())
-    own = None if has_texts else kind_of_plan(plan)  # the axes that --plan names are texts
+    # the axes that --plan names are texts
+    is_typed = isinstance(plan, Mapping) and all(isinstance(axis, str) for axis in plan.values())
+    own = None if is_typed else kind_of_plan(plan)
     found = plan_from(plan) if own and isinstance(plan, Mapping) else plan
     if own and own != kind:
         raise DataError(f"a plan of {own} is given, the workload is {kind}")

@@ -277,7 +277,7 @@ MOVED_DRAWS = Shift("gb200-nvl72", 50.0, "share_of_best", 0.8, 0.7)
 def test_junit_fails_by_figures_of_the_draws_alone(catalogue):
     """The cause of exit 1 is a failure of the report, even if no metric moved."""
     checked = {"gb200-nvl72": ["tco_usd_per_chip_hour"]}
-    answer = drift_answer(catalogue, "main", checked, [], [MOVED_DRAWS], [])
+    answer = drift_answer(catalogue, "main", checked, [], [MOVED_DRAWS], {}, [])
     suites = ElementTree.fromstring(answer.texts["junit"]())
     (failure,) = suites.iter("failure")
     assert (suites.get("tests"), suites.get("failures")) == ("2", "1")

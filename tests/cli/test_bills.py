@@ -52,10 +52,10 @@ def test_compare_in_full_has_its_verdict_and_its_premises_first_and_every_row_la
     assert all(
         word in lines[1]
         for word in (
-            "hyperscaler",
+            "Buyer Amazon (hyperscaler)",
             "prices of 2026-11",
             "life",
-            "rate",
+            "cost of capital",
             "utilisation",
             "us-hyperscale at 0.0861 USD/kWh",
         )
@@ -91,7 +91,7 @@ def test_compare_in_full_has_its_verdict_and_its_premises_first_and_every_row_la
 @pytest.mark.parametrize("name", HEADLINE)
 def test_price_shows_its_premises_and_a_total(name):
     lines = kept(tco("price", name)).splitlines()
-    assert all(word in lines[1] for word in ("life", "rate", "utilisation"))
+    assert all(word in lines[1] for word in ("life", "cost of capital", "utilisation"))
     (total,) = (line for line in lines if line.startswith("COST A CHIP-HOUR"))
     subtotals = [
         found

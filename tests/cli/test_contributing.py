@@ -283,7 +283,10 @@ def test_a_shared_option_is_the_same_in_every_command():
         for annotation, _ in options.SHARED.values()
     }
     # of what is made, not of an answer
-    own = {(command, "--output") for command in (*making(), "sweep")} | {("calibrate", "--date")}
+    own = {(command, "--output") for command in (*making(), "sweep")} | {
+        ("calibrate", "--date"),
+        ("kernel", "--op"),
+    }
     seen = set()
     for command, one in every_option():
         for spelling in set(one.opts) & shared.keys():

@@ -352,7 +352,7 @@ def test_promises_are_read():
             ("--traffic", "long-documents", "--promise", "ttft p99.9 <= 60 s"),
             "are longer than the context of deepseek-v3, 163,840 tokens, and are rejected",
         ),
-        (("--set", "traffic.requests_per_s=1e9"), "lies outside 1e-06 to 1e+07"),
+        (("--set", "traffic.requests_per_s=1e9"), "is outside 1e-06 to 1e+07"),
         (("--promise", "ttft"), "expected METRIC pQUANTILE <= TIME"),
         (("--promise", "tftt p9 <= 1 s"), "did you mean 'ttft'?"),
         (("--promise", "ttft p100 <= 1 s"), "expected a percentile"),

@@ -275,7 +275,8 @@ def _promises_of(document: JsonMapping, path: Path, is_own: bool) -> tuple[Promi
     if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
         raise DataError(f"{path}: promises: expected a list of texts, such as ['ttft p99 <= 2 s']")
     if is_own:
-        return own_promises(texts, str(path))
+        with located(str(path)):
+            return own_promises(texts, str(path))
     with located(str(path)):
         return tuple(map(promise_of, texts))
 

@@ -126,7 +126,7 @@ def _parse_plan_axis(key: str, text: str) -> float:
         axes = KEYS if nearest_name(key, KEYS) else (*AXES, "batch", "workers")
         raise unknown("axis of a serving plan", key, axes, "--plan")
     try:
-        value = read_number(text)
+        value = read_number(str(text))
     except ValueError:
         value = 0.0
     if not 1 <= value <= LARGEST or (key != "batch" and value != int(value)):
