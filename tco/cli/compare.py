@@ -53,10 +53,10 @@ def _hall_settings(hall: str | None) -> dict[str, str]:
 
 
 def _refuse_idle_options(
-    given: CommandRequest, curve: bool, ranges: bool, choose: bool, why: bool, evidence: bool
+    request: CommandRequest, curve: bool, ranges: bool, choose: bool, why: bool, evidence: bool
 ) -> None:
     """Raise `UsageError` for an option that has no effect in this form or without draws."""
-    if curve and given.form != "csv":
+    if curve and request.form != "csv":
         raise UsageError("--curve goes with --format csv; JSON has the curve without it")
     drawn = {"--choose": choose, "--why": why, "--evidence": evidence}
     for option, is_used in drawn.items():
@@ -260,15 +260,15 @@ def _refuse_unserved(results: Sequence[Result], has_speeds: bool, has_racks: boo
         )
 
 
-def _rank_all(given: CommandRequest, vendor: str | None, air: bool) -> None:
+def _rank_all(request: CommandRequest, vendor: str | None, air: bool) -> None:
     from tco.comparison.ranking import ranking
     from tco.report.ranking import ranking_answer
 
-    given.emit(ranking_answer(ranking(given.settings, given.data, vendor, air)))
+    request.emit(ranking_answer(ranking(request.settings, request.data, vendor, air)))
 
 
 def _changes_by_settings(
-    given: CommandRequest, evaluations: Sequence[Evaluation], results: Sequence[Result]
+    request: CommandRequest, evaluations: Sequence[Evaluation], results: Sequence[Result]
 ) -> list[CostChange]:
     """Return the cost of each base case without the settings of the command line and with them.
 
@@ -283,13 +283,13 @@ def _changes_by_settings(
     if metric is None:
         return []
     names = [evaluation.name for evaluation in evaluations]
-    unset = evaluate_each(names, given.data, {}, refuse=False)
+    unset = evaluate_each(names, request.data, {}, refuse=False)
     changes = []
     for before, after, result in zip(unset, evaluations, results, strict=True):
         change = CostChange(result.scenario, before.result.metrics[metric], result.metrics[metric])
         changes.append(change)
         if change.before and change.after and isclose(change.before, change.after):
-            paths = [path for path in given.settings if path in result.inputs]
+            paths = [path for path in request.settings if path in result.inputs]
             result.notes += binding_notes(after, paths, metric)
     return changes
 

@@ -500,14 +500,16 @@ def command(
         ]
 
         def answer(
-            texts: dict[str, Any], command_line: tuple[str, dict[str, Any]], mine: dict[str, Any]
+            texts: dict[str, Any],
+            command_line: tuple[str, dict[str, Any]],
+            arguments: dict[str, Any],
         ) -> None:
             if not texts.get("redact"):
-                function(CommandRequest(texts, command_line), **mine)
+                function(CommandRequest(texts, command_line), **arguments)
                 return
             from tco.cli.redaction import keeping_back
 
-            keeping_back(lambda: function(CommandRequest(texts, command_line), **mine))
+            keeping_back(lambda: function(CommandRequest(texts, command_line), **arguments))
 
         def run(**texts: Any) -> None:
             command_line = (f"{function.__module__}.{function.__name__}", dict(texts))

@@ -14,6 +14,8 @@ from contextvars import ContextVar
 from functools import reduce
 from typing import TYPE_CHECKING, Any
 
+import typer
+
 from tco.core.errors import DataError, KeptBackError, TcoError
 from tco.core.provenance import UNTOLD, making
 from tco.core.redaction_values import WAYS, WITHHELD, Making, made_with
@@ -124,7 +126,11 @@ def _run_with_stand_ins(run: Callable[[], None], current: Making, runs: StandInR
     except KeptBackError:
         raise
     except Exception as error:  # far-away values may end in any fault
-        if current.shown or not (current.met or isinstance(error, TcoError)):
+        if isinstance(error, (typer.Exit, OSError)) and (current.shown or not current.met):
+            raise
+        if not isinstance(error, TcoError) and (current.shown or not current.met):
+            raise RuntimeError(UNSAID) from None
+        if current.shown:
             raise
         runs.errors.append(error if isinstance(error, TcoError) else DataError(UNSAID))
 

@@ -247,7 +247,7 @@ def _priced_point(file: Path, row: JsonMapping, cost: HourCost, terms: CardTerms
         median,
         float(statistics["p90"] or 0.0),
         median * rate / (rate + input_rate) if input_rate else None,
-        *_rate_card(median, rate, input_rate, _prefill_share(pools, terms), terms),
+        *_measured_rate_card(median, rate, input_rate, _prefill_share(pools, terms), terms),
         cost.facility_power,
         _number(row, "avg_power_w_per_gpu"),
         cost.facility_power / rate,
@@ -270,7 +270,7 @@ def _prefill_share(pools: Sequence[float | None], terms: CardTerms) -> float | N
     return None if prefill is None or decode is None else prefill / (prefill + decode)
 
 
-def _rate_card(
+def _measured_rate_card(
     cost: float,
     rate: float,
     input_rate: float | None,

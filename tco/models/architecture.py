@@ -166,7 +166,10 @@ def unread_text(model: Architecture) -> str:
 
 def _language_model(config: Config) -> Config:
     """Return the section that holds the language model, or the config itself."""
-    section = next((key for key in TEXT_SECTIONS if isinstance(config.value(key), dict)), None)
+    sections = [key for key in TEXT_SECTIONS if isinstance(config.value(key), dict)]
+    if config.has("text_config"):
+        sections = ["text_config"]
+    section = next(iter(sections), None)
     if section is None:
         return config
     inner = config.section(section)

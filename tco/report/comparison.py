@@ -47,7 +47,14 @@ from tco.report.curve import (
     why_table,
 )
 from tco.report.first_screen import CostChange, first_screen
-from tco.report.ranges import RATIO, SURENESS, figures, range_lines, range_rows
+from tco.report.ranges import (
+    RATIO,
+    SURENESS,
+    figures,
+    range_lines,
+    range_rows,
+    rounded_percent,
+)
 from tco.report.record import LEFT_OUT, Answer, Document, Maybe, Member, Record
 from tco.report.table import Table, headed, significant
 from tco.report.verdict import (
@@ -382,16 +389,18 @@ def _first_notes(results: Sequence[Result]) -> list[str]:
 
     Notes on what was chosen are left out.
     """
-    lines, count = [], 0
+    lines, count, most = [], 0, 0.0
     for result in results:
         shares = (result.ages.later, result.ages.older)
         count += len(result.ages.notes) + sum(map(bool, shares))
+        most = max(most, *shares)
         lines += [
             f"{result.scenario}: {note}" for note in result.notes if note not in result.chosen
         ]
     if count:
+        notes, share = count_with_noun(count, "note"), rounded_percent(most)
         lines.append(
-            f"{count_with_noun(count, 'note')} on prices of other dates; --full lists them"
+            f"{notes} on prices of other dates, up to {share} of a bill; --full lists them"
         )
     return lines
 

@@ -158,7 +158,7 @@ def _line_names(lines: Sequence[Flow]) -> dict[str, str]:
     names: dict[str, str] = {}
     for line in lines:
         *assemblies, part = line.path.split("/")[1:] or [line.path]
-        is_shared = sum(other.path.split("/")[-1] == part for other in lines) > 1
+        is_shared = sum(flow.path.split("/")[-1] == part for flow in lines) > 1
         names[line.path] = f"{part} in {assemblies[-1]}" if is_shared and assemblies else part
     return names
 

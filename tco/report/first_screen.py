@@ -118,7 +118,7 @@ def _lines_within(texts: Sequence[str], room: int) -> list[str]:
 
 # ---------------------------------------------------------------- what to buy
 def advice_lines(confidence: Confidence, results: Sequence[Result]) -> list[str]:
-    """Return what to buy at which speeds and how sure that is, a sentence for each regime."""
+    """Return advice on the purchase by speed with its chance, a sentence for each regime."""
     if not confidence.regimes or len(results) == 1:
         return verdict_words(confidence, results)
     advice = [_advice(regime, confidence, results) for regime in confidence.regimes]
@@ -215,12 +215,12 @@ def _speed_rows(
     )
     runner_up = rivals[0] if rivals and _rival_order(rivals[0]) > float("-inf") else None
     rows = []
-    for place, name in enumerate(picks):
-        label = name if len(picks) == 1 else f"{'and' if place else 'tie:'} {name}"
-        rival = runner_up if place == 0 else None
+    for index, name in enumerate(picks):
+        label = name if len(picks) == 1 else f"{'and' if index else 'tie:'} {name}"
+        rival = runner_up if index == 0 else None
         cells_of = _drawn_cells if is_drawn else _base_cells
         cells = cells_of(named[name], rival, marks.get(name, ""))
-        rows.append(("" if place else f"{speed:g}", label, *cells))
+        rows.append(("" if index else f"{speed:g}", label, *cells))
     none = ("-",) * (4 if is_drawn else 2)
     return rows or [(f"{speed:g}", "no rack is quick enough", *none)]
 
@@ -267,7 +267,7 @@ def is_too_slow(point: AtSpeed) -> bool:
 
 
 def too_slow_words(confidence: Confidence) -> list[str]:
-    """Return which racks are too slow at which speeds, with the share of draws that miss."""
+    """Return a sentence on racks that miss speeds, with the share of draws that miss."""
     groups: dict[str, list[str]] = {}
     for point in confidence.curve:
         if is_too_slow(point) and point.meets is not None:
@@ -356,7 +356,7 @@ def _point_cell(point: AtSpeed | None, is_drawn: bool) -> str:
 
 
 def _basis_text(result: Result) -> str:
-    """Return whose price a rack has: its owner's own cost, a vendor's, or a kind of rent."""
+    """Return the basis of a rack's price: its owner's own cost, a vendor's, or a kind of rent."""
     if result.basis is None:
         return "-"
     if result.basis == OWN_COST:
@@ -367,7 +367,7 @@ def _basis_text(result: Result) -> str:
 
 
 def runs_text(result: Result) -> str:
-    """Return how many published runs stand behind a rack's performance, and their error."""
+    """Return the count of published runs of a rack's chip, and their error."""
     standing = result.standing
     if standing.median is not None:
         return f"{standing.validated_rows} runs, {standing.median * 100:.0f} % error"
@@ -402,12 +402,12 @@ def _change_table(changes: Sequence[CostChange], results: Sequence[Result]) -> T
         if change.before and change.after is not None:
             percent = (change.after / change.before - 1) * 100
             ratio = f"{percent:+.1f} %" if abs(percent) >= LEAST_CHANGE else "none"
-        texts = (_change_text(cost, size) for cost in (change.before, change.after))
+        texts = (_changed_cost_text(cost, size) for cost in (change.before, change.after))
         rows.append((change.scenario, *texts, ratio))
     return Table((f"base case, {unit}", "before", "with --set", "change"), rows)
 
 
-def _change_text(cost: float | None, size: float) -> str:
+def _changed_cost_text(cost: float | None, size: float) -> str:
     return "none" if cost is None else significant(cost / size, 4)
 
 

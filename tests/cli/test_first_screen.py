@@ -44,7 +44,9 @@ def test_first_screen_prints_pick_median_and_percentiles_of_each_speed(screen):
 
 def test_first_screen_counts_notes_on_old_prices_in_one_line(screen):
     (note,) = screen.stderr.strip().splitlines()
-    assert re.fullmatch(r"note: \d+ notes on prices of other dates; --full lists them", note)
+    assert re.fullmatch(
+        r"note: \d+ notes on prices of other dates, up to \d+ % of a bill; --full lists them", note
+    )
 
 
 def test_choices_are_printed_with_their_regret():

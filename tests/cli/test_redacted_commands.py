@@ -52,6 +52,7 @@ CASES = {
     "claims": (),
     "collective": (A, "--op", "all-reduce", "--size", "1MiB"),
     "compare": (A, B, "--no-range"),
+    "curve": ("frontiers", "--system", "b200-hgx8"),
     "diff": (A, B, "--exit-code"),
     "explain": (A, "tco_usd_per_chip_hour"),
     "export": (A, "-o", "table.csv"),

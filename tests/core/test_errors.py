@@ -35,11 +35,11 @@ def test_unknown_of_many_names_the_command_that_lists_them():
 
 
 @pytest.mark.parametrize(
-    ("name", "known", "near"),
+    ("name", "candidates", "near"),
     [
         ("trn3.price", ["parts.vrm-trn3.price", "parts.trn3.price"], "parts.trn3.price"),
         ("h200", ["gh200", "h200-sxm"], "h200-sxm"),
     ],
 )
-def test_a_whole_word_is_nearer_than_a_part_of_one(name, known, near):
-    assert nearest_name(name, known) == near
+def test_a_whole_word_is_nearer_than_a_part_of_one(name, candidates, near):
+    assert nearest_name(name, candidates) == near

@@ -22,7 +22,6 @@ def refusal(tmp_path, content):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"model_type": "lama"}, "config.json: unknown model_type 'lama'; did you mean 'llama'?"),
         (
             {"hidden_size": None},
             "config.json: the key 'hidden_size' is missing, expected a whole number from 1 to "

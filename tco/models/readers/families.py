@@ -263,7 +263,7 @@ def _read_minimax_m3(c: Config) -> ParsedConfig:
     indexer scores.
     """
     layers, attention = c.layers(), grouped_query(c, head_norm=c.flag("use_qk_norm", True))
-    if not c.has("sparse_attention_config"):
+    if c.has("layer_types") and not c.has("sparse_attention_config"):
         c = _with_sparse_section(c)
     sparse = c.section("sparse_attention_config")
     chosen = attention._replace(
