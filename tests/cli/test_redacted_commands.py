@@ -57,7 +57,7 @@ CASES = {
     "explain": (A, "tco_usd_per_chip_hour"),
     "export": (A, "-o", "table.csv"),
     "fabric": (A,),
-    "fleet": (f"2027-01 20 MW {A}",),
+    "fleet": (f"{A}:20 MW:2027-01",),
     "frontier": (A,),
     "gigawatt": (A, B),
     "inputs": (A,),
@@ -84,7 +84,7 @@ CASES = {
     "solve": (A, *VARY, "--until", "tco_usd_per_chip_hour=+10%"),
     "sweep": ("memory-prices", "-o", "cases"),
     "uncertainty": (A, "--samples", "64", "--hold"),
-    "validate": (data_directory() / "measured" / "collectives.csv",),
+    "validate": (data_directory() / "measured" / "collectives.csv.gz",),
     **{
         f"{kind} {command}": ()
         for kind in (
@@ -236,7 +236,10 @@ def test_two_people_get_the_same_bytes_and_exit_code_of_a_command(tmp_path, monk
     groups = {*DOCUMENTS, *TABLES}
     first, second = answers(tmp_path, monkeypatch, groups, words, *CASES[words], "--redact")
     assert first == second
-    assert first[0] in ((2,) if words in REFUSED else (0, 1)), first[2]
+    if words in REFUSED or words.startswith("plot "):  # a mark would tell a value by its place
+        assert first[0] in (0, 2), first[2]
+    else:  # with stand-ins far from what is shipped there may be no plan, which is told alike
+        assert first[0] in (0, 1) or "with other values in the place of yours" in first[2]
 
 
 @pytest.mark.parametrize("group", quick_or_thorough([*DOCUMENTS, *TABLES]))

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import tco
+from tco.core.redaction_values import Making, made_with
 from tco.sampling.drivers import flips_of
 from tco.sampling.scenario_quantity import three_point_deviates
 from tests.cli import document
@@ -242,9 +243,11 @@ def test_what_is_kept_is_what_was_drawn(tmp_path, monkeypatch):
 
 
 @pytest.mark.thorough
-def test_own_settings_are_never_kept(tmp_path, monkeypatch):
+def test_draws_of_own_settings_are_kept_but_not_while_values_are_withheld(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    confidence_of(
-        evaluate_each(["gb200-nvl72", "trn3-nl72x2"], None, {"site.pue": "1.3"}), "gb200-nvl72"
-    )
+    evaluations = evaluate_each(["gb200-nvl72", "trn3-nl72x2"], None, {"site.pue": "1.3"})
+    with made_with(Making(0, set())):
+        confidence_of(evaluations, "gb200-nvl72")
     assert not (tmp_path / "tco").exists()
+    confidence_of(evaluations, "gb200-nvl72")
+    assert (tmp_path / "tco").exists()

@@ -26,6 +26,7 @@ EVERY = [
 ]
 IDS = ["-".join([name, *view.values()]) for view, name in EVERY]
 OUT_OF_BOUNDS = re.compile(r"--set: (\S+): value (\S+) .*is outside ")
+LONGER_REQUESTS = [(f"workload.{side}_tokens", 2.0) for side in ("input", "output")]
 WHY = re.compile(r"is set, but (moves no metric here: .+|nothing in this scenario rests on it)$")
 
 
@@ -70,10 +71,13 @@ def changes_without_effect(evaluation, changes):
             draws = function.draws({path: (arrays[path], inputs[path].unit) for path in arrays})
             break
         except DataError as error:
-            path, value = OUT_OF_BOUNDS.match(str(error)).groups()
-            factor = float(value) / inputs[path].value
-            change = (path, min((0.5, 2.0), key=lambda tried: abs(tried - factor)))
-            arrays[path][1 + changes.index(change)] = inputs[path].value
+            if (stated := OUT_OF_BOUNDS.match(str(error))) is None:
+                # the sum of both lengths lies beyond the context
+                change = next(longer for longer in LONGER_REQUESTS if longer not in refused)
+            else:
+                factor = float(stated[2]) / inputs[stated[1]].value
+                change = (stated[1], min((0.5, 2.0), key=lambda tried: abs(tried - factor)))
+            arrays[change[0]][1 + changes.index(change)] = inputs[change[0]].value
             refused.append(change)
     moved = np.zeros(len(changes) + 1, dtype=bool)
     for values in draws.metrics.values():
