@@ -239,7 +239,8 @@ def test_two_people_get_the_same_bytes_and_exit_code_of_a_command(tmp_path, monk
     if words in REFUSED or words.startswith("plot "):  # a mark would tell a value by its place
         assert first[0] in (0, 2), first[2]
     else:  # with stand-ins far from what is shipped there may be no plan, which is told alike
-        assert first[0] in (0, 1) or "with other values in the place of yours" in first[2]
+        withheld = ("with other values in the place of yours", "rests on values of your own")
+        assert first[0] in (0, 1) or any(words in first[2] for words in withheld), first[2]
 
 
 @pytest.mark.parametrize("group", quick_or_thorough([*DOCUMENTS, *TABLES]))
