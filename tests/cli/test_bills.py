@@ -92,14 +92,14 @@ def test_compare_in_full_has_its_verdict_and_its_premises_first_and_every_row_la
 def test_price_shows_its_premises_and_a_total(name):
     lines = kept(tco("price", name)).splitlines()
     assert all(word in lines[1] for word in ("life", "cost of capital", "utilisation"))
-    (total,) = (line for line in lines if line.startswith("COST A CHIP-HOUR"))
+    (total,) = (line for line in lines if line.startswith("COST PER CHIP-HOUR"))
     subtotals = [
         found
         for line in lines
         if (found := re.fullmatch(r"[A-Z]+(?: {2,}-?[\d,.]+)? +~?(-?[\d.]+) +(-?[\d.]+)", line))
     ]
     assert len(subtotals) >= 5
-    hourly, share = total.removeprefix("COST A CHIP-HOUR").replace("~", "").split()
+    hourly, share = total.removeprefix("COST PER CHIP-HOUR").replace("~", "").split()
     assert sum(float(found[1]) for found in subtotals) == pytest.approx(float(hourly), abs=0.002)
     assert share == "100.0"
     assert sum(float(found[2]) for found in subtotals) == pytest.approx(100, abs=0.5)

@@ -285,7 +285,7 @@ def test_a_shared_option_is_the_same_in_every_command():
     # of what is made, not of an answer
     own = {(command, "--output") for command in (*making(), "sweep")} | {
         ("calibrate", "--date"),
-        ("kernel", "--op"),
+        *((command, f"--{name}") for command in ("kernel", "collective") for name in options.FACTS),
     }
     seen = set()
     for command, one in every_option():
