@@ -100,15 +100,18 @@ def nearest_name(name: str, candidates: Iterable[str]) -> str | None:
     import difflib  # only when something is already wrong
 
     names = list(candidates)
-    holding = [other for other in names if name and name.lower() in other.lower()]
+    holding = [candidate for candidate in names if name and name.lower() in candidate.lower()]
     path_end = re.compile(rf"\.{re.escape(name)}$", re.IGNORECASE)
     word = re.compile(rf"(?<![a-z0-9]){re.escape(name)}(?![a-z0-9])", re.IGNORECASE)
     for closer in (word, path_end):
-        holding = [other for other in holding if closer.search(other)] or holding
+        holding = list(filter(closer.search, holding)) or holding
     matches = difflib.get_close_matches(name, holding or names, n=1, cutoff=0.0 if holding else 0.6)
-    if not matches and len(stem := re.match("[a-z]*", name.lower())[0]) >= STEM:  # type: ignore[index]
-        matches = [other for other in names if other.lower().startswith(stem)][:1]
-    return matches[0] if matches else None
+    if matches:
+        return matches[0]
+    stem = re.split("[^a-z]", name.lower(), maxsplit=1)[0]
+    if len(stem) < STEM:
+        return None
+    return next((candidate for candidate in names if candidate.lower().startswith(stem)), None)
 
 
 def nearest(name: str, known: Iterable[str]) -> str:

@@ -415,6 +415,7 @@ def _changed_cost_text(cost: float | None, size: float) -> str:
 def _cheaper_words(elsewhere: Sequence[Elsewhere]) -> list[str]:
     """Return the cheapest system that is not compared, where one is cheaper than all shown."""
     return [
-        f"Not shown and cheaper: {system.system} at ~{cost_text(system.cost)} (tco compare --all)."
+        f"Not shown and cheaper: {system.system} ~{cost_text(system.cost)} "
+        f"({system.rests_on.partition(' +')[0].replace(' rows', ' runs')}; tco compare --all)."
         for system in elsewhere[:1]
     ]

@@ -97,10 +97,11 @@ def _by_speed(regimes: Sequence[Regime], names: Mapping[int, Sequence[str]]) -> 
             spans.setdefault(tie_words(picks), []).append(
                 format_speed_range(regime) if regime.speeds else ""
             )
-    return ", ".join(
+    words = ", ".join(
         f"{picks} at {listed_names(speeds)}" if all(speeds) else picks
         for picks, speeds in spans.items()
     )
+    return f"{words} tokens/s" if any(regime.speeds for regime in regimes) else words
 
 
 def software_bound_picks(regimes: Sequence[Regime]) -> list[str]:
@@ -113,7 +114,7 @@ def software_bound_picks(regimes: Sequence[Regime]) -> list[str]:
             if (picks := otherwise(regime).get(end))
         }
         if names:
-            lines.append(f"With {SOFTWARE_WORDS[end]}: {_by_speed(regimes, names)} tokens/s.")
+            lines.append(f"With {SOFTWARE_WORDS[end]}: {_by_speed(regimes, names)}.")
     return lines
 
 
@@ -125,7 +126,7 @@ def later_words(later: Later | None) -> list[str]:
     names = {place: regime.picks for place, regime in enumerate(later.regimes)}
     return [
         f"In {later.date} all are in volume; at that month's prices buy "
-        f"{_by_speed(later.regimes, names)} tokens/s."
+        f"{_by_speed(later.regimes, names)}."
     ]
 
 

@@ -49,6 +49,8 @@ def test_the_later_pick_is_said_only_where_it_differs():
     assert later_words(later) == [
         "In 2027-05 all are in volume; at that month's prices buy a at 20 to 50 tokens/s."
     ]
+    training = later._replace(regimes=[regime("a", speeds=())])
+    assert later_words(training)[0].endswith("at that month's prices buy a.")
     assert later_words(later._replace(differs=False)) == []
     assert later_words(None) == []
 
