@@ -101,10 +101,11 @@ def nearest_name(name: str, candidates: Iterable[str]) -> str | None:
 
     names = list(candidates)
     holding = [candidate for candidate in names if name and name.lower() in candidate.lower()]
-    path_end = re.compile(rf"\.{re.escape(name)}$", re.IGNORECASE)
-    word = re.compile(rf"(?<![a-z0-9]){re.escape(name)}(?![a-z0-9])", re.IGNORECASE)
-    for closer in (word, path_end):
-        holding = list(filter(closer.search, holding)) or holding
+    if holding:  # so the name is no longer than one of them
+        path_end = re.compile(rf"\.{re.escape(name)}$", re.IGNORECASE)
+        word = re.compile(rf"(?<![a-z0-9]){re.escape(name)}(?![a-z0-9])", re.IGNORECASE)
+        for closer in (word, path_end):
+            holding = list(filter(closer.search, holding)) or holding
     matches = difflib.get_close_matches(name, holding or names, n=1, cutoff=0.0 if holding else 0.6)
     if matches:
         return matches[0]
