@@ -115,7 +115,7 @@ def test_the_formats_of_a_workloads_own_model_are_the_workloads():
 
 @pytest.mark.parametrize(
     ("model", "layers"),
-    [("deepseek-v4-pro", 1), ("nemotron-3-ultra", 1)],
+    [("deepseek-v4-pro", 1), ("minimax-m2.5", 3), ("nemotron-3-ultra", 1)],
 )
 def test_shipped_models_show_their_draft_heads(model, layers):
     assert document("models", "show", model)["draft_layers"] == layers
