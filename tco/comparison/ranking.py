@@ -38,9 +38,7 @@ class Ranked(NamedTuple):
 
 
 class Ranking(NamedTuple):
-    """Systems, the least cost with every input at its value first; those that cannot be priced
-    last.
-    """
+    """Systems in the order of their median cost; those without a rank come last."""
 
     catalogue: Catalogue
     metric: str  # the cost
@@ -132,19 +130,15 @@ def ranking(
             why,
         )
 
-    costs = {one.system: one.metrics[metric] for one in results}
-    by_cost = sorted(results, key=lambda one: (costs[one.system] is None, costs[one.system] or 0.0))
-    return Ranking(catalogue, metric, [ranked(one) for one in by_cost])
+    rows = sorted(map(ranked, results), key=lambda row: (row.rank is None, row.rank or 0))
+    return Ranking(catalogue, metric, rows)
 
 
 def _rewrite_ranking() -> None:
     """Rewrite `data/ranking.csv`: every shipped system on the headline's terms, the least cost
     first.
     """
-    rows = sorted(
-        (row for row in ranking({}, None).rows if row.rank is not None),
-        key=lambda row: row.rank or 0,
-    )
+    rows = [row for row in ranking({}, None).rows if row.rank is not None]
     lines = [",".join(RANKED)]
     for row in rows:
         median = f"{row.median_usd_per_million_output_tokens:.3g}"

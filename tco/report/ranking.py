@@ -54,8 +54,7 @@ def ranking_answer(ranking: Ranking) -> Answer:
 def ranking_table(ranking: Ranking) -> Table:
     """Tabulate a line for each system, below those with a cost those without."""
     heading, size = COST[ranking.metric]
-    ranked = sorted(ranking.rows, key=lambda row: (row.rank is None, row.rank or 0))
-    rows = [_ranked_cells(row, ranking.metric, size) for row in ranked]
+    rows = [_ranked_cells(row, ranking.metric, size) for row in ranking.rows]
     results = [row.result for row in ranking.rows]
     title = f"{len(rows)} systems by cost: {workload_title(results)}"
     below = [
