@@ -76,7 +76,7 @@ def test_data_beside_a_scenario_is_laid_over_ours(folder):
 
 
 def test_baseline_round_trip(folder):
-    assert tco("baseline", "save", "main").exit_code == 0
+    assert tco("baseline", "save", "main", "gb200-nvl72", "mine.toml").exit_code == 0
     kept = folder / "reports" / "baselines" / "main.json"
     assert json.loads(kept.read_text())["schema"] == "tco.baseline/2"
     found = document("baseline", "check", "main")

@@ -40,7 +40,10 @@ def found(*arguments):
 
 
 # ---------------------------------------------------------------- points
-@pytest.mark.parametrize("settings", [(), ("--set", "workload.as_deployed=0")])
+@pytest.mark.parametrize(
+    "settings",
+    [(), pytest.param(("--set", "workload.as_deployed=0"), marks=pytest.mark.thorough)],
+)
 def test_each_speed_costs_what_a_search_for_it_finds(settings):
     _, curve = found(*settings)
     asked = {"workload.as_deployed": "0"} if settings else {}

@@ -60,6 +60,7 @@ def ahead(axis: str, theirs, own):
     return theirs / own if axis in MORE_IS_BETTER else own / theirs
 
 
+@pytest.mark.thorough
 def test_no_plan_of_any_system_beats_a_free_design_and_every_other_is_beaten_by_what_is_named():
     found, every = designs_of(frontiers()), [everything(one) for one in frontiers()]
     assert len(found) == sum(len(one.points) for one in frontiers())

@@ -9,6 +9,7 @@ import ast
 import csv
 import re
 from collections import Counter
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -115,6 +116,7 @@ def read_allowances() -> dict[str, dict[str, int]]:
         }
 
 
+@cache
 def counts_by_file() -> dict[str, Counter[str]]:
     """Return the counts of every file that breaks a rule."""
     counts = {
