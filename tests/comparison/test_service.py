@@ -94,9 +94,15 @@ def test_service_buys_whole_scale_up_domains(system):
     assert metrics["usd_per_month"] == pytest.approx(metrics["chips_bought"] * priced * 730.5)
 
 
-def test_agents_are_cheapest_by_what_is_bought_and_not_by_what_is_used():
+@pytest.fixture(scope="module")
+def agents():
+    """Return what three racks serve agents at."""
+    return answer("service", "gb200-nvl72", "mi450x-ualoe72", "trn3-nl72x2", "--traffic", "agents")
+
+
+def test_agents_are_cheapest_by_what_is_bought_and_not_by_what_is_used(agents):
     """At 10 requests/s MI450X needs the fewest chips, and most of the rack that is bought idles."""
-    rows = answer("service", "gb200-nvl72", "mi450x-ualoe72", "--traffic", "agents")["rows"]
+    rows = agents["rows"][:2]
     costs = {
         metric: [row["metrics"][metric] for row in rows]
         for metric in ("usd_per_million_output_tokens", "usd_per_million_output_tokens_in_use")
@@ -104,7 +110,8 @@ def test_agents_are_cheapest_by_what_is_bought_and_not_by_what_is_used():
     gb200, mi450x = costs["usd_per_million_output_tokens"]
     assert gb200 < mi450x
     assert rows[1]["metrics"]["chips"] < rows[0]["metrics"]["chips"]
-    assert [row["share_of_best"] for row in rows] == pytest.approx([1, gb200 / mi450x])
+    shares = [row["share_of_best"] for row in rows]
+    assert shares[1] / shares[0] == pytest.approx(gb200 / mi450x)
 
 
 def test_screen_says_how_many_of_the_bought_chips_are_in_use(loose):
@@ -148,7 +155,7 @@ def test_agents_cost_less_where_their_contexts_are_found_again():
     assert kept["usd_per_agent_hour"] < lost["usd_per_agent_hour"]
 
 
-def test_racks_are_held_against_the_best_of_them_and_those_that_keep_no_promise_are_named():
+def test_racks_are_held_against_the_best_of_them_and_those_that_keep_no_promise_are_named(agents):
     done = answer(
         "service", "gb200-nvl72", "trn2-nl16", "h100-hgx8", "--promise", "tpot p50 <= 8 ms"
     )
@@ -158,9 +165,8 @@ def test_racks_are_held_against_the_best_of_them_and_those_that_keep_no_promise_
     )
     assert [row["scenario"] for row in done["rows"]] == ["gb200-nvl72", "h100-hgx8"]
     assert any(note.startswith("trn2-nl16: no plan keeps") for note in done["notes"])
-    both = answer("service", "gb200-nvl72", "trn3-nl72x2", "--traffic", "agents")
-    assert both["metrics"] == both["rows"][0]["metrics"]
-    assert max(row["share_of_best"] for row in both["rows"]) == 1
+    assert agents["metrics"] == agents["rows"][0]["metrics"]
+    assert max(row["share_of_best"] for row in agents["rows"]) == 1
 
 
 def test_a_small_service_has_engines_that_do_both():
@@ -169,12 +175,11 @@ def test_a_small_service_has_engines_that_do_both():
     assert small["metrics"]["chips"] <= 8
 
 
-def test_requests_beyond_the_context_are_rejected_and_said():
-    done = answer("service", "gb200-nvl72", "--traffic", "agents")
-    rejected = done["metrics"]["rejected_share"]
+def test_requests_beyond_the_context_are_rejected_and_said(agents):
+    rejected = agents["metrics"]["rejected_share"]
     assert 0 < rejected < 0.01
-    assert done["metrics"]["attainment"] <= 1 - rejected
-    assert any("longer than the context of deepseek-v3" in note for note in done["notes"])
+    assert agents["metrics"]["attainment"] <= 1 - rejected
+    assert any("longer than the context of deepseek-v3" in note for note in agents["notes"])
     assert answer("service", "gb200-nvl72")["metrics"]["rejected_share"] == 0
 
 
@@ -346,7 +351,9 @@ def test_promises_are_read():
     ("words", "said"),
     [
         (("--promise", "ttft p99 <= 1 us"), "the nearest is"),
-        (("--promise", "tpot p99 <= 10 us"), "the nearest is"),
+        pytest.param(
+            ("--promise", "tpot p99 <= 10 us"), "the nearest is", marks=pytest.mark.thorough
+        ),
         (("--promise", "ttft p99.99999999 <= 1 s"), "p99.99999999 is not measured"),
         (
             ("--traffic", "long-documents", "--promise", "ttft p99.9 <= 60 s"),

@@ -145,8 +145,15 @@ def test_nothing_passes_the_best_software(system):
         )
 
 
-@pytest.mark.parametrize("speed", [20, 30])
-@pytest.mark.parametrize("form", ["precision=fp8", "formats=native"])
+@pytest.mark.parametrize(
+    ("speed", "form"),
+    [
+        (20, "precision=fp8"),
+        pytest.param(30, "precision=fp8", marks=pytest.mark.thorough),
+        pytest.param(20, "formats=native", marks=pytest.mark.thorough),
+        pytest.param(30, "formats=native", marks=pytest.mark.thorough),
+    ],
+)
 @pytest.mark.parametrize("operator", OPERATORS)
 @pytest.mark.parametrize(("older", "newer"), NEWER)
 def test_better_silicon_of_a_family_never_answers_worse(older, newer, operator, form, speed):
