@@ -164,6 +164,11 @@ def write_folder(folder: Path, files: Mapping[str, str], mark: str) -> None:
     """
     from tco.core.files import write_all
 
+    _refuse_foreign_folder(folder, mark)
+    write_all(folder, files)
+
+
+def _refuse_foreign_folder(folder: Path, mark: str) -> None:
     if isdir(folder) and any(folder.iterdir()) and not (folder / mark).is_file():
         raise UsageError(
             f"{folder}/: holds other files, expected a new or empty folder, or one that holds "
@@ -171,7 +176,6 @@ def write_folder(folder: Path, files: Mapping[str, str], mark: str) -> None:
         )
     if not isdir(folder.absolute().parent):
         raise UsageError(f"{folder}/: cannot be written (No such file or directory)")
-    write_all(folder, files)
 
 
 # ---------------------------------------------------------------- a page, or a folder of pages
@@ -210,6 +214,8 @@ def report(
             f"--output {output}: unknown ending {Path(output).suffix!r}, expected "
             f"{', '.join(PAGES)} or a folder/"
         )
+    if folder:
+        _refuse_foreign_folder(Path(output), MARK)  # before minutes of work
     names = list(dict.fromkeys(scenarios or HEADLINE))
     material = material_of(names, baseline, given.data, given.settings)
     _refuse_namesakes([one.result for one in material.asked])

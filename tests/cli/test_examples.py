@@ -37,6 +37,7 @@ DRAWN = (
     "tco compare h200-hgx8",
     "tco plot range",
     "tco report gb200",
+    "tco service gb200-nvl72 trn3-nl72x2",
 )
 QUICK = [
     pytest.param(line, marks=pytest.mark.thorough) if line.startswith(DRAWN) else line

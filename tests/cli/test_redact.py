@@ -478,7 +478,7 @@ def cases():
                     yield pytest.param(kind, command, form, marks=pytest.mark.thorough)
 
 
-@pytest.mark.parametrize(("kind", "command", "form"), cases())
+@pytest.mark.parametrize(("kind", "command", "form"), list(cases()))
 def test_two_people_with_other_files_of_their_own_get_the_same_bytes(own, kind, command, form):
     answers = []
     for other in (False, True):

@@ -75,6 +75,7 @@ def test_what_is_no_price_is_none(path):
     assert not is_price(path)
 
 
+@pytest.mark.thorough
 def test_base_cases_cost_the_same_at_the_break_even_price_and_another_is_picked_beyond_the_turn():
     said = document("compare", GB200, MI450X, "--speeds", "50")
     turn = next(one for one in said["price_turns"] if one["path"] == PATH)
