@@ -223,7 +223,7 @@ def test_a_row_says_how_it_came_about():
     "arguments",
     [
         "compare gb200-nvl72 --no-range",
-        "compare --all --vendor AMD",
+        pytest.param("compare --all --vendor AMD", marks=pytest.mark.thorough),
         "price gb200-nvl72",
         "price gb200-nvl72 --cash-flow",
         "perf gb200-nvl72",

@@ -63,7 +63,13 @@ def test_each_command_that_keeps_answers_has_a_line_here():
     assert keeping_functions() == set(COMMAND_LINES)
 
 
-@pytest.mark.parametrize("function", COMMAND_LINES)
+@pytest.mark.parametrize(
+    "function",
+    [
+        pytest.param(name, marks=pytest.mark.thorough if name in ("compare", "uncertainty") else ())
+        for name in COMMAND_LINES
+    ],
+)
 def test_invalid_option_exits_alike_before_and_after_an_answer_is_kept(
     function, tmp_path, monkeypatch
 ):

@@ -100,7 +100,17 @@ def test_the_search_for_secrets_finds_one(folder):
 
 
 @pytest.mark.parametrize("folder", [1, pytest.param(2, marks=pytest.mark.thorough)], indirect=True)
-@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+@pytest.mark.parametrize(
+    "command",
+    [
+        pytest.param(
+            command,
+            marks=pytest.mark.thorough if command[0] in ("compare", "diff", "frontier") else (),
+        )
+        for command in COMMANDS
+    ],
+    ids=" ".join,
+)
 def test_no_number_gives_an_own_value_away(folder, command):
     done = tco(*command, "--data", folder, "--redact", "--format", "json")
     assert done.exit_code == 0, done.stderr

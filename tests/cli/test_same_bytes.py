@@ -137,7 +137,14 @@ def same(command, own, kind, monkeypatch, tmp_path):
     return found[0]
 
 
-@pytest.mark.parametrize("command", QUICK, ids=" ".join)
+@pytest.mark.parametrize(
+    "command",
+    [
+        pytest.param(command, marks=pytest.mark.thorough if command[0] == "compare" else ())
+        for command in QUICK
+    ],
+    ids=" ".join,
+)
 def test_two_own_prices_are_told_in_the_same_bytes(own, monkeypatch, tmp_path, command):
     kind = "clock" if "gb200-nvl72" in command[1:2] else "price"
     assert same(command, own, kind, monkeypatch, tmp_path)["code"] == 0
@@ -209,7 +216,11 @@ def test_two_settings_are_told_in_the_same_bytes(command, setting, values, form)
     assert not any(value in one.stdout + one.stderr for value in values)
 
 
-@pytest.mark.parametrize("command", [("price",), ("frontier", "trn3-nl72x2")], ids=" ".join)
+@pytest.mark.parametrize(
+    "command",
+    [("price",), pytest.param(("frontier", "trn3-nl72x2"), marks=pytest.mark.thorough)],
+    ids=" ".join,
+)
 def test_two_own_scenarios_are_told_in_the_same_bytes(tmp_path, command):
     """A file is a person's own whatever its name, and its settings are wherever they go: a frontier
     takes its workload on to the others.

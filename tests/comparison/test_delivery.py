@@ -26,6 +26,7 @@ def test_every_row_says_when_it_is_delivered_and_of_when_its_prices_are():
     assert {"delivered", "price_date", "basis"} <= {*lines[0].split(",")}
 
 
+@pytest.mark.thorough
 def test_the_later_picks_are_those_of_a_comparison_at_that_date():
     said = document("compare", GB200, MI450X, *SPEEDS)
     later = said["later"]

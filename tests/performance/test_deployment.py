@@ -15,6 +15,7 @@ from tests.scenario_helpers import ALIKE, CATALOGUE, evaluate
 
 RATE, SPEED, FIRST = "output_tokens_per_s_per_chip", "tokens_per_s_per_user", "ttft_s"
 SYSTEMS = [name for name in CATALOGUE.ids("systems") if name != "trn4-preview"]
+IN_EVERY_RUN = ("gb200-nvl72", "mi355x-8", "trn3-nl72x2", "tpuv7-cube64")
 OPERATORS = ("fleet", "server", "apart", "benchmark")
 NEWER = (
     ("gb200-nvl72", "gb300-nvl72"),
@@ -131,7 +132,13 @@ def test_a_plan_that_was_chosen_answers_again_what_it_did(operator, tmp_path):
 
 # ---------------------------------------------------------------- the best software, and better
 # silicon
-@pytest.mark.parametrize("system", SYSTEMS)
+@pytest.mark.parametrize(
+    "system",
+    [
+        pytest.param(name, marks=() if name in IN_EVERY_RUN else pytest.mark.thorough)
+        for name in SYSTEMS
+    ],
+)
 def test_nothing_passes_the_best_software(system):
     for speed in (20, 50):
         asked = f"interactivity={speed} token/s"
@@ -237,7 +244,7 @@ def test_a_benchmark_is_the_better_of_a_server_and_of_pools():
 
 
 @pytest.mark.parametrize("system", ["gb200-nvl72", "mi355x-8", "trn3-nl72x2"])
-@pytest.mark.parametrize("speed", [20, 50])
+@pytest.mark.parametrize("speed", [20, pytest.param(50, marks=pytest.mark.thorough)])
 def test_free_pools_make_no_less_than_pools_of_published_sizes(system, speed):
     """But for the sharpness with which pools meet: a closed loop fills what it leaves idle with
     requests in flight, a tenth at most.

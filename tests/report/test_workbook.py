@@ -176,6 +176,7 @@ def test_the_formulas_package_calculates_the_cost():
     )
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(shutil.which("soffice") is None, reason="LibreOffice is not installed")
 def test_libreoffice_calculates_what_the_engine_gives(tmp_path):
     kinds = (SERVING, (TRAINING,))

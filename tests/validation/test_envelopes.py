@@ -164,6 +164,7 @@ def test_runs_as_measured_are_in_order_and_errors_at_random_are_not():
     assert 0.5 < off_at_random(made, 0.15)["right"] < off_at_random(made, 0.01)["right"] <= 1
 
 
+@pytest.mark.thorough
 def test_a_setting_moves_the_best_plan_as_well(gb200):
     """Where ranks of experts wait for each other, up to 63 tokens/s; a quicker plan of one server
     has none.
