@@ -8,7 +8,15 @@ import typer
 
 from tco.cli import app
 from tco.cli.help import Listing
-from tco.cli.options import CommandRequest, Metrics, Scenarios, command, name_argument
+from tco.cli.options import (
+    DETAIL,
+    QUESTION,
+    CommandRequest,
+    Metrics,
+    Scenarios,
+    command,
+    name_argument,
+)
 from tco.core.errors import TcoError, UsageError
 
 if TYPE_CHECKING:
@@ -33,7 +41,10 @@ Name = Annotated[
 
 @command(group, "set")
 def save(request: CommandRequest, name: Name, scenarios: Scenarios = None) -> None:
-    """Keep the results of scenarios under a name; those it already keeps of others stay."""
+    """Keep the results of scenarios under a name.
+
+    Results that it already keeps of other scenarios stay.
+    """
     from tco.core.files import is_there
     from tco.cost.price_dates import newest_price
     from tco.evaluation.evaluation import HEADLINE
@@ -91,7 +102,9 @@ def check(
     threshold: Annotated[
         str,
         typer.Option(
-            metavar="LIMIT", help="Change, either way, that counts as a move: 2%, 0.02, or 0.05USD."
+            metavar="LIMIT",
+            help="Change, either way, that counts as a move: 2%, 0.02, or 0.05USD.",
+            **QUESTION,
         ),
     ] = "1e-9",
     max_increase: Annotated[
@@ -100,12 +113,14 @@ def check(
             metavar="LIMIT",
             help="How much worse a metric may get: costs up, rates down. What gets better never "
             "fails then.",
+            **QUESTION,
         ),
     ] = None,
     metrics: Metrics = None,
 ) -> None:
-    """Compare today's results with the kept ones; exit 1 and say why, step by step, if any metric
-    moved.
+    """Compare today's results with the kept ones, and fail if any moved.
+
+    It exits with 1 and says why, step by step, if any metric moved.
     """
     try:
         _check_baseline(request, name, threshold, max_increase, metrics)
@@ -187,7 +202,10 @@ def list_baselines(request: CommandRequest) -> None:
 
 @command(group, name="show")
 def show_baseline(request: CommandRequest, name: Name, metrics: Metrics = None) -> None:
-    """Show the metrics a baseline keeps, and by which program, on which data they were made."""
+    """Show the metrics that a baseline keeps.
+
+    The program and the data that made them are named.
+    """
     from tco.regression.baseline import baseline_path, load_baseline
     from tco.regression.drift import known_metrics
     from tco.report.baseline import kept_answer
@@ -207,15 +225,20 @@ def diff(
         str | None,
         typer.Argument(metavar="B", help="Another one, or A again with --set.", show_default=False),
     ] = None,
-    exit_code: Annotated[bool, typer.Option("--exit-code", help="Exit 1 if they differ.")] = False,
+    exit_code: Annotated[
+        bool, typer.Option("--exit-code", help="Exit 1 if they differ.", **DETAIL)
+    ] = False,
     metrics: Metrics = None,
     full: Annotated[
         bool,
-        typer.Option("--full", help="Of two systems list all metrics and inputs that differ, too."),
+        typer.Option(
+            "--full", help="Of two systems list all metrics and inputs that differ, too.", **DETAIL
+        ),
     ] = False,
 ) -> None:
-    """Show what changed between two scenarios or results, and why, step by step. --set applies to B
-    only.
+    """Show what changed between two scenarios or results, and why.
+
+    --set applies to B only.
 
     Of two systems it says what each group of things adds to the cost as it becomes the other's:
     chip, network, site, energy, memory, software.

@@ -85,4 +85,4 @@ def _check_entries(request: CommandRequest, name: str, figure_kind: str | None =
 
 
 COMMAND_GROUPS = {name: _add_entry_kind(name) for name in ENTRY_KINDS}
-_add_list("metrics", "The figures a result carries, which `explain`, `diff` and others name.")
+_add_list("metrics", "List the metrics of a result, which other commands name.")

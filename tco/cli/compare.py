@@ -11,7 +11,18 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tco.cli import app
-from tco.cli.options import Baseline, CommandRequest, Named, Scenarios, command, parse_key_values
+from tco.cli.options import (
+    DETAIL,
+    DRAWS,
+    QUESTION,
+    WHAT_IF,
+    Baseline,
+    CommandRequest,
+    Named,
+    Scenarios,
+    command,
+    parse_key_values,
+)
 from tco.core.errors import UsageError
 
 if TYPE_CHECKING:
@@ -75,27 +86,41 @@ def compare(
             metavar="N,...",
             help="Tokens/s a user that are looked at; left out: 20,30,50,75,100 and the workload's "
             "own.",
+            **QUESTION,
         ),
     ] = None,
     full: Annotated[
-        bool, typer.Option("--full", help="Every figure at the workload's own speed, in groups.")
+        bool,
+        typer.Option(
+            "--full", help="Every figure at the workload's own speed, in groups.", **DETAIL
+        ),
     ] = False,
     why: Annotated[
         bool,
         typer.Option(
-            "--why", help="What moves the answer at which speeds, and what to measure to narrow it."
+            "--why",
+            help="What moves the answer at which speeds, and what to measure to narrow it.",
+            **DETAIL,
         ),
     ] = False,
     evidence: Annotated[
-        bool, typer.Option("--evidence", help="Which measured rows notice what moves the answer.")
+        bool,
+        typer.Option(
+            "--evidence", help="Which measured rows notice what moves the answer.", **DETAIL
+        ),
     ] = False,
     curve: Annotated[
-        bool, typer.Option("--curve", help="With --format csv: a row for each scenario and speed.")
+        bool,
+        typer.Option(
+            "--curve", help="With --format csv: a row for each scenario and speed.", **DETAIL
+        ),
     ] = False,
     hall: Annotated[
         str | None,
         typer.Option(
-            metavar="POWER", help="Fill a site with each system, such as '20 MW' from the grid."
+            metavar="POWER",
+            help="Fill a site with each system, such as '20 MW' from the grid.",
+            **WHAT_IF,
         ),
     ] = None,
     practice: Annotated[
@@ -104,6 +129,7 @@ def compare(
             metavar="FAMILY",
             help="Put all chips under the practice of one family, such as nvidia; left out: each "
             "its own.",
+            **WHAT_IF,
         ),
     ] = None,
     what_if: Annotated[
@@ -112,6 +138,7 @@ def compare(
             "--what-if",
             metavar="PATH=VALUE",
             help="Replace an input as --set does, with plans and all choices held. Repeatable.",
+            **WHAT_IF,
         ),
     ] = None,
     ranges: Annotated[
@@ -119,6 +146,7 @@ def compare(
         typer.Option(
             "--range/--no-range",
             help="Draw the inputs within their ranges: how sure the answer is.",
+            **DRAWS,
         ),
     ] = True,
     choose: Annotated[
@@ -126,6 +154,7 @@ def compare(
         typer.Option(
             metavar="A,B:0.5+C:0.5",
             help="What choices keep of the best, or dollars spread over several.",
+            **DETAIL,
         ),
     ] = None,
     racks: Annotated[
@@ -135,24 +164,36 @@ def compare(
             min=1,
             help="What whole engines make of so many racks; left out: of a fleet, in the best "
             "proportion.",
+            **WHAT_IF,
         ),
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Of the draws.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Of the draws.", **DRAWS)] = 0,
     workloads: Annotated[
-        bool, typer.Option("--workloads", help="Which to choose for each of the shipped workloads.")
+        bool,
+        typer.Option(
+            "--workloads", help="Which to choose for each of the shipped workloads.", **QUESTION
+        ),
     ] = False,
     every: Annotated[
-        bool, typer.Option("--all", help="Rank every system by what the work costs, a line each.")
+        bool,
+        typer.Option(
+            "--all", help="Rank every system by what the work costs, a line each.", **QUESTION
+        ),
     ] = False,
     vendor: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="With --all: the systems of one vendor, such as AMD."),
+        typer.Option(
+            metavar="NAME", help="With --all: the systems of one vendor, such as AMD.", **QUESTION
+        ),
     ] = None,
     air: Annotated[
-        bool, typer.Option("--air", help="With --all: the systems that air cools.")
+        bool, typer.Option("--air", help="With --all: the systems that air cools.", **QUESTION)
     ] = False,
 ) -> None:
-    """Price and rate scenarios side by side, at every speed a user may be promised."""
+    """Compare what racks cost at every speed, and say which to buy.
+
+    Without a name the four headline racks are compared.
+    """
     options = (hall, practice, what_if, baseline, speeds, choose, racks)
     not_alone = (
         full or why or evidence or curve or any(option not in (None, []) for option in options)
@@ -333,6 +374,7 @@ def frontier(
             "--prefill",
             metavar="SCENARIO",
             help="Read prompts on a pool of another system; find the best pair. Repeatable.",
+            **QUESTION,
         ),
     ] = None,
     pareto: Annotated[
@@ -341,6 +383,7 @@ def frontier(
             "--pareto",
             help="Hold all designs against each other: cost, throughput, interactivity and power; "
             "name what beats what.",
+            **DETAIL,
         ),
     ] = False,
     ranges: Annotated[
@@ -348,11 +391,13 @@ def frontier(
         typer.Option(
             "--range",
             help="Draw the inputs within their ranges at every point: P10 to P90 along it.",
+            **DRAWS,
         ),
     ] = False,
 ) -> None:
-    """Show what interactivity costs: throughput per chip and dollars per million tokens of every
-    plan that no other beats.
+    """Show what each speed per user costs, by the best plan for it.
+
+    Each plan is listed that no other beats, with its throughput per chip and its cost.
     """
 
     def answer() -> Answer:
@@ -381,11 +426,13 @@ def fleet(
         ),
     ],
     power: Annotated[
-        str | None, typer.Option(metavar="POWER", help="What all of them share, such as '2.2 GW'.")
+        str | None,
+        typer.Option(metavar="POWER", help="What all of them share, such as '2.2 GW'.", **QUESTION),
     ] = None,
 ) -> None:
-    """Fill one power with several systems bought at their dates: racks, chips, price and tokens of
-    each and of all.
+    """Fill one power with systems that are bought at their dates.
+
+    The answer has racks, chips, price and tokens of each system and of all.
     """
     from tco.comparison.fleet import fleet_of, wave_of
     from tco.evaluation.evaluation import catalogue_of
@@ -405,11 +452,15 @@ def gigawatt(
         ),
     ],
     power: Annotated[
-        str, typer.Option(metavar="POWER", help="Power of the grid at the fence, such as '100 MW'.")
+        str,
+        typer.Option(
+            metavar="POWER", help="Power of the grid at the fence, such as '100 MW'.", **QUESTION
+        ),
     ] = "1 GW",
 ) -> None:
-    """Turn a power of the grid into racks, and racks into dollars by kind of part: a watt's price,
-    and what others say it is.
+    """Turn power of the grid into racks, and racks into dollars.
+
+    The dollars are split by kind of part, and stand beside published costs per watt.
     """
     from tco.comparison.gigawatt import gigawatts
     from tco.evaluation.evaluation import catalogue_of
@@ -432,9 +483,7 @@ def rents(
         ),
     ] = None,
 ) -> None:
-    """Show what chips are let for by month and statistic, what they cost then, and the margin that
-    leaves.
-    """
+    """Show rents by month, the cost at that date and the gross margin."""
     from tco.comparison.rents import rents_of
     from tco.report.rents import rents_answer
 

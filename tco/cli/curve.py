@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from tco.cli import app
-from tco.cli.options import SERVING_FACTS, CommandRequest, Samples, Seed, command
+from tco.cli.options import QUESTION, SERVING_FACTS, CommandRequest, Samples, Seed, command
 from tco.core.errors import UsageError
 
 
@@ -26,28 +26,41 @@ def curve(
     systems: Annotated[
         list[str],
         typer.Option(
-            "--system", metavar="ID", help="The system it ran on, one for all files or one each."
+            "--system",
+            metavar="ID",
+            help="The system it ran on, one for all files or one each.",
+            **QUESTION,
         ),
     ],
     prefill_share: Annotated[
         float | None,
         typer.Option(
-            min=0, max=1, help="Share of the chips' time that reads prompts, for a rate card."
+            min=0,
+            max=1,
+            help="Share of the chips' time that reads prompts, for a rate card.",
+            **QUESTION,
         ),
     ] = None,
     cached_price: Annotated[
         float | None,
         typer.Option(
-            min=0, max=1, help="Price of a cached input token over another's, such as 0.1."
+            min=0,
+            max=1,
+            help="Price of a cached input token over another's, such as 0.1.",
+            **QUESTION,
         ),
     ] = None,
     cache_hit: Annotated[
-        float, typer.Option(min=0, max=1, help="Share of input tokens that a cache held.")
+        float,
+        typer.Option(min=0, max=1, help="Share of input tokens that a cache held.", **QUESTION),
     ] = 0.0,
     samples: Samples = 512,
     seed: Seed = 0,
 ) -> None:
-    """Price a measured curve of throughput against speed per user; nothing is predicted."""
+    """Price a measured curve of throughput against speed per user.
+
+    Nothing is predicted.
+    """
     from tco.comparison.measured_curve import CardTerms, priced_curves
     from tco.report.measured_curve import curve_answer
 

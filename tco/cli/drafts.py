@@ -34,8 +34,9 @@ FILES |= {".gitignore": "gitignore", "README.md": "README.md"}
 def init(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="The folder to make.")],
 ) -> None:
-    """Make a folder of your own, with an editable scenario and prices laid over the shipped
-    ones.
+    """Make a folder of your own, with a scenario and prices to edit.
+
+    Your prices are laid over the shipped ones.
     """
     from tco.core.files import is_there, write_all
 

@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 import typer
 
 from tco.cli import app
-from tco.cli.options import FACTS, CommandRequest, command
+from tco.cli.options import DETAIL, FACTS, QUESTION, CommandRequest, command
 from tco.core.errors import UsageError
 from tco.core.streams import tell
 from tco.evidence.verdicts import Verdict
@@ -20,22 +20,29 @@ from tco.evidence.verdicts import Verdict
 @command(app, "set")
 def claims(
     given: CommandRequest,
-    verdict: Annotated[Verdict | None, typer.Option(help="Only claims of this verdict.")] = None,
+    verdict: Annotated[
+        Verdict | None, typer.Option(help="Only claims of this verdict.", **QUESTION)
+    ] = None,
     conclusions: Annotated[
         bool,
         typer.Option(
-            "--conclusions", help="Only what they conclude, each with the command that shows it."
+            "--conclusions",
+            help="Only what they conclude, each with the command that shows it.",
+            **QUESTION,
         ),
     ] = False,
     forecasts: Annotated[
         bool,
         typer.Option(
-            "--forecasts", help="What was predicted before it was measured instead, and what came."
+            "--forecasts",
+            help="What was predicted before it was measured instead, and what came.",
+            **QUESTION,
         ),
     ] = False,
 ) -> None:
-    """Check what published sources claim against parts and formulas; exit 1 if a verdict is not the
-    one the ledger expects.
+    """Check published claims against parts and formulas.
+
+    It exits with 1 if a verdict is not the one that the ledger expects.
     """
     catalogue = given.catalogue
     if forecasts:
@@ -68,26 +75,34 @@ def validate(
         str | None,
         typer.Option(
             help="kernels, collectives, training, inference, open-loop or deployments; left out: "
-            "guessed from the header."
+            "guessed from the header.",
+            **QUESTION,
         ),
     ] = None,
     against: Annotated[
         str | None,
-        typer.Option(metavar="COLUMN", help="Score only the rows predicted as this column."),
+        typer.Option(
+            metavar="COLUMN", help="Score only the rows predicted as this column.", **QUESTION
+        ),
     ] = None,
     max_error: Annotated[
-        float | None, typer.Option(min=0, help="Exit 1 if the median error (a fraction) is larger.")
+        float | None,
+        typer.Option(min=0, help="Exit 1 if the median error (a fraction) is larger.", **DETAIL),
     ] = None,
     alias: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE.csv", help="What names in the rows mean: name,part or name,model."
+            metavar="FILE.csv",
+            help="What names in the rows mean: name,part or name,model.",
+            **QUESTION,
         ),
     ] = None,
     rows: Annotated[
         bool,
         typer.Option(
-            "--rows", help="Also give every row: in JSON as rows, in CSV instead of the scores."
+            "--rows",
+            help="Also give every row: in JSON as rows, in CSV instead of the scores.",
+            **DETAIL,
         ),
     ] = False,
     envelopes: Annotated[
@@ -96,6 +111,7 @@ def validate(
             "--envelopes",
             help="Compare the best plan with the published runs of each chip, model, formats and "
             "lengths instead.",
+            **DETAIL,
         ),
     ] = False,
     back_test: Annotated[
@@ -104,6 +120,7 @@ def validate(
             "--back-test",
             help="Compare the rows with the P10 to P90 each chip would have been given had nobody "
             "measured it.",
+            **DETAIL,
         ),
     ] = False,
     ratios: Annotated[
@@ -112,17 +129,21 @@ def validate(
             "--ratios",
             help="Compare pairs of chips at one model and speed: their measured ratio with the "
             "predicted one and its range.",
+            **DETAIL,
         ),
     ] = False,
     report: Annotated[
         Path | None,
         typer.Option(
-            metavar="FOLDER", help="Also write KIND.csv, KIND.md and a scatter KIND.png there."
+            metavar="FOLDER",
+            help="Also write KIND.csv, KIND.md and a scatter KIND.png there.",
+            **DETAIL,
         ),
     ] = None,
 ) -> None:
-    """Compare predictions with measurements, each row predicted from its own stated
-    configuration.
+    """Compare predictions with measurements, row by row.
+
+    Each row is predicted from the configuration that it states.
     """
     from tco.core.inputs import as_number
     from tco.report import validation
@@ -199,7 +220,10 @@ def calibrate(
     ] = None,
     date: Annotated[str, typer.Option(help="Date the rows carry: year and month.")] = "2026-11",
 ) -> None:
-    """Fit the shared parameters of practice to measurements, and judge them by leave-one-out."""
+    """Fit shared parameters to measurements, and cross-check the fit.
+
+    Leave-one-out refits give the errors.
+    """
     import pandas as pd
 
     from tco.core.files import write_atomically
@@ -288,8 +312,9 @@ def measure(
         ),
     ] = None,
 ) -> None:
-    """Measure kernels or collectives on this machine with PyTorch, as rows for `tco validate` and
-    `tco calibrate`.
+    """Measure kernels or collectives on this machine with PyTorch.
+
+    The rows suit `tco validate` and `tco calibrate`.
     """
     from datetime import datetime
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tco.cli import app
-from tco.cli.options import CommandRequest, Scenario, command, name_argument
+from tco.cli.options import DETAIL, CommandRequest, Scenario, command, name_argument
 from tco.core.errors import DataError, UsageError
 
 if TYPE_CHECKING:
@@ -21,13 +21,15 @@ def price(
     given: CommandRequest,
     scenario: Scenario,
     cash_flow: Annotated[
-        bool, typer.Option("--cash-flow", help="Show what is paid month by month instead.")
+        bool,
+        typer.Option("--cash-flow", help="Show what is paid month by month instead.", **DETAIL),
     ] = False,
     swap: Annotated[
         str | None,
         typer.Option(
             metavar="KEY=VALUE@MONTH",
             help="With --cash-flow: another variant from a month on, such as switch=gen2@24.",
+            **DETAIL,
         ),
     ] = None,
 ) -> None:
@@ -63,7 +65,7 @@ def price(
 
 @command(app, "plan", "set", "anchor", "variant")
 def perf(given: CommandRequest, scenario: Scenario) -> None:
-    """Show the best parallel plan, what it reaches, and its time by operator and by bound."""
+    """Show the best parallel plan and its time by operator and bound."""
 
     def answer() -> Answer:
         from tco.report.performance import performance_answer
@@ -88,12 +90,14 @@ def explain(
     depth: Annotated[
         int | None,
         typer.Option(
-            min=1, help="How many levels of the tree to open; the table form opens three."
+            min=1, help="How many levels of the tree to open; the table form opens three.", **DETAIL
         ),
     ] = None,
-    everything: Annotated[bool, typer.Option("--all", help="Open the whole tree.")] = False,
+    everything: Annotated[
+        bool, typer.Option("--all", help="Open the whole tree.", **DETAIL)
+    ] = False,
 ) -> None:
-    """Open a number: its equation, its inputs and their sources, down to the catalogue."""
+    """Open a number: its equation, its inputs and their sources."""
     if metric is None:
         raise UsageError(
             f"METRIC is missing: tco explain {scenario} tco_usd_per_chip_hour; `tco metrics list` "
@@ -153,8 +157,9 @@ def inputs(
         ),
     ] = None,
 ) -> None:
-    """List what a scenario depends on, by the paths that --set takes: value, range, kind and
-    source.
+    """List the inputs of a scenario, by the paths that --set takes.
+
+    Each input has its value, range, kind and source.
     """
     from tco.catalog.system_tree import load_system
     from tco.evaluation.chip_prices import chip_parts_price

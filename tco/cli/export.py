@@ -52,8 +52,9 @@ def export(
     scenarios: Scenarios = None,
     baseline: Baseline = None,
 ) -> None:
-    """Write scenarios side by side to a workbook whose formulas recalculate, or as tables for other
-    programs.
+    """Write a workbook whose formulas recalculate, or tables.
+
+    Scenarios stand side by side.
     """
     from tco.evaluation.evaluation import HEADLINE
     from tco.evaluation.side_by_side import compare_results
@@ -198,8 +199,9 @@ def report(
     scenarios: Scenarios = None,
     baseline: Baseline = None,
 ) -> None:
-    """Write one page that stands alone: the verdict, figures, sources, and a what-if that
-    recalculates as inputs move.
+    """Write one page that stands alone, with figures and a what-if.
+
+    The page has the pick, the sources, and a what-if that recalculates as inputs move.
     """
     from tco.comparison.report_data import material_of
     from tco.core.files import write_atomically

@@ -7,12 +7,19 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tco.cli import app
-from tco.cli.options import CommandRequest, System, command, name_argument
+from tco.cli.options import QUESTION, CommandRequest, OptionHeading, System, command, name_argument
 from tco.core.errors import DataError, UsageError
 
 if TYPE_CHECKING:
     from tco.scenario.resolved import ResolvedScenario
 
+SWITCHES = OptionHeading(rich_help_panel="Switches")
+SITES = OptionHeading(rich_help_panel="Links between sites")
+ALGORITHM = OptionHeading(rich_help_panel="Library and algorithm")
+PRODUCT = OptionHeading(rich_help_panel="Of a product")
+ATTENTION = OptionHeading(rich_help_panel="Of attention")
+EXPERTS = OptionHeading(rich_help_panel="Of experts")
+ELEMENTWISE = OptionHeading(rich_help_panel="Of an elementwise kernel")
 # sides of a kernel may be means, such as tokens per expert
 LEAST_SIDE = 0.001
 Side = float | None
@@ -30,7 +37,7 @@ def bom(request: CommandRequest, system: System) -> None:
 
 @command(app, "set", "variant")
 def fabric(request: CommandRequest, system: System) -> None:
-    """Show what the scale-up fabric gives: injection, hops, bisection, all-to-all."""
+    """Show injection, hops, bisection and all-to-all of a fabric."""
     from tco.fabric.topology import fabric_scopes
     from tco.report.hardware import fabric_answer
     from tco.scenario.resolve import system_inputs
@@ -47,35 +54,47 @@ def network(
     switch: Annotated[
         str,
         typer.Option(
-            help="Switch by capacity (12.8T, 25.6T, 51.2T) or by part id (quantum-qm9700)."
+            help="Switch by capacity (12.8T, 25.6T, 51.2T) or by part id (quantum-qm9700).",
+            **SWITCHES,
         ),
     ] = "25.6T",
     port: Annotated[
-        str, typer.Option(help="Rate of a logical port: 100G, 200G, 400G, 800G.")
+        str, typer.Option(help="Rate of a logical port: 100G, 200G, 400G, 800G.", **SWITCHES)
     ] = "100G",
     tiers: Annotated[
-        int | None, typer.Option(min=1, max=4, help="Tiers; left out: as many as the size needs.")
+        int | None,
+        typer.Option(min=1, max=4, help="Tiers; left out: as many as the size needs.", **SWITCHES),
     ] = None,
     chips: Annotated[
-        int | None, typer.Option(min=1, help="Chips to join; left out: as many as the tiers reach.")
+        int | None,
+        typer.Option(
+            min=1, help="Chips to join; left out: as many as the tiers reach.", **QUESTION
+        ),
     ] = None,
     nic: Annotated[
-        str | None, typer.Option(help="NIC bandwidth of a chip, such as 400G; left out: one port.")
+        str | None,
+        typer.Option(help="NIC bandwidth of a chip, such as 400G; left out: one port.", **QUESTION),
     ] = None,
     design: Annotated[
-        str, typer.Option(help="tor: copper to switches in the rack; leaf: optics from the NIC on.")
+        str,
+        typer.Option(
+            help="tor: copper to switches in the rack; leaf: optics from the NIC on.", **SWITCHES
+        ),
     ] = "tor",
     oversubscription: Annotated[
         float,
         typer.Option(
-            min=0.05, help="Downlink over uplink bandwidth; below 1 leaves spare uplinks."
+            min=0.05,
+            help="Downlink over uplink bandwidth; below 1 leaves spare uplinks.",
+            **SWITCHES,
         ),
     ] = 1.0,
     span: Annotated[
         str | None,
         typer.Option(
             help="Length of the links between sites, such as '80 km': chooses DR, FR or ZR optics; "
-            "left out: one site."
+            "left out: one site.",
+            **SITES,
         ),
     ] = None,
     between_sites: Annotated[
@@ -85,12 +104,11 @@ def network(
             max=1,
             help="Share of the links between the top tiers that run between sites; left out: half, "
             "as of two equal sites.",
+            **SITES,
         ),
     ] = None,
 ) -> None:
-    """Size a folded Clos: what it reaches, and the switches, links, optics, watts and dollars of a
-    cluster.
-    """
+    """Size a folded Clos: its switches, links, optics, watts, dollars."""
     from tco.core.own_values import question_quantity
     from tco.report.hardware import network_answer
     from tco.scenario.network_choice import ClosRequest, port_rate, requested_clos
@@ -148,63 +166,80 @@ def collective(
             "--op",
             help="all-reduce, all-gather, reduce-scatter, all-to-all, broadcast, send-recv, "
             "dispatch or combine.",
+            **QUESTION,
         ),
     ] = "all-reduce",
     size: Annotated[
-        str, typer.Option(help="The whole buffer, as nccl-tests counts it: 64KiB, 1MiB, 1GB.")
+        str,
+        typer.Option(
+            help="The whole buffer, as nccl-tests counts it: 64KiB, 1MiB, 1GB.", **QUESTION
+        ),
     ] = "1MiB",
     largest: Annotated[
         str | None,
         typer.Option(
-            "--to", help="Also every doubling up to this size, each by its best algorithm."
+            "--to",
+            help="Also every doubling up to this size, each by its best algorithm.",
+            **QUESTION,
         ),
     ] = None,
     ranks: Annotated[
-        int | None, typer.Option(min=2, help="Chips that take part; left out: one scale-up domain.")
+        int | None,
+        typer.Option(
+            min=2, help="Chips that take part; left out: one scale-up domain.", **QUESTION
+        ),
     ] = None,
     per_domain: Annotated[
         int | None,
         typer.Option(
             min=1,
             help="Chips of each scale-up domain that take part; left out: as many as it holds.",
+            **QUESTION,
         ),
     ] = None,
     library: Annotated[
         str | None,
         typer.Option(
             help="The library whose algorithms are open: nccl, rccl, deepep, best, ...; left out: "
-            "the family's."
+            "the family's.",
+            **ALGORITHM,
         ),
     ] = None,
     algorithm: Annotated[
-        str | None, typer.Option(help="Take this algorithm of the library, not its quickest.")
+        str | None,
+        typer.Option(help="Take this algorithm of the library, not its quickest.", **ALGORITHM),
     ] = None,
     tokens: Annotated[
-        float, typer.Option(min=0, help="Tokens of a rank, of dispatch and combine.")
+        float, typer.Option(min=0, help="Tokens of a rank, of dispatch and combine.", **EXPERTS)
     ] = 128,
-    hidden: Annotated[float, typer.Option(min=1, help="Elements of a token.")] = 7168,
-    topk: Annotated[float, typer.Option(min=1, help="Experts of a token.")] = 8,
+    hidden: Annotated[float, typer.Option(min=1, help="Elements of a token.", **EXPERTS)] = 7168,
+    topk: Annotated[float, typer.Option(min=1, help="Experts of a token.", **EXPERTS)] = 8,
     precision: Annotated[
-        str, typer.Option(help="Format of the tokens on the wire: fp8 or bf16.")
+        str, typer.Option(help="Format of the tokens on the wire: fp8 or bf16.", **EXPERTS)
     ] = "bf16",
     sms: Annotated[
         float | None,
-        typer.Option(min=1, help="Cores that copy tokens; left out: as many as the library takes."),
+        typer.Option(
+            min=1, help="Cores that copy tokens; left out: as many as the library takes.", **EXPERTS
+        ),
     ] = None,
     engine_kernel: Annotated[
         str | None,
         typer.Option(
             help="Time the quickest as this engine's kernel was measured: ENGINE/KERNEL@RELEASE.",
+            **ALGORITHM,
         ),
     ] = None,
     groups: Annotated[
         str | None,
         typer.Option(
-            metavar="D/G", help="Routing limited to D of G groups of experts, such as 4/8."
+            metavar="D/G",
+            help="Routing limited to D of G groups of experts, such as 4/8.",
+            **EXPERTS,
         ),
     ] = None,
 ) -> None:
-    """Time a collective on a system by every algorithm its fabric allows.
+    """Time a collective by every algorithm that the fabric allows.
 
     The quickest that the library offers is the answer; what it does not offer is shown beside it.
     """
@@ -349,8 +384,8 @@ def _buffer_bytes(text: str, option: str) -> float:
     return size
 
 
-def _side_option(text: str) -> typer.models.OptionInfo:
-    option: typer.models.OptionInfo = typer.Option(min=LEAST_SIDE, help=text)
+def _side_option(text: str, heading: OptionHeading) -> typer.models.OptionInfo:
+    option: typer.models.OptionInfo = typer.Option(min=LEAST_SIDE, help=text, **heading)
     return option
 
 
@@ -359,81 +394,103 @@ def kernel(
     request: CommandRequest,
     chip: Annotated[str, name_argument("chips", "A chip's id, such as h100-sxm.")],
     operation: Annotated[
-        str, typer.Option("--op", help="gemm, grouped, experts, attention or elementwise.")
+        str,
+        typer.Option("--op", help="gemm, grouped, experts, attention or elementwise.", **QUESTION),
     ] = "gemm",
     precision: Annotated[
         str,
         typer.Option(
-            help="Format of weights, of prompts' attention, or of the cache: bf16, fp8, nvfp4."
+            help="Format of weights, of prompts' attention, or of the cache: bf16, fp8, nvfp4.",
+            **QUESTION,
         ),
     ] = "bf16",
     m: Annotated[
-        Side, _side_option("Rows of the result: tokens, of each group if grouped.")
+        Side, _side_option("Rows of the result: tokens, of each group if grouped.", PRODUCT)
     ] = None,
-    n: Annotated[Side, _side_option("Columns of the result.")] = None,
-    k: Annotated[Side, _side_option("Inner side of a product.")] = None,
+    n: Annotated[Side, _side_option("Columns of the result.", PRODUCT)] = None,
+    k: Annotated[Side, _side_option("Inner side of a product.", PRODUCT)] = None,
     groups: Annotated[
-        Side, _side_option("Products whose tiles share the chip, as experts do.")
+        Side, _side_option("Products whose tiles share the chip, as experts do.", PRODUCT)
     ] = None,
-    batch: Annotated[Side, _side_option("Sequences of attention.")] = None,
-    seq_q: Annotated[Side, _side_option("Queries of a sequence.")] = None,
-    seq_kv: Annotated[Side, _side_option("Keys of a sequence.")] = None,
-    heads: Annotated[Side, _side_option("Query heads.")] = None,
-    kv_heads: Annotated[Side, _side_option("Key heads.")] = None,
-    head_dim: Annotated[Side, _side_option("Width of a head.")] = None,
+    batch: Annotated[Side, _side_option("Sequences of attention.", ATTENTION)] = None,
+    seq_q: Annotated[Side, _side_option("Queries of a sequence.", ATTENTION)] = None,
+    seq_kv: Annotated[Side, _side_option("Keys of a sequence.", ATTENTION)] = None,
+    heads: Annotated[Side, _side_option("Query heads.", ATTENTION)] = None,
+    kv_heads: Annotated[Side, _side_option("Key heads.", ATTENTION)] = None,
+    head_dim: Annotated[Side, _side_option("Width of a head.", ATTENTION)] = None,
     value_dim: Annotated[
-        Side, _side_option("Width of the values of a head, if it is another.")
+        Side, _side_option("Width of the values of a head, if it is another.", ATTENTION)
     ] = None,
-    latent: Annotated[Side, _side_option("Width of the latent cache.")] = None,
+    latent: Annotated[Side, _side_option("Width of the latent cache.", ATTENTION)] = None,
     rotary: Annotated[
-        Side, _side_option("Width of the rotary part beside the latent cache.")
+        Side, _side_option("Width of the rotary part beside the latent cache.", ATTENTION)
     ] = None,
-    tokens: Annotated[Side, _side_option("Tokens of all ranks that an expert layer takes.")] = None,
-    topk: Annotated[Side, _side_option("Experts that a token chooses.")] = None,
-    experts: Annotated[Side, _side_option("Experts of the layer, on all ranks.")] = None,
+    tokens: Annotated[
+        Side, _side_option("Tokens of all ranks that an expert layer takes.", EXPERTS)
+    ] = None,
+    topk: Annotated[Side, _side_option("Experts that a token chooses.", EXPERTS)] = None,
+    experts: Annotated[Side, _side_option("Experts of the layer, on all ranks.", EXPERTS)] = None,
     ranks: Annotated[
-        float, _side_option("Ranks that share the experts; the busiest is timed.")
+        float, _side_option("Ranks that share the experts; the busiest is timed.", EXPERTS)
     ] = 1,
     hidden: Annotated[
         Side,
         _side_option(
-            "Width of the tokens of an expert layer; --width is the rank's part of an expert's."
+            "Width of the tokens of an expert layer; --width is the rank's part of an expert's.",
+            EXPERTS,
         ),
     ] = None,
     skew: Annotated[
-        float, typer.Option(min=0, help="Standard deviation over mean of how popular experts are.")
+        float,
+        typer.Option(
+            min=0, help="Standard deviation over mean of how popular experts are.", **EXPERTS
+        ),
     ] = 0,
     even: Annotated[
-        bool, typer.Option("--even", help="Tokens are dealt out to experts in turn, not by chance.")
+        bool,
+        typer.Option(
+            "--even", help="Tokens are dealt out to experts in turn, not by chance.", **EXPERTS
+        ),
     ] = False,
-    full: Annotated[bool, typer.Option("--full", help="Attention without a causal mask.")] = False,
+    full: Annotated[
+        bool, typer.Option("--full", help="Attention without a causal mask.", **ATTENTION)
+    ] = False,
     phase: Annotated[
         str,
         typer.Option(
             help="Of attention: prefill, decode, or latent, which is decoding against one latent "
-            "cache."
+            "cache.",
+            **ATTENTION,
         ),
     ] = "prefill",
-    width: Annotated[Side, _side_option("Numbers of a row of an elementwise kernel.")] = None,
+    width: Annotated[
+        Side, _side_option("Numbers of a row of an elementwise kernel.", ELEMENTWISE)
+    ] = None,
     passes: Annotated[
-        Side, _side_option("Times an elementwise kernel reads or writes a row.")
+        Side, _side_option("Times an elementwise kernel reads or writes a row.", ELEMENTWISE)
     ] = None,
     flat: Annotated[
-        bool, typer.Option("--flat", help="An elementwise kernel that knows no rows, as sums.")
+        bool,
+        typer.Option(
+            "--flat", help="An elementwise kernel that knows no rows, as sums.", **ELEMENTWISE
+        ),
     ] = False,
     cores: Annotated[
-        Side, _side_option("Cores of the chip that a product has to itself; left out: all.")
+        Side,
+        _side_option("Cores of the chip that a product has to itself; left out: all.", QUESTION),
     ] = None,
     library: Annotated[
         str | None,
         typer.Option(
             help="Time it as this library's layer runs it, or an engine's kernel, "
-            "ENGINE/KERNEL@RELEASE; left out: the bare kernel."
+            "ENGINE/KERNEL@RELEASE; left out: the bare kernel.",
+            **QUESTION,
         ),
     ] = None,
 ) -> None:
-    """Time a GEMM, attention or an elementwise kernel on one chip, and show the bound that
-    binds.
+    """Time a kernel on one chip, and show the bound that binds.
+
+    A kernel is a GEMM, attention, an expert layer or elementwise.
     """
     from tco.comparison.operations import answer_kernel_query, operation_of
     from tco.report.kernels import kernel_answer

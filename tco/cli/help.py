@@ -14,54 +14,20 @@ from typer.core import TyperCommand, TyperGroup
 from tco.core.errors import TcoError, UsageError, nearest
 
 HEADINGS = {  # heading -> the commands under it
-    "Analyse": (
-        "compare",
-        "price",
-        "perf",
-        "frontier",
-        "bom",
-        "fabric",
-        "network",
-        "collective",
-        "kernel",
-        "fleet",
-        "gigawatt",
-        "rents",
-        "service",
-        "curve",
-    ),
-    "Explain": (
-        "explain",
-        "diff",
-        "uncertainty",
-        "sensitivity",
-        "solve",
-        "sweep",
-        "metrics",
-        "inputs",
-        "help",
-    ),
-    "Export": ("report", "plot", "export"),
+    "Start here": ("compare", "price", "explain", "frontier", "service", "report"),
+    "Look into an answer": ("perf", "uncertainty", "sensitivity", "solve", "diff", "sweep"),
+    "Plan a site": ("fleet", "gigawatt", "rents", "curve"),
+    "Look into hardware": ("bom", "fabric", "network", "collective", "kernel"),
+    "Write files": ("plot", "export"),
     "Check": ("baseline", "claims", "validate", "calibrate", "measure"),
-    "Data": (
-        *(
-            "init",
-            "scenarios",
-            "systems",
-            "parts",
-            "models",
-            "sites",
-            "terms",
-            "workloads",
-            "traffic",
-            "clusters",
-            "perspectives",
-            "rebates",
-        ),
-        "sources",
+    "Find names and begin your own": ("inputs", "metrics", "init", "help"),
+    "Catalogue, each with list, show and check": (
+        *("scenarios", "systems", "parts", "models", "sites", "terms", "workloads"),
+        *("traffic", "clusters", "perspectives", "rebates", "sources"),
     ),
 }
 OTHERS = "More"
+EXIT_CODES = "0 answered, 1 a check failed, 2 wrong command line, 3 wrong data, 70 defect"
 UNDER = {name: heading for heading, names in HEADINGS.items() for name in names}
 
 
@@ -134,34 +100,26 @@ def _next_step(error: Any, ctx: Any) -> str:
 
 
 class HelpPage:
-    """A page of help: options under their headings, and examples at its end, each on a line of its
-    own.
-    """
-
-    epilog: str | None
-
-    def format_help(self, ctx: Any, formatter: Any) -> None:
-        """Write the help; what is drawn in frames takes the examples from the epilogue."""
-        self.epilog = "\n\n".join(["Examples:", *examples(ctx.command_path)])
-        super().format_help(ctx, formatter)  # type: ignore[misc]
+    """A page of help: options under their headings, then examples and exit codes."""
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Write arguments and options, each under its own heading."""
         sections: dict[str, list[tuple[str, str]]] = {}
-        for one in self.get_params(ctx):  # type: ignore[attr-defined]
-            if (record := one.get_help_record(ctx)) is not None:
-                usual = "Arguments" if one.param_type_name == "argument" else "Options"
-                sections.setdefault(getattr(one, "rich_help_panel", None) or usual, []).append(
-                    record
-                )
+        for parameter in self.get_params(ctx):  # type: ignore[attr-defined]
+            if (record := parameter.get_help_record(ctx)) is not None:
+                usual = "Arguments" if parameter.param_type_name == "argument" else "Options"
+                heading = getattr(parameter, "rich_help_panel", None) or usual
+                sections.setdefault(heading, []).append(record)
         _write_sections(sections, formatter)
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
-        """Write the examples."""
-        if found := examples(ctx.command_path):
+        """Write the examples, then what the exit codes mean."""
+        if lines := examples(ctx.command_path):
             with formatter.section("Examples"):
-                for line in found:
+                for line in lines:
                     formatter.write(f"  {line}\n")
+        with formatter.section("Exit codes"):
+            formatter.write(f"  {EXIT_CODES}\n")
 
 
 class Taught(HelpPage, TyperCommand):
@@ -200,28 +158,16 @@ class Listing(HelpPage, TyperGroup):
             ctx.fail(f"No such command {args[0]!r}; there are {', '.join(names)}")
         return super().resolve_command(ctx, args)
 
-    def format_help(self, ctx: Any, formatter: Any) -> None:
-        """Write the help; what is drawn in frames takes headings from the commands themselves."""
-        for name in self.list_commands(ctx):
-            command: Any = self.get_command(ctx, name)
-            command.rich_help_panel = UNDER.get(name, OTHERS) if ctx.parent is None else None
-        super().format_help(ctx, formatter)
-
     def format_options(self, ctx: Any, formatter: Any) -> None:
-        """Write the options, then a paragraph for each command, under the headings of the program
-        or under one.
-        """
-        super().format_options(ctx, formatter)
+        """Write a line for each command under its heading, then the options."""
         sections: dict[str, list[tuple[str, str]]] = {}
         for name in self.list_commands(ctx):
-            heading, command = (
-                UNDER.get(name, OTHERS) if ctx.parent is None else "Commands",
-                self.get_command(ctx, name),
-            )
-            sections.setdefault(heading, []).append(
-                (name, ((command and command.help) or "").partition("\n\n")[0])
-            )
+            heading = UNDER.get(name, OTHERS) if ctx.parent is None else "Commands"
+            command: Any = self.get_command(ctx, name)
+            summary = (command.help or "").partition("\n\n")[0]
+            sections.setdefault(heading, []).append((name, summary))
         _write_sections(sections, formatter)
+        super().format_options(ctx, formatter)
 
 
 def help_position(name: str) -> int:

@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from contextvars import copy_context
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypedDict
 
 import typer
 
@@ -59,6 +59,20 @@ def name_argument(kind: str, text: str, shown: str | None = None) -> Any:
     )
 
 
+class OptionHeading(TypedDict):
+    """The heading under which the help lists an option."""
+
+    rich_help_panel: str
+
+
+# Options stand together by what they do.
+QUESTION = OptionHeading(rich_help_panel="What is asked")
+DETAIL = OptionHeading(rich_help_panel="What is shown")
+DRAWS = OptionHeading(rich_help_panel="Draws and workers")
+WHAT_IF = OptionHeading(rich_help_panel="What if")
+FACT = OptionHeading(rich_help_panel="What a file of measured runs does not state")
+HOW = OptionHeading(rich_help_panel="How the answer is given")
+
 Scenario = Annotated[
     str, name_argument("scenarios", "A scenario's name or file, or the id of a system.")
 ]
@@ -77,13 +91,16 @@ Named = Annotated[
     ),
 ]
 System = Annotated[str, name_argument("systems", "A system's id; `tco systems list` shows them.")]
-Baseline = Annotated[str | None, typer.Option(metavar="NAME", help="The scenario to compare with.")]
+Baseline = Annotated[
+    str | None, typer.Option(metavar="NAME", help="The scenario to compare with.", **QUESTION)
+]
 RatioTo = Annotated[
     str | None,
     typer.Option(
         "--baseline",
         metavar="SCENARIO",
         help="What a ratio is relative to, gb200-nvl72 unless named.",
+        **QUESTION,
     ),
 ]
 Metric = Annotated[
@@ -93,6 +110,7 @@ Metric = Annotated[
         metavar="METRIC",
         help="The metric that is asked for.",
         autocompletion=_completed("metrics"),
+        **QUESTION,
     ),
 ]
 Metrics = Annotated[
@@ -102,12 +120,15 @@ Metrics = Annotated[
         metavar="METRIC",
         help="This metric only. Repeatable.",
         autocompletion=_completed("metrics"),
+        **DETAIL,
     ),
 ]
-Samples = Annotated[int, typer.Option(metavar="N", help="How many draws.")]
+Samples = Annotated[int, typer.Option(metavar="N", help="How many draws.", **DRAWS)]
 Seed = Annotated[
     int,
-    typer.Option(metavar="S", min=0, help="Other seeds give other draws, the same seed the same."),
+    typer.Option(
+        metavar="S", min=0, help="Other seeds give other draws, the same seed the same.", **DRAWS
+    ),
 ]
 Workers = Annotated[
     int | None,
@@ -115,11 +136,14 @@ Workers = Annotated[
         metavar="N",
         help="Worker processes on this machine, each with blocks of cases or draws; none: this "
         "process alone.",
+        **DRAWS,
     ),
 ]
 Cluster = Annotated[
     str | None,
-    typer.Option(metavar="ADDRESS", help="The workers of a Dask scheduler, tcp://HOST:8786."),
+    typer.Option(
+        metavar="ADDRESS", help="The workers of a Dask scheduler, tcp://HOST:8786.", **DRAWS
+    ),
 ]
 Starts = Annotated[
     list[str] | None,
@@ -129,6 +153,7 @@ Starts = Annotated[
         help="Where to begin to look, such as '96 GB', for each --vary; unless given a thirtieth "
         "of today's value, "
         "of two inputs a third, of a date its own.",
+        **QUESTION,
     ),
 ]
 Ends = Annotated[
@@ -138,6 +163,7 @@ Ends = Annotated[
         metavar="Y",
         help="Where to end, for each; unless given thirty times today's, of two inputs three "
         "times, of a date two years on.",
+        **QUESTION,
     ),
 ]
 
@@ -148,9 +174,6 @@ def _shared_option(kind: Any, *names: str, default: Any = None, **how: Any) -> t
 
 REDACT = "TCO_REDACT"  # of the environment
 ASKED = ("1", "true", "t", "yes", "y", "on")  # by which a switch is on there
-WHAT_IF = {"rich_help_panel": "What if"}
-FACT = {"rich_help_panel": "What a file of measured runs does not state"}
-HOW = {"rich_help_panel": "How the answer is given"}
 # Name of an option in Python -> its type with its declaration, and its default, in the order of the
 # help.
 SHARED: dict[str, tuple[Any, Any]] = {

@@ -12,6 +12,7 @@ import typer
 from tco.cli import app
 from tco.cli.help import Listing
 from tco.cli.options import (
+    QUESTION,
     CommandRequest,
     Metric,
     Named,
@@ -36,7 +37,7 @@ WIDE = 760  # pixels, as figures are drawn for a screen: help reads none of them
 plot = typer.Typer(
     cls=Listing,
     no_args_is_help=True,
-    help="Draw a figure into an SVG or PNG file: for print, a page, a phone.",
+    help="Draw a figure into an SVG or PNG file.",
 )
 app.add_typer(plot, name="plot")
 # a figure has no form but that of its file
@@ -143,12 +144,14 @@ def frontier(
     prefill: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="SCENARIO", help="Read prompts on a pool of another system. Repeatable."
+            metavar="SCENARIO",
+            help="Read prompts on a pool of another system. Repeatable.",
+            **QUESTION,
         ),
     ] = None,
     against: Annotated[
         Literal["cost", "chip", "power"],
-        typer.Option(help="Dollars a token, tokens a chip, or tokens a megawatt."),
+        typer.Option(help="Dollars a token, tokens a chip, or tokens a megawatt.", **QUESTION),
     ] = "cost",
     width: Width = WIDE,
 ) -> None:
@@ -223,21 +226,31 @@ def drawn_map(
     vary: Annotated[
         list[str],
         typer.Option(
-            "--vary", metavar="PATH", help="An input to move; named twice, for the two axes."
+            "--vary",
+            metavar="PATH",
+            help="An input to move; named twice, for the two axes.",
+            **QUESTION,
         ),
     ],
     scenarios: Scenarios = None,
     metric: Metric = METRIC,
     start: Annotated[
         list[str] | None,
-        typer.Option("--from", metavar="X", help="Where an input begins, in the order of --vary."),
+        typer.Option(
+            "--from", metavar="X", help="Where an input begins, in the order of --vary.", **QUESTION
+        ),
     ] = None,
     end: Annotated[
         list[str] | None,
-        typer.Option("--to", metavar="Y", help="Where it ends; three times today's unless given."),
+        typer.Option(
+            "--to", metavar="Y", help="Where it ends; three times today's unless given.", **QUESTION
+        ),
     ] = None,
     steps: Annotated[
-        int, typer.Option(metavar="N", min=2, max=65, help="How many values each input has.")
+        int,
+        typer.Option(
+            metavar="N", min=2, max=65, help="How many values each input has.", **QUESTION
+        ),
     ] = 13,
     width: Width = WIDE,
 ) -> None:

@@ -11,7 +11,7 @@ import typer
 
 from tco.cli import app
 from tco.cli.catalogue import COMMAND_GROUPS
-from tco.cli.options import CommandRequest, Named, Seed, command
+from tco.cli.options import DRAWS, QUESTION, CommandRequest, Named, Seed, command
 from tco.core.streams import put
 
 TRAFFIC = COMMAND_GROUPS["traffic"]
@@ -26,6 +26,7 @@ def service(
         typer.Option(
             metavar="NAME",
             help="Traffic by its name, or a file of it; `tco traffic list` shows them.",
+            **QUESTION,
         ),
     ] = "chat",
     promise: Annotated[
@@ -34,17 +35,23 @@ def service(
             metavar="TEXT",
             help="Such as 'ttft p99 <= 2 s', of tpot or e2e too; left out: the traffic's own. "
             "Repeatable.",
+            **QUESTION,
         ),
     ] = None,
     racks: Annotated[
         float | None,
         typer.Option(
-            min=0, metavar="N", help="Refuse a load that asks for more racks to be bought."
+            min=0,
+            metavar="N",
+            help="Refuse a load that asks for more racks to be bought.",
+            **QUESTION,
         ),
     ] = None,
     router: Annotated[
         Literal["affinity", "random", "round-robin"],
-        typer.Option(help="Which engine reads a prompt: that of its session, any, or the next."),
+        typer.Option(
+            help="Which engine reads a prompt: that of its session, any, or the next.", **QUESTION
+        ),
     ] = "affinity",
     samples: Annotated[
         int,
@@ -52,12 +59,14 @@ def service(
             min=0,
             metavar="N",
             help="Draws of prices and practice for the cost's P10 to P90; none: no range.",
+            **DRAWS,
         ),
     ] = 0,
     seed: Seed = 0,
 ) -> None:
-    """Show the fewest racks that keep promises under traffic, and what tokens, requests and agents
-    cost on them.
+    """Size the racks that keep promises under traffic, and price them.
+
+    The answer has the fewest racks, and what tokens, requests and agents cost on them.
     """
     from tco.comparison.service import services
     from tco.report.service import service_answer

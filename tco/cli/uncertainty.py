@@ -12,6 +12,8 @@ import typer
 
 from tco.cli import app
 from tco.cli.options import (
+    DRAWS,
+    QUESTION,
     Baseline,
     Cluster,
     CommandRequest,
@@ -43,8 +45,9 @@ def uncertainty(
     workers: Workers = None,
     cluster: Cluster = None,
 ) -> None:
-    """Say how sure the metrics are: draw every input within its range, and count how often the
-    baseline is beaten.
+    """Say how sure the metrics are, by draws of every input.
+
+    Each input is drawn within its range. The answer counts how often the baseline is beaten.
     """
 
     def answer() -> Answer:
@@ -82,15 +85,20 @@ def sensitivity(
             "--sobol",
             help="Add Sobol indices: shares of the variance with all inputs drawn together, the "
             "plan held (--hold).",
+            **DRAWS,
         ),
     ] = False,
     samples: Annotated[
-        int, typer.Option("--samples", metavar="N", help="Rows of a Sobol sample, a power of two.")
+        int,
+        typer.Option(
+            "--samples", metavar="N", help="Rows of a Sobol sample, a power of two.", **DRAWS
+        ),
     ] = 1024,
     seed: Seed = 0,
 ) -> None:
-    """Show what drives a metric: every input at its P5 and P95, and the three estimates most worth
-    finding out.
+    """Show which inputs drive a metric, each at its P5 and P95.
+
+    The answer names the three estimates that are most worth finding out.
     """
     from tco.report.sensitivity import sensitivity_answer
     from tco.sampling.sensitivity import sensitivity as asked
@@ -121,6 +129,7 @@ def solve(
             "--vary",
             metavar="PATH",
             help="The input to move, or terms.date; of two, a map says who wins where.",
+            **QUESTION,
         ),
     ],
     until: Annotated[
@@ -130,14 +139,16 @@ def solve(
             metavar="METRIC=VALUE",
             help="The target: METRIC=VALUE, METRIC=+10%, or METRIC=SCENARIO for that scenario's; "
             "of a map METRIC=SCENARIO,...",
+            **QUESTION,
         ),
     ],
     start: Starts = None,
     end: Ends = None,
     baseline: RatioTo = None,
 ) -> None:
-    """Find the value of an input at which a metric reaches a target: the break-even. Of two inputs,
-    map who wins where.
+    """Find the value of an input at which a metric reaches a target.
+
+    With two inputs the answer is a map of the cheapest scenario.
     """
     from tco.comparison.break_even import is_number_text, target_of
     from tco.comparison.break_even import solve as asked
@@ -220,11 +231,12 @@ def sweep(
     workers: Workers = None,
     cluster: Cluster = None,
     max_cases: Annotated[
-        int, typer.Option(metavar="N", help="Refuse a study of more cases.")
+        int, typer.Option(metavar="N", help="Refuse a study of more cases.", **DRAWS)
     ] = 100_000_000,
 ) -> None:
-    """Run a study over many cases, grids, ranges and draws, and write them as Parquet; resumes
-    after interruption.
+    """Run a study over many cases, and write them as Parquet.
+
+    A study has grids, ranges and draws. A run that was stopped resumes.
 
     The figures that its answer states are held against the cases: exit 1 names those that are no
     longer today's. With --set, or data of your own, the question is another, and none is held.

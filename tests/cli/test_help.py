@@ -71,3 +71,24 @@ def test_help_of_what_is_no_command(words, message):
     done = tco("help", *words)
     assert (done.exit_code, done.stdout) == (2, "")
     assert message in done.stderr
+
+
+def test_program_help_shows_six_commands_first():
+    text = tco("--help").stdout
+    section = text.partition("Start here:\n")[2].partition("\n\n")[0]
+    names = [line.split()[0] for line in section.splitlines()]
+    assert names == ["compare", "price", "explain", "frontier", "service", "report"]
+    assert text.index("Start here:") < text.index("Look into hardware:") < text.index("Options:")
+
+
+def test_each_command_of_the_program_takes_one_line_of_help():
+    text = tco("--help").stdout.partition("\nOptions:")[0]
+    names = [line.split()[0] for line in text.splitlines() if line.startswith("  ")][2:]
+    assert names == [*ROOT.list_commands(None)]
+
+
+@pytest.mark.parametrize("words", ["compare", "price", "baseline", "baseline check"])
+def test_help_of_a_command_says_the_exit_codes(words):
+    assert (
+        "1 a check failed, 2 wrong command line, 3 wrong data" in tco(*words.split(), "-h").stdout
+    )
