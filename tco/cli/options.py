@@ -27,6 +27,7 @@ from tco.cli.output import (
     width_for,
 )
 from tco.core.errors import DataError, UsageError
+from tco.core.progress import progress_line
 from tco.core.provenance import anchoring, making, measured_facts
 from tco.core.streams import tell
 from tco.core.types import JsonMapping, JsonObject
@@ -543,8 +544,8 @@ def command(
                     f"{REDACT} is set, and `tco {called_by}` has no --redact: what it writes "
                     "cannot withhold your own values; unset it"
                 )
-            quiet = bool(texts.get("quiet"))
-            with telling_written(mine.get("output") or texts.get("output"), quiet):
+            output, quiet = mine.get("output") or texts.get("output"), bool(texts.get("quiet"))
+            with telling_written(output, quiet), progress_line(quiet):
                 # what a request states of anchors and measurements ends with it
                 copy_context().run(answer, texts, command_line, mine)
 

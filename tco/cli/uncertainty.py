@@ -55,18 +55,18 @@ def uncertainty(
         from tco.report.uncertainty import uncertainty_answer
         from tco.sampling import uncertainty as study
 
-        with Bar(given.quiet or samples <= study.BLOCK) as bar:
-            asked = partial(
-                study.uncertainty,
-                scenario,
-                baseline,
-                samples,
-                seed,
-                given.hold,
-                given.settings,
-                given.data,
-            )
-            found = asked(workers=workers, cluster=cluster, tell=bar.tell)
+        bar = Bar(given.quiet or samples <= study.BLOCK)
+        asked = partial(
+            study.uncertainty,
+            scenario,
+            baseline,
+            samples,
+            seed,
+            given.hold,
+            given.settings,
+            given.data,
+        )
+        found = asked(workers=workers, cluster=cluster, tell=bar.tell)
         return uncertainty_answer(found)
 
     scenarios = [scenario] if baseline is None else [scenario, baseline]
@@ -249,17 +249,16 @@ def sweep(
 
     _keep_own(given, study)
     try:
-        with Bar(given.quiet) as bar:
-            found = run(
-                study,
-                output,
-                workers=workers,
-                cluster=cluster,
-                max_cases=max_cases,
-                set=given.settings,
-                data=given.data,
-                tell=bar.tell,
-            )
+        found = run(
+            study,
+            output,
+            workers=workers,
+            cluster=cluster,
+            max_cases=max_cases,
+            set=given.settings,
+            data=given.data,
+            tell=Bar(given.quiet).tell,
+        )
     except KeyboardInterrupt:
         tell("stopped; what is finished is kept, and the same command goes on from there")
         raise SystemExit(STOPPED) from None

@@ -29,6 +29,7 @@ from tco.comparison.records import (
 from tco.comparison.regimes import NONE_LATE, Costs, regimes_of
 from tco.comparison.regret import Stake, choices_in, least_regret, rated, stakes
 from tco.comparison.turning_points import Priced, price_turns
+from tco.core.progress import stepped
 from tco.core.types import FloatArray, JsonObject
 from tco.evaluation.scenario_function import Evaluation, ScenarioFunction
 from tco.evaluation.side_by_side import SPEED, Driver, late_racks, rated_by, speed_of, unrated
@@ -180,7 +181,8 @@ def draw_confidence(
 
     """
     dice = Dice(evaluations[0].catalogue, request.seed, 0, DRAWS)
-    sides = [sample_side(evaluation, request, dice) for evaluation in evaluations]
+    drawn = stepped(evaluations, lambda evaluation: f"drawing the inputs of {evaluation.name}")
+    sides = [sample_side(evaluation, request, dice) for evaluation in drawn]
     results = [side.result for side in sides]
     base = next(side for side in sides if side.name == baseline)
     contest = _contest_of(sides, base, request.ranges)

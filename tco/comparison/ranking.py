@@ -13,6 +13,7 @@ from tco.compile.execute import fork_map
 from tco.core.columns import Hidden
 from tco.core.errors import DataError, unknown
 from tco.core.files import data_directory
+from tco.core.progress import named_step
 from tco.core.provenance import month_text
 from tco.evaluation.evaluation import catalogue_for, evaluate_each
 from tco.evaluation.scenario_function import Evaluation
@@ -100,7 +101,8 @@ def ranking(
         for one in asked
         if one.result.system in wanted and one.result.metrics[metric] is not None
     ]
-    found = dict(fork_map(lambda one: _median_cost_of_draws(one, metric), rated))
+    with named_step("drawing the inputs of systems"):
+        found = dict(fork_map(lambda one: _median_cost_of_draws(one, metric), rated))
     medians = {one.result.system: found[place] for place, one in enumerate(rated)}
     order = sorted((median, system) for system, median in medians.items() if median is not None)
     ranks = {system: place for place, (_, system) in enumerate(order, 1)}

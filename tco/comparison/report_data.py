@@ -19,6 +19,7 @@ from tco.comparison.frontier_records import Frontier
 from tco.comparison.maps import Map, field_of
 from tco.comparison.records import Confidence, Sureness
 from tco.core.errors import DataError
+from tco.core.progress import stepped
 from tco.evaluation.evaluation import catalogue_of, evaluate_each
 from tco.evaluation.scenario_function import Evaluation
 from tco.evaluation.side_by_side import compare_results, rated_by
@@ -94,7 +95,7 @@ def material_of(
     notes: list[str] = []
     tornados = [
         tornado
-        for one in asked
+        for one in stepped(asked, lambda side: f"moving each input of {side.name} to its ends")
         if (
             tornado := _study_or_note(
                 partial(_tornado_of, one, asked, base, data), one, "tornado", notes

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from tco.comparison.confidence import confidence_of
 from tco.core.columns import Hidden
+from tco.core.progress import stepped
 from tco.evaluation.evaluation import evaluate_each
 from tco.evaluation.side_by_side import compare_results
 
@@ -48,7 +49,8 @@ def matrix(names: Sequence[str], settings: Mapping[str, str], data: Path | None)
         data: Folder of data that comes after the shipped data; None for no folder.
 
     """
-    return [cell for workload in WORKLOADS for cell in cells_of(workload, names, settings, data)]
+    workloads = stepped(WORKLOADS, lambda workload: f"rating {workload}")
+    return [cell for workload in workloads for cell in cells_of(workload, names, settings, data)]
 
 
 def cells_of(

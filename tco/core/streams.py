@@ -7,6 +7,7 @@ from __future__ import annotations
 import sys
 
 from tco.core.errors import UsageError
+from tco.core.progress import clear_progress, end_progress
 
 # What would move the cursor, break a row or colour a terminal, and what turns the direction of all
 # that follows.
@@ -46,6 +47,7 @@ def put(text: str) -> None:
         BrokenPipeError: The reader of the pipe has gone.
 
     """
+    end_progress()
     stream = sys.stdout
     if stream is None:
         raise UsageError("stdout: is closed, expected somewhere to print")
@@ -88,6 +90,7 @@ def tell(text: str) -> None:
     """
     if sys.stderr is None:  # `print` would take stdout in its place, and spoil the answer
         return
+    clear_progress()
     try:
         print(printable_line(text), file=sys.stderr, flush=True)
     except OSError:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from tco.catalog import Catalogue, load_catalogue
 from tco.core.errors import DataError, UsageError
 from tco.core.files import data_directory, read_toml
+from tco.core.progress import stepped
 from tco.core.provenance import ANCHOR, anchoring, making
 from tco.core.types import Settings
 from tco.evaluation.scenario_function import Evaluation, ScenarioFunction
@@ -119,7 +120,7 @@ def evaluate_each(
     changes = bool(settings or variant or plan or what_if)
     shared = catalogue_for(None, data)
     evaluations: list[Evaluation] = []
-    for name in names:
+    for name in stepped(names, lambda name: f"evaluating {getattr(name, 'scenario', name)}"):
         if isinstance(name, Result) or str(name).endswith(SAVED):
             evaluation = _saved_evaluation(name, shared, changes)
         else:

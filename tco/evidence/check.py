@@ -14,6 +14,7 @@ from tco.core.errors import DataError
 from tco.core.expression import amount_in_unit, evaluate_formula
 from tco.core.files import place_in
 from tco.core.inputs import as_number
+from tco.core.progress import named_step
 from tco.evaluation.side_by_side import SPEEDS
 from tco.evidence.draws import ConclusionProbability, conclusion_probability
 from tco.evidence.ledger import Claim, read_ledger
@@ -73,7 +74,8 @@ def check_claims(
         return check_claim(Context(catalogue, settings, ledger, claim), speeds)
 
     def check_all() -> list[list[Any]]:
-        return [_finding_fields(finding) for _, finding in sorted(fork_map(check, claims))]
+        with named_step("checking claims"):
+            return [_finding_fields(finding) for _, finding in sorted(fork_map(check, claims))]
 
     is_shipped = len(catalogue.folders) == 1 and not catalogue.anchors and are_shipped(())
     rows = check_all() if settings or not is_shipped else disk_cached(("claims", speeds), check_all)

@@ -1,23 +1,20 @@
-"""Progress of a long task on stderr.
+"""Progress of a study of many cases.
 
-A terminal shows a single line that moves. Elsewhere a line is printed from time to time.
+A terminal shows it in the line of progress. Elsewhere a line is printed from time to time.
 """
 
 from __future__ import annotations
 
-import os
-import sys
 import time
-from types import TracebackType
 from typing import TYPE_CHECKING
 
+from tco.core.progress import name_step, takes_progress
 from tco.core.streams import tell
 
 if TYPE_CHECKING:
     from tco.evaluation.workers import Progress
 
 EVERY = 10.0  # seconds between two lines
-ANEW = "\r\x1b[K"  # what begins a line of a terminal again
 
 
 class Bar:
@@ -29,24 +26,7 @@ class Bar:
         self.quiet, self.told = quiet, time.monotonic()
         # when the first cases were done, and how many: before that workers were starting
         self.first: tuple[float, int] | None = None
-        self.moves = (
-            not quiet
-            and sys.stderr is not None
-            and sys.stderr.isatty()
-            and os.environ.get("TERM") != "dumb"
-        )
-
-    def __enter__(self) -> Bar:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        if self.moves:
-            sys.stderr.write(ANEW)
+        self.moves = not quiet and takes_progress()
 
     def tell(self, progress: Progress) -> None:
         """Tell how far it is; what was done before it began counts for no rate."""
@@ -58,8 +38,7 @@ class Bar:
             rate = (progress.made - self.first[1]) / (now - self.first[0])
             text += f", {rate:,.0f} a second, {_lasting((progress.cases - done) / rate)} left"
         if self.moves:
-            sys.stderr.write(f"{ANEW}{done / max(progress.cases, 1):.0%} {text}")
-            sys.stderr.flush()
+            name_step(f"{done / max(progress.cases, 1):.0%} {text}")
         elif not self.quiet and now - self.told >= EVERY:
             self.told = now
             tell(text)

@@ -22,6 +22,7 @@ from tco.core.columns import Column, Hidden
 from tco.core.errors import DataError, UsageError
 from tco.core.formula import finite
 from tco.core.notebook_display import Shown
+from tco.core.progress import named_step
 from tco.core.provenance import SOURCED, Input
 from tco.core.types import FloatArray
 from tco.evaluation.evaluation import own_and_baseline
@@ -225,7 +226,8 @@ def sensitivity(
     quantity = ScenarioQuantity(
         read, own, other[0] if other else None, Dice(sides[0].catalogue, seed, 0, DRAWS)
     )
-    ways = quantity.one_at_a_time_values()
+    with named_step("moving each input to its ends"):
+        ways = quantity.one_at_a_time_values()
     if not any(np.isfinite(way).any() for way in ways.values()):
         sides[0].metric(read)  # says why
     flips, pairs, ratio = {}, None, metric in AGAINST_BASELINE

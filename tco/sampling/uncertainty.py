@@ -23,6 +23,7 @@ from tco.core.errors import DataError
 from tco.core.formula import finite
 from tco.core.notebook_display import Shown
 from tco.core.numeric_environment import arithmetic
+from tco.core.progress import named_step
 from tco.core.types import AnyArray
 from tco.evaluation.evaluation import evaluate_each
 from tco.evaluation.scenario_function import Evaluation, ScenarioFunction
@@ -221,7 +222,8 @@ class Experiment(NamedTuple):
         sides = [self.own]
         if self.baseline is not None and self.baseline is not self.own:
             sides.append(self.baseline)
-        draws = dict(fork_map(lambda side: side.sample(dice), sides))
+        with named_step("drawing inputs"):
+            draws = dict(fork_map(lambda side: side.sample(dice), sides))
         return sample_of(draws[0], None if self.baseline is None else draws[len(sides) - 1])
 
 

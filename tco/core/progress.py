@@ -1,0 +1,120 @@
+"""Progress of a command that takes long: one line on stderr that a terminal shows.
+
+A timer signal writes the line from the main thread. No thread runs, so that workers may be forked,
+and they have no timer.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import TypeVar
+
+T = TypeVar("T")
+AFTER = 2.0  # seconds of silence before the line
+REFRESH = 1.0  # seconds between two lines
+USUAL_WIDTH = 80  # characters, of a terminal that does not say
+CLEAR = "\r\x1b[K"
+# What is under way, the outermost step first.
+_steps: ContextVar[tuple[str, ...]] = ContextVar("steps", default=())
+
+
+def stepped(items: Sequence[T], describe: Callable[[T], str]) -> Iterator[T]:
+    """Yield items, each as a step of the progress line with its number.
+
+    Args:
+        items: What is worked on, one item after another.
+        describe: Returns what is done with an item, such as "drawing gb200-nvl72".
+
+    """
+    outer = _steps.get()
+    for number, item in enumerate(items, 1):
+        count = f" ({number} of {len(items)})" if len(items) > 1 else ""
+        _steps.set((*outer, f"{describe(item)}{count}"))
+        yield item
+    _steps.set(outer)
+
+
+@contextmanager
+def named_step(text: str) -> Iterator[None]:
+    """Name a step of the progress line while a block runs."""
+    outer = _steps.get()
+    _steps.set((*outer, text))
+    try:
+        yield
+    finally:
+        _steps.set(outer)
+
+
+def name_step(text: str) -> None:
+    """Name what is under way, in place of the steps named before."""
+    _steps.set((text,))
+
+
+class _ProgressLine:
+    """Line on a terminal that says for how long and on what a command works."""
+
+    def __init__(self) -> None:
+        self.start = time.monotonic()
+        self.is_visible = False
+
+    def write(self, *_: object) -> None:
+        seconds = time.monotonic() - self.start
+        text = f"{seconds:.0f} s: {', '.join(_steps.get()) or 'working'}"
+        width = (os.get_terminal_size(2).columns or USUAL_WIDTH) - 1
+        self.is_visible = True
+        # not through `sys.stderr`, in whose midst the signal may come
+        os.write(2, f"{CLEAR}{text[:width]}".encode())
+
+    def clear(self) -> None:
+        if self.is_visible:
+            self.is_visible = False
+            os.write(2, CLEAR.encode())
+
+
+_lines: list[_ProgressLine] = []
+
+
+def takes_progress() -> bool:
+    """Say whether stderr is a terminal that shows a line of progress."""
+    if sys.stderr is None or not hasattr(signal, "setitimer") or os.environ.get("TERM") == "dumb":
+        return False
+    try:
+        return sys.stderr.fileno() == 2 and os.isatty(2)
+    except (OSError, ValueError):
+        return False
+
+
+@contextmanager
+def progress_line(is_quiet: bool) -> Iterator[None]:
+    """Show a line of progress on a terminal while a block runs, from its second second on."""
+    if is_quiet or _lines or not takes_progress():
+        yield
+        return
+    line = _ProgressLine()
+    previous = signal.signal(signal.SIGALRM, line.write)
+    _lines.append(line)
+    signal.setitimer(signal.ITIMER_REAL, AFTER, REFRESH)
+    try:
+        yield
+    finally:
+        end_progress()
+        signal.signal(signal.SIGALRM, previous)
+
+
+def end_progress() -> None:
+    """Clear the line of progress and show none any more: the answer comes."""
+    if _lines:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        _lines.pop().clear()
+
+
+def clear_progress() -> None:
+    """Clear the line of progress until the next one, before another text is printed."""
+    if _lines:
+        _lines[-1].clear()
