@@ -51,7 +51,9 @@ def _speeds_in(text: str | None) -> list[float]:
     except ValueError:
         found = [0.0]
     if not all(0 < speed < float("inf") for speed in found):
-        raise UsageError(f"--speeds {shown}: expected tokens/s a user above zero, such as 20,30,50")
+        raise UsageError(
+            f"--speeds {shown}: expected tokens/s per user above zero, such as 20,30,50"
+        )
     return found
 
 
@@ -84,8 +86,7 @@ def compare(
         str | None,
         typer.Option(
             metavar="N,...",
-            help="Tokens/s a user that are looked at; left out: 20,30,50,75,100 and the workload's "
-            "own.",
+            help="Speeds in tokens/s per user; default: 20,30,50,75,100 and the workload's own.",
             **QUESTION,
         ),
     ] = None,
@@ -127,8 +128,8 @@ def compare(
         str | None,
         typer.Option(
             metavar="FAMILY",
-            help="Put all chips under the practice of one family, such as nvidia; left out: each "
-            "its own.",
+            help="Give all chips the software maturity of one family, such as nvidia; default: "
+            "each its own.",
             **WHAT_IF,
         ),
     ] = None,
@@ -153,7 +154,7 @@ def compare(
         str | None,
         typer.Option(
             metavar="A,B:0.5+C:0.5",
-            help="What choices keep of the best, or dollars spread over several.",
+            help="Rate choices by their regret, each a scenario or a split of dollars.",
             **DETAIL,
         ),
     ] = None,
@@ -162,12 +163,12 @@ def compare(
         typer.Option(
             metavar="N",
             min=1,
-            help="What whole engines make of so many racks; left out: of a fleet, in the best "
-            "proportion.",
+            help="How many racks whole instances are placed on; default: a fleet large enough to "
+            "split freely.",
             **WHAT_IF,
         ),
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Of the draws.", **DRAWS)] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Start of the random draws.", **DRAWS)] = 0,
     workloads: Annotated[
         bool,
         typer.Option(
@@ -381,8 +382,8 @@ def frontier(
         bool,
         typer.Option(
             "--pareto",
-            help="Hold all designs against each other: cost, throughput, interactivity and power; "
-            "name what beats what.",
+            help="Compare all designs by cost, throughput, speed per user and power; name what "
+            "beats what.",
             **DETAIL,
         ),
     ] = False,
@@ -479,7 +480,7 @@ def rents(
         str | None,
         typer.Argument(
             metavar="[CHIP]",
-            help="A chip or a system, such as h100-sxm; left out: all that are let.",
+            help="A chip or a system, such as h100-sxm; default: all with a rent.",
         ),
     ] = None,
 ) -> None:

@@ -74,7 +74,7 @@ def validate(
     kind: Annotated[
         str | None,
         typer.Option(
-            help="kernels, collectives, training, inference, open-loop or deployments; left out: "
+            help="kernels, collectives, training, inference, open-loop or deployments; default: "
             "guessed from the header.",
             **QUESTION,
         ),
@@ -295,7 +295,7 @@ def measure(
     ] = "kernels",
     device: Annotated[
         Literal["cpu", "cuda"] | None,
-        typer.Option(help="cpu or cuda; left out: the GPU if there is one."),
+        typer.Option(help="cpu or cuda; default: the GPU if there is one."),
     ] = None,
     quick: Annotated[
         bool,
@@ -308,7 +308,7 @@ def measure(
     name: Annotated[
         str | None,
         typer.Option(
-            metavar="NAME", help="Accelerator the rows name; left out: what its driver calls it."
+            metavar="NAME", help="Accelerator the rows name; default: what its driver calls it."
         ),
     ] = None,
 ) -> None:

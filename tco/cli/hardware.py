@@ -63,17 +63,15 @@ def network(
     ] = "100G",
     tiers: Annotated[
         int | None,
-        typer.Option(min=1, max=4, help="Tiers; left out: as many as the size needs.", **SWITCHES),
+        typer.Option(min=1, max=4, help="Tiers; default: as many as the size needs.", **SWITCHES),
     ] = None,
     chips: Annotated[
         int | None,
-        typer.Option(
-            min=1, help="Chips to join; left out: as many as the tiers reach.", **QUESTION
-        ),
+        typer.Option(min=1, help="Chips to join; default: as many as the tiers reach.", **QUESTION),
     ] = None,
     nic: Annotated[
         str | None,
-        typer.Option(help="NIC bandwidth of a chip, such as 400G; left out: one port.", **QUESTION),
+        typer.Option(help="NIC bandwidth of a chip, such as 400G; default: one port.", **QUESTION),
     ] = None,
     design: Annotated[
         str,
@@ -93,7 +91,7 @@ def network(
         str | None,
         typer.Option(
             help="Length of the links between sites, such as '80 km': chooses DR, FR or ZR optics; "
-            "left out: one site.",
+            "default: one site.",
             **SITES,
         ),
     ] = None,
@@ -102,7 +100,7 @@ def network(
         typer.Option(
             min=0,
             max=1,
-            help="Share of the links between the top tiers that run between sites; left out: half, "
+            help="Share of the links between the top tiers that run between sites; default: half, "
             "as of two equal sites.",
             **SITES,
         ),
@@ -185,22 +183,20 @@ def collective(
     ] = None,
     ranks: Annotated[
         int | None,
-        typer.Option(
-            min=2, help="Chips that take part; left out: one scale-up domain.", **QUESTION
-        ),
+        typer.Option(min=2, help="Chips that take part; default: one scale-up domain.", **QUESTION),
     ] = None,
     per_domain: Annotated[
         int | None,
         typer.Option(
             min=1,
-            help="Chips of each scale-up domain that take part; left out: as many as it holds.",
+            help="Chips of each scale-up domain that take part; default: as many as it holds.",
             **QUESTION,
         ),
     ] = None,
     library: Annotated[
         str | None,
         typer.Option(
-            help="The library whose algorithms are open: nccl, rccl, deepep, best, ...; left out: "
+            help="The library whose algorithms are open: nccl, rccl, deepep, best, ...; default: "
             "the family's.",
             **ALGORITHM,
         ),
@@ -220,7 +216,7 @@ def collective(
     sms: Annotated[
         float | None,
         typer.Option(
-            min=1, help="Cores that copy tokens; left out: as many as the library takes.", **EXPERTS
+            min=1, help="Cores that copy tokens; default: as many as the library takes.", **EXPERTS
         ),
     ] = None,
     engine_kernel: Annotated[
@@ -477,13 +473,13 @@ def kernel(
     ] = False,
     cores: Annotated[
         Side,
-        _side_option("Cores of the chip that a product has to itself; left out: all.", QUESTION),
+        _side_option("Cores of the chip that a product has to itself; default: all.", QUESTION),
     ] = None,
     library: Annotated[
         str | None,
         typer.Option(
             help="Time it as this library's layer runs it, or an engine's kernel, "
-            "ENGINE/KERNEL@RELEASE; left out: the bare kernel.",
+            "ENGINE/KERNEL@RELEASE; default: the bare kernel.",
             **QUESTION,
         ),
     ] = None,

@@ -80,7 +80,7 @@ Scenario = Annotated[
 Scenarios = Annotated[
     list[str] | None,
     name_argument(
-        "scenarios", "Names or files; left out: the four headline racks.", "[SCENARIO]..."
+        "scenarios", "Names or files; default: the four headline racks.", "[SCENARIO]..."
     ),
 ]
 Named = Annotated[
@@ -239,7 +239,7 @@ SHARED: dict[str, tuple[Any, Any]] = {
     "hold": _shared_option(
         *(bool, "--hold/--replan"),
         default=False,
-        help="Hold plan and structure as they are at the point; left out: each draw, or value of "
+        help="Hold plan and structure as they are at the point; default: each draw, or value of "
         "an input, chooses its own.",
         **WHAT_IF,
     ),

@@ -151,11 +151,13 @@ def frontier(
     ] = None,
     against: Annotated[
         Literal["cost", "chip", "power"],
-        typer.Option(help="Dollars a token, tokens a chip, or tokens a megawatt.", **QUESTION),
+        typer.Option(
+            help="Dollars per token, tokens per chip, or tokens per megawatt.", **QUESTION
+        ),
     ] = "cost",
     width: Width = WIDE,
 ) -> None:
-    """Draw what interactivity costs on each system."""
+    """Draw what each speed per user costs on each system."""
     from tco.comparison import frontier as study
     from tco.comparison.confidence import confidence_of
     from tco.evaluation.evaluation import evaluate_each

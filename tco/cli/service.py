@@ -33,7 +33,7 @@ def service(
         list[str] | None,
         typer.Option(
             metavar="TEXT",
-            help="Such as 'ttft p99 <= 2 s', of tpot or e2e too; left out: the traffic's own. "
+            help="Such as 'ttft p99 <= 2 s', of tpot or e2e too; default: the traffic's own. "
             "Repeatable.",
             **QUESTION,
         ),
@@ -58,7 +58,7 @@ def service(
         typer.Option(
             min=0,
             metavar="N",
-            help="Draws of prices and practice for the cost's P10 to P90; none: no range.",
+            help="Draws of prices and software maturity for the cost's P10 to P90; none: no range.",
             **DRAWS,
         ),
     ] = 0,

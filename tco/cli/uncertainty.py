@@ -238,8 +238,8 @@ def sweep(
 
     A study has grids, ranges and draws. A run that was stopped resumes.
 
-    The figures that its answer states are held against the cases: exit 1 names those that are no
-    longer today's. With --set, or data of your own, the question is another, and none is held.
+    The figures that its answer states are compared with the cases. It exits with 1 and names those
+    that are no longer today's. With --set, or data of your own, none is compared.
     """
     from tco.report.progress import Bar
     from tco.report.sweeps import sweep_answer

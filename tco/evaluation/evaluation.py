@@ -287,7 +287,7 @@ def own_and_baseline(
     if metric not in AGAINST_BASELINE:
         if baseline is not None:
             raise DataError(
-                f"--baseline {baseline}: {metric} is held against none; "
+                f"--baseline {baseline}: {metric} is compared with no baseline; "
                 f"{', '.join(AGAINST_BASELINE)} is"
             )
         return metric, [own]

@@ -113,7 +113,7 @@ def check_state(state: JsonMapping, where: str) -> None:
     plan_from(state["plan"], f"{where}: plan")
     if making.get() and state.get("own") and "withheld" not in state:
         raise KeptBackError(
-            f"{where}: was saved with values of your own, and nothing can stand in their place; "
+            f"{where}: was saved with values of your own, and nothing can replace them; "
             "save it with --redact"
         )
     for path, quantity in state["inputs"].items():

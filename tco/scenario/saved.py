@@ -166,7 +166,7 @@ def load_result(path: str | Path) -> Result:
     inputs = dict(zip(document["inputs"], input_records, strict=True))
     if making.get() and any(given.overlay for given in inputs.values()):
         raise KeptBackError(
-            f"{where}: was saved with values of your own, and nothing can stand in their place; "
+            f"{where}: was saved with values of your own, and nothing can replace them; "
             "expected a scenario"
         )
     return Result(

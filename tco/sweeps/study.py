@@ -348,8 +348,8 @@ def _parse_draw_section(found: JsonMapping, where: str, grid: JsonMapping) -> Dr
             or not all(isinstance(one, str) for one in paths)
         ):
             raise DataError(
-                f"{where}: paths is {paths!r}, expected a list of input paths, or to be left out: "
-                "every input with a range"
+                f"{where}: paths is {paths!r}, expected a list of input paths; without it every "
+                "input with a range is drawn"
             )
         if both := next((path for path in paths if path in grid), None):
             raise DataError(f"{where}: {both} is in [grid] too, expected it in one of them")

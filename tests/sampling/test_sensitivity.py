@@ -534,7 +534,7 @@ def test_low_and_high_are_the_fifth_and_the_ninety_fifth_percentile(path, low, v
         ((TRN3, "usd_per_token"), {}, DataError, "did you mean"),
         ((TRN3, "mfu"), {}, DataError, "mfu has no value for trn3-nl72x2"),
         (("trn3-nl72x", TOKEN), {}, DataError, "did you mean 'trn3-nl72x2'"),
-        ((TRN3, TOKEN), {"baseline": GB200}, DataError, "is held against none"),
+        ((TRN3, TOKEN), {"baseline": GB200}, DataError, "is compared with no baseline"),
         ((TRN3, RATIO), {"baseline": "gb200"}, DataError, "unknown scenario 'gb200'"),
         ((GB200, HOUR), {"sobol": 1000, "hold": True}, UsageError, "expected a power of two"),
         ((GB200, HOUR), {"sobol": 64}, UsageError, "with the plan held"),
