@@ -21,6 +21,7 @@ looked at, the strongest first, and only what the chain says of them is reported
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -258,13 +259,22 @@ class Pair(NamedTuple):
 
 
 def pairs_that_flip(
-    ranges: Mapping[str, Range], ratios: Mapping[str, FloatArray], together: Together
+    ranges: Mapping[str, Range],
+    ratios: Mapping[str, FloatArray],
+    together: Together,
+    plan_inputs: frozenset[str],
 ) -> list[Pair]:
-    """Return the pairs that flip the order, the farthest across first; `ratios` are those of every
-    input alone at P5, its value and P95.
+    """Return the pairs that flip the order, the farthest across first.
 
     An input that decides how many of something there are is left out, since it changes what is
     held; so are pairs of inputs whose draws are the same, which cannot move apart.
+
+    Args:
+        ranges: Range of each input by path.
+        ratios: Ratio at P5, value and P95 of each input alone, of shape (3,).
+        together: Gives the ratio at places of inputs that move together.
+        plan_inputs: Inputs that plans rest on.
+
     """
     centre = next(iter(ratios.values()))[CENTRE]
     if not np.isfinite(centre) or centre in (0, 1):
@@ -273,11 +283,11 @@ def pairs_that_flip(
     gains, far = {}, {}
     for path, many in ratios.items():
         known = np.isfinite(many) & (many > 0)
-        if ranges[path].steps or ((many[[0, -1]] > 1) != (centre > 1)).any():
-            continue
         gain = np.where(known, side * np.log(centre / np.where(known, many, centre)), -np.inf)
-        if gain.max() > STILL:
-            far[path] = float(three_point_deviates(ranges[path])[gain.argmax()])
+        if ranges[path].steps or gain.max() <= STILL:
+            continue
+        far[path] = float(three_point_deviates(ranges[path])[gain.argmax()])
+        if not ((many[[0, -1]] > 1) != (centre > 1)).any():
             gains[path] = float(gain.max())
     names = sorted(gains, key=lambda path: (-gains[path], path))
     pairs = _near_enough(
@@ -285,13 +295,18 @@ def pairs_that_flip(
     )
     if not pairs:
         return []
+    # plans are cached by the points at which they are chosen: these come first, and are the same
+    # whichever pairs a price brings near
+    shared = sorted(far.keys() & plan_inputs)
+    corners = [(), *((path,) for path in shared), *combinations(shared, 2)]
+    points = [*corners, *pairs]
     moved = {
-        path: np.full(len(pairs), ranges[path].home)
-        for path in dict.fromkeys(path for pair in pairs for path in pair)
+        path: np.full(len(points), ranges[path].home)
+        for path in dict.fromkeys(path for point in points for path in point)
     }
-    for at, pair in enumerate(pairs):
-        for path in pair:
-            moved[path][at] = far[path]
+    for index, point in enumerate(points):
+        for path in point:
+            moved[path][index] = far[path]
     found = [
         Pair(
             pair,
@@ -301,7 +316,7 @@ def pairs_that_flip(
             ),
             float(ratio),
         )
-        for pair, ratio in zip(pairs, together(moved), strict=True)
+        for pair, ratio in zip(pairs, together(moved)[len(corners) :], strict=True)
         if np.isfinite(ratio) and (ratio > 1) != (centre > 1)
     ]
     return sorted(found, key=lambda one: (side * one.ratio, one.paths))

@@ -232,10 +232,9 @@ def sensitivity(
         sides[0].metric(read)  # says why
     flips, pairs, ratio = {}, None, metric in AGAINST_BASELINE
     if ratio:
-        flips, pairs = (
-            flips_of(quantity.ranges, ways, quantity.together),
-            pairs_that_flip(quantity.ranges, ways, quantity.together),
-        )
+        flips = flips_of(quantity.ranges, ways, quantity.together)
+        plan_inputs = frozenset(path for side in quantity.sides for path in side.plan_inputs({}))
+        pairs = pairs_that_flip(quantity.ranges, ways, quantity.together, plan_inputs)
     swings = sorted(
         (_input_swing(ranged[path], way, ratio, flips.get(path)) for path, way in ways.items()),
         key=rank,

@@ -299,7 +299,7 @@ def _grouping(case: Case, centre: Result, inputs: ResolvedScenario, values: Valu
     """Return draws by the structure they get, from the disk cache where it is known.
 
     What is cached rests on all that decides: the settings that are no prices, the structure of the
-    centre, and what differs between draws.
+    centre, and the first draw of each distinct decision.
     """
     base = structure_in(centre)
     decided, choices = decisions(inputs, values, base), list[dict[str, str]]()
@@ -311,12 +311,15 @@ def _grouping(case: Case, centre: Result, inputs: ResolvedScenario, values: Valu
     if not case.is_shipped:
         return _grouping_of(find())
 
+    alike = equal_groups(decided, case.count)
+    first_draws = np.array([members[0] for members in alike])
+
     def make_arrays() -> list[AnyArray]:
         grouping = _grouping_of(find())
         index = np.zeros(case.count, dtype=np.int32)
         for number, draws in enumerate(grouping.draws):
             index[draws] = number
-        return [index, text_array(json.dumps(grouping.keys))]
+        return [index[first_draws], text_array(json.dumps(grouping.keys))]
 
     sizes = decided.keys() & base.readings.keys()
     # a draw whose size follows from several inputs is resized by all of them
@@ -324,10 +327,13 @@ def _grouping(case: Case, centre: Result, inputs: ResolvedScenario, values: Valu
     described = _described_group(StructureGroup(np.arange(0), base, ALL))
     parts = [repr((case.settings_key(centre), described, choices)).encode()]
     for name, column in sorted(decided.items()):
-        parts += [name.encode(), column.tobytes()]
+        parts += [name.encode(), column[first_draws].tobytes()]
     for path, (array, _) in sorted(case.drawn.items()):
-        parts += [path.encode(), b"" if is_drawn else array.tobytes()]
-    index, packed = cached_arrays(parts, make_arrays)
+        parts += [path.encode(), b"" if is_drawn else array[first_draws].tobytes()]
+    group_of, packed = cached_arrays(parts, make_arrays)
+    index = np.empty(case.count, dtype=np.int32)
+    for number, members in zip(group_of, alike, strict=True):
+        index[members] = number
     keys = json.loads(packed.tobytes())
     return Grouping([np.flatnonzero(index == number) for number in range(len(keys))], keys, find)
 

@@ -300,25 +300,17 @@ class ServingChoice:
         """
         if self.question.pilots is None:
             return self.served(self.question)
-        if self.question.count <= FIRST_DRAWS:
-            return self._cached(self.question)
-        blocks = np.split(np.arange(self.question.count), [FIRST_DRAWS])
-        parts = [self._cached(self.question.part(which)) for which in blocks]
-        return [_joined(same) for same in zip(*parts, strict=True)]
-
-    def _cached(self, question: ServingQuestion) -> list[ServedDraws]:
-        drawn = question.drawn
+        question, drawn = self.question, self.question.drawn
         leaves = [*self.arithmetic.leaves, *self.leader.leaves]
         read = dict.fromkeys(path for path, _, _ in leaves if path in drawn)
         first, position = distinct_draws([drawn[path] for path in read], question.count)
-        selected = question if len(first) == len(position) else question.part(first)
-
-        def make_arrays() -> list[AnyArray]:
-            return [array for served in self.served(selected) for array in served]
-
-        arrays = iter(cached_arrays(self._key(selected), make_arrays))
-        speed_draws = [ServedDraws(*fields) for fields in zip(arrays, arrays, arrays, strict=True)]
-        if selected is question:
+        blocks = np.split(first, [FIRST_DRAWS]) if len(first) > FIRST_DRAWS else [first]
+        parts = [
+            self._cached(question if len(block) == question.count else question.part(block))
+            for block in blocks
+        ]
+        speed_draws = [_joined(same) for same in zip(*parts, strict=True)]
+        if len(first) == question.count:
             return speed_draws
         return [
             ServedDraws(
@@ -326,6 +318,13 @@ class ServingChoice:
             )
             for served in speed_draws
         ]
+
+    def _cached(self, selected: ServingQuestion) -> list[ServedDraws]:
+        def make_arrays() -> list[AnyArray]:
+            return [array for served in self.served(selected) for array in served]
+
+        arrays = iter(cached_arrays(self._key(selected), make_arrays))
+        return [ServedDraws(*fields) for fields in zip(arrays, arrays, arrays, strict=True)]
 
     def _key(self, selected: ServingQuestion) -> list[bytes]:
         """Return all that the choice rests on, beside the code: arithmetic, numbers and draws."""

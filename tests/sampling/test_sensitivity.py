@@ -353,8 +353,9 @@ LAWS = {
 }
 
 
+@pytest.mark.parametrize("plan_inputs", ["", "abc", "abcdefg"])
 @pytest.mark.parametrize("name", LAWS)
-def test_pairs_that_flip_are_those_of_all_pairs_at_all_places(name):
+def test_pairs_that_flip_are_those_of_all_pairs_at_all_places(name, plan_inputs):
     law, wanted = Law(LAWS[name]), {}
     ranges = {
         path: Range(path, 1.0, 2.0, 4.0, "", 0.0, 1e9, False, None, "a" if path == "g" else path)
@@ -373,7 +374,7 @@ def test_pairs_that_flip_are_those_of_all_pairs_at_all_places(name):
         flips = np.isfinite(many) & ((many > 1) != above)
         if flips.any() and not alone & {*pair}:
             wanted[pair] = (many[flips].min if above else many[flips].max)()
-    found = pairs_that_flip(ranges, ways, law.together)
+    found = pairs_that_flip(ranges, ways, law.together, frozenset(plan_inputs))
     assert {tuple(sorted(one.paths)): one.ratio for one in found} == pytest.approx(wanted)
     assert [one.ratio for one in found] == sorted((one.ratio for one in found), reverse=not above)
     for one in found:
@@ -390,15 +391,12 @@ def test_inputs_that_draw_alike_and_those_that_decide_what_exists_are_no_pair():
     ranges = {
         path: Range(path, 1.0, 2.0, 4.0, "", 0.0, 1e9, False, None, path) for path in "abcdefg"
     }
-    assert [
-        one.paths for one in pairs_that_flip(ranges, law.one_at_a_time_values(), law.together)
-    ] == [("a", "b")]
-    assert not pairs_that_flip(
-        ranges | {"b": ranges["b"]._replace(leader="a")}, law.one_at_a_time_values(), law.together
-    )
-    assert not pairs_that_flip(
-        ranges | {"b": ranges["b"]._replace(steps=True)}, law.one_at_a_time_values(), law.together
-    )
+    moves = law.one_at_a_time_values()
+    pairs = pairs_that_flip(ranges, moves, law.together, frozenset())
+    assert [pair.paths for pair in pairs] == [("a", "b")]
+    for change in ({"leader": "a"}, {"steps": True}):
+        changed = ranges | {"b": ranges["b"]._replace(**change)}
+        assert not pairs_that_flip(changed, moves, law.together, frozenset("ab"))
 
 
 @pytest.mark.thorough

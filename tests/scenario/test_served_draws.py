@@ -61,3 +61,21 @@ def test_another_price_chooses_no_plan_anew(tmp_path, monkeypatch):
     metrics_under({"site.electricity_price": "0.06 USD/kWh"}, tmp_path, monkeypatch)
     with pytest.raises(AssertionError, match="searched again"):
         metrics_under({"parts.trn3.hbm_capacity": "108 GB"}, tmp_path, monkeypatch)
+
+
+def test_another_price_chooses_no_plan_of_a_pair_of_inputs_anew(tmp_path, monkeypatch):
+    CATALOGUE.once("programs", dict).clear()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+
+    def pairs_at(price):
+        settings = {"site.electricity_price": price}
+        metric = "perf_per_tco_vs_baseline"
+        return tco.sensitivity(SYSTEM, metric, set=settings).pairs
+
+    pairs = pairs_at("0.05 USD/kWh")
+
+    def refuse(*_):
+        raise AssertionError("plans are searched again")
+
+    monkeypatch.setattr("tco.performance.serving.plan_choice_compiled.promising", refuse)
+    assert pairs_at("0.11 USD/kWh") != pairs
