@@ -108,7 +108,8 @@ def fleet_of(
     found = []
     for wave in waves:
         dated = {"terms.date": wave.date} if wave.date else {}
-        found += evaluate_each([wave.scenario], data, {**settings, **dated, SITE_POWER: wave.power})
+        implied = {SITE_POWER: wave.power}
+        found += evaluate_each([wave.scenario], data, {**settings, **dated}, implied=implied)
     asked = sorted(
         found,
         key=lambda one: (

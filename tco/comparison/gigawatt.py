@@ -121,7 +121,7 @@ def gigawatts(
 
     """
     parsed(power, "--power")
-    evaluations = evaluate_each(systems, data, {**settings, SITE_POWER: power})
+    evaluations = evaluate_each(systems, data, settings, implied={SITE_POWER: power})
     return [_filled_site_capex(evaluation) for evaluation in evaluations]
 
 

@@ -148,7 +148,7 @@ def hour_cost(
     """Return the drawn cost of a used chip-hour of a system, in USD/chip/h."""
     if samples < 2:
         raise UsageError(f"--samples {samples}: expected 2 or more")
-    (evaluation,) = evaluate_each([system], data, {**settings, **STATED_RATE})
+    (evaluation,) = evaluate_each([system], data, settings, implied=STATED_RATE)
     result = evaluation.result
     base, power = result.metrics[HOUR], result.metrics["facility_power_w_per_chip"]
     if base is None or power is None:

@@ -7,7 +7,7 @@ result.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from os.path import isfile  # unlike a path's method it says no to a name that no file can have
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -88,6 +88,7 @@ def evaluate_each(
     workload: bool = True,
     trace: bool = False,
     what_if: Mapping[str, str] | None = None,
+    implied: Mapping[str, str] | None = None,
 ) -> list[Evaluation]:
     """Evaluate scenarios; scenarios without own data share one catalogue.
 
@@ -102,6 +103,7 @@ def evaluate_each(
         workload: Whether a plan is searched; False asks only for the cost of the chips.
         trace: Whether each result keeps its formulas.
         what_if: Values by input path that replace inputs while all decisions stay.
+        implied: Values by input path that follow from the command, on which no note is made.
 
     Returns:
         An evaluation per name, in order; renters under several statistics are brought to one
@@ -117,7 +119,8 @@ def evaluate_each(
     from tco.scenario.evaluate import without_bill
     from tco.scenario.result import Result
 
-    changes = bool(settings or variant or plan or what_if)
+    implied = implied or {}
+    changes = bool(settings or variant or plan or what_if or implied)
     shared = catalogue_for(None, data)
     evaluations: list[Evaluation] = []
     for name in stepped(names, lambda name: f"evaluating {getattr(name, 'scenario', name)}"):
@@ -128,13 +131,14 @@ def evaluate_each(
             function = ScenarioFunction(
                 load_scenario(catalogue, name),
                 catalogue,
-                settings,
+                {**settings, **implied},
                 dict(variant or {}),
                 plan=plan,
                 refuse=refuse,
                 workload=workload,
             )
-            evaluation = _evaluate_function(str(name), function, what_if or {}, trace)
+            noted = settings.keys() - implied.keys()
+            evaluation = _evaluate_function(str(name), function, what_if or {}, trace, noted)
         result = evaluation.result
         if priced and result.bill is None and is_bare_chip(evaluation.catalogue, result.system):
             raise without_bill(evaluation.catalogue, result.system)
@@ -147,14 +151,22 @@ def evaluate_each(
 
 
 def _evaluate_function(
-    name: str, function: ScenarioFunction, what_if: Settings, trace: bool
+    name: str,
+    function: ScenarioFunction,
+    what_if: Settings,
+    trace: bool,
+    noted: Container[str],
 ) -> Evaluation:
-    """Evaluate a scenario with its settings, then with inputs replaced while decisions stay."""
+    """Evaluate a scenario with its settings, then with inputs replaced while decisions stay.
+
+    Only a setting that is `noted` has a note where it moves nothing.
+    """
     from tco.evaluation.what_if import notes_on_idle_settings, result_on_fixed_structure
 
     function = _with_absolute_settings(name, function)
     result = function.result({}, trace)
-    result.notes += notes_on_idle_settings(result, function.settings, function)
+    paths = [path for path in function.settings if path in noted]
+    result.notes += notes_on_idle_settings(result, paths, function)
     if what_if:
         result = result_on_fixed_structure(result, function, what_if, trace)
     settings = {**function.settings, **what_if}
