@@ -134,6 +134,27 @@ def fleet_of(
     return FleetRollout(stages, limit, asked, late)
 
 
+def purchase_notes(evaluation: Evaluation) -> list[str]:
+    """Return the notes on a purchase, those on old prices counted in one.
+
+    Notes on the power are left out, as the command sets it. So are notes on chosen parts.
+    """
+    result = evaluation.result
+    notes = [
+        f"{evaluation.name}: {note}"
+        for note in result.notes
+        if note not in result.chosen and not note.startswith(f"{SITE_POWER} is")
+    ]
+    count = len(result.ages.notes)
+    if count:
+        word = "note" if count == 1 else "notes"
+        notes.append(
+            f"{evaluation.name}: {count} {word} on old or unchecked prices; tco price "
+            f"{evaluation.name} lists them"
+        )
+    return notes
+
+
 def late_notes(name: str, result: Result) -> list[str]:
     """Return a note on a system that arrives in volume too late.
 

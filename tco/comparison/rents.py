@@ -21,17 +21,21 @@ class Rent(NamedTuple):
     """A rent of a chip at a month, and what the chip costs its owner then."""
 
     chip: Annotated[str, Column("chip")]
-    statistic: Annotated[str, Column("what it is")]
-    publisher: Annotated[str, Column("by")]
+    statistic: Annotated[str, Column("kind of price")]
+    publisher: Annotated[str, Column("publisher")]
     date: Annotated[str, Column("date")]
-    usd_per_chip_hour: Annotated[float, Column("rent", unit="USD/chip/h")]
+    usd_per_chip_hour: Annotated[float, Column("rent, USD", "{:.2f}", unit="USD/chip/h")]
     low: float | None
     high: float | None
-    cost_usd_per_chip_hour: Annotated[float | None, Column("cost", show=3, unit="USD/chip/h")]
+    cost_usd_per_chip_hour: Annotated[
+        float | None, Column("cost, USD", "{:.2f}", unit="USD/chip/h")
+    ]
     # share of the rent that is left
     margin: Annotated[
         float | None,
-        Column("margin", lambda rent: "-" if rent.margin is None else f"{rent.margin:.0%}"),
+        Column(
+            "margin, %", lambda rent: "-" if rent.margin is None else f"{rent.margin * 100:.0f}"
+        ),
     ]
 
 
@@ -62,7 +66,7 @@ def rents_of(
             else asked
         )
         if chip not in chips:
-            raise unknown("chip that is let", asked, chips)
+            raise unknown("chip with a rent", asked, chips)
         chips = [chip]
     rents = [one for chip in chips for one in _chip_rents(catalogue, chip, settings)]
     return catalogue, rents

@@ -42,7 +42,6 @@ from tco.performance.serving.plans import decode_plan_document, request_of
 from tco.scenario import metrics as joined
 from tco.scenario.document import load_scenario
 from tco.scenario.evaluate import evaluate
-from tco.scenario.metrics import Metric
 from tco.scenario.resolve import resolve_scenario
 from tco.scenario.resolved import ResolvedScenario
 from tco.scenario.result import Result, why_absent
@@ -52,37 +51,14 @@ HOURS_A_MONTH = 730.5
 PERCENTILES = (50, 90, 99)
 BASIS = "facility power at the meter of the chips in use, as provisioned, at the site's mean PUE"
 LENGTHS = {"workload.input_tokens": "prompt", "workload.output_tokens": "answer"}
-METRICS = {
-    "chips": Metric("chip", "chips in use, spare chips for failures among them"),
-    "chips_bought": Metric("chip", "chips bought, in whole scale-up domains"),
-    "racks": Metric("rack", "racks bought"),
-    "usd_per_million_output_tokens": Metric(
-        "USD/Mtoken", "cost per million output tokens, of what is bought"
-    ),
-    "usd_per_million_output_tokens_in_use": Metric(
-        "USD/Mtoken", "cost per million output tokens, of the chips in use alone"
-    ),
-    "usd_per_month": Metric("USD", "cost per month, of what is bought"),
-    "requests_per_s_per_chip": Metric("1/s", "requests per second per chip in use"),
-    "output_tokens_per_s_per_chip": Metric(
-        "token/s/chip", "output tokens per second per chip in use"
-    ),
-    "rejected_share": Metric(
-        "", "share of the requests that are longer than the context, and rejected"
-    ),
-    "attainment": Metric("", "share of the requests that get all that was promised"),
-    **{
-        f"{name}_p{at}_s": Metric("s", f"{words}, P{at}")
-        for name, words in PROMISED.items()
-        for at in PERCENTILES
-    },
-    "utilisation": Metric("", "load over what the chips in use could hold"),
-    "hit_rate": Metric("", "share of the prompts' tokens found in a cache"),
-    "agents_per_chip": Metric("1/chip", "sessions under way per chip in use"),
-    "agents_per_mw": Metric("1/MW", "sessions under way per megawatt of the chips in use"),
-    "usd_per_agent_hour": Metric("USD/h", "cost per session and hour, of what is bought"),
-    "joule_per_token": Metric("J", "energy per output token, of the chips in use"),
-}
+METRICS = (
+    *("chips", "chips_bought", "racks", "usd_per_million_output_tokens"),
+    *("usd_per_million_output_tokens_in_use", "usd_per_month", "requests_per_s_per_chip"),
+    *("output_tokens_per_s_per_chip", "rejected_share", "attainment"),
+    *(f"{name}_p{at}_s" for name in PROMISED for at in PERCENTILES),
+    *("utilisation", "hit_rate", "agents_per_chip", "agents_per_mw", "usd_per_agent_hour"),
+    "joule_per_token",
+)
 # metrics that rest on waits
 OF_WAITS = frozenset(
     (

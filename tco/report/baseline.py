@@ -11,7 +11,7 @@ from tco.core.types import JsonMapping
 from tco.regression.baseline import baseline_path
 from tco.regression.drift import metrics_with_ratios
 from tco.report.record import Answer, Document, Member, Record
-from tco.report.table import Table, significant
+from tco.report.table import Table, scaled_unit, significant
 from tco.scenario.metrics import METRICS
 
 
@@ -103,7 +103,7 @@ def baseline_list_answer(
         }
         for name, scenarios in baselines.items()
     ]
-    title = f"{len(items)} baselines"
+    title = "1 baseline" if len(items) == 1 else f"{len(items)} baselines"
     return LIST.answer(
         catalogue, {"items": items}, lambda: [LIST_ROW.table(items, title)], (LIST_ROW, items)
     )
@@ -139,19 +139,25 @@ def kept_answer(
     ]
 
     def table() -> Table:
-        units = {row.metric: row.unit for row in rows}
-        lines = [
-            (
-                metric,
-                units[metric],
-                *(significant(values[scenario].get(metric), 6) or "-" for scenario in states),
-            )
-            for metric in metrics
-            if metric in units
-        ]
-        above = [f"{scenario}: {_provenance(state)}" for scenario, state in states.items()]
+        lines = []
+        for metric in metrics:
+            numbers = [row.value for row in rows if row.metric == metric]
+            if numbers:
+                largest = max(abs(number) for number in numbers if number is not None)
+                unit, size = scaled_unit(METRICS[metric].unit, largest)
+                values_or_none = (values[scenario].get(metric) for scenario in states)
+                cells = (
+                    "-" if value is None else significant(value / size, 6)
+                    for value in values_or_none
+                )
+                lines.append((metric, unit, *cells))
+        origins: dict[str, list[str]] = {}
+        for scenario, state in states.items():
+            origins.setdefault(_provenance(state), []).append(scenario)
+        above = [f"{', '.join(names)}: {origin}." for origin, names in origins.items()]
+        below = ["Base case: every input at its value. tco metrics list says what each one means."]
         columns = ("metric", "unit", *states)
-        return Table(columns, lines, f"baseline {name}", above, align="ll")
+        return Table(columns, lines, f"Baseline {name}", above, below, align="ll")
 
     return SHOW.answer(
         catalogue,
@@ -163,8 +169,5 @@ def kept_answer(
 
 def _provenance(state: JsonMapping) -> str:
     """Return the program and data that made a state."""
-    dated = f", prices up to {state['data_date']}" if state.get("data_date") else ""
-    return (
-        f"tco {state['tco_version']}, data {state['data_hash']}{dated}, {len(state['inputs'])} "
-        f"inputs, {len(state['formulas'])} formulas"
-    )
+    dated = f", with prices up to {state['data_date']}" if state.get("data_date") else ""
+    return f"made by tco {state['tco_version']} on data {state['data_hash']}{dated}"

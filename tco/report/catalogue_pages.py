@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from tco.catalog import Catalogue, Source
-from tco.catalog.rows import CatalogueRow, read_row
+from tco.catalog.rows import ALTERNATIVE, CatalogueRow, read_row
 from tco.core.errors import unknown
 from tco.core.types import JsonObject
 from tco.report.document_pages import (
@@ -21,7 +21,7 @@ from tco.report.document_pages import (
 )
 from tco.report.inputs import scenario_answer
 from tco.report.record import Answer, Document, Member, Record, document, record_of
-from tco.report.table import Table, input_text, input_unit, significant
+from tco.report.table import Table, significant
 
 if TYPE_CHECKING:
     from tco.catalog.system_tree import System
@@ -58,24 +58,56 @@ def _part_answer(catalogue: Catalogue, part: str) -> Answer:
 
     def tables() -> list[Table]:
         notes = [
-            f"{row.label} {input_text(row.attribute, row.value)} "
-            f"{input_unit(row.attribute, row.unit)}".rstrip()
+            f"{row.attribute} {PART_ROW.only('value').members[0].text(row)} "
+            f"{PART_ROW.only('unit').members[0].text(row)}".rstrip()
             + f": {row.note}"
             for row in rows
             if row.note
         ]
         sources = sorted({row.source for row in rows})
-        below = [
-            "Rows in brackets are alternatives: shown, not used. Of several other rows of one "
-            "attribute, a scenario takes the latest that its price date reaches.",
-            *(["Notes:", *notes] if notes else []),
-            "Sources:",
+        used = [row for row in rows if not _why_unused(row, rows)]
+        unused = [row for row in rows if _why_unused(row, rows)]
+        above = [f"Systems with this part: {', '.join(_systems_with(catalogue, part)) or 'none'}"]
+        values = PART_ROW.only("attribute", "value", "unit", "low", "as_of").table(
+            used, f"Part {part}: values in use", above
+        )
+        origins = PART_ROW.only("attribute", "value", "kind", "directness", "source").table(
+            rows, "Where each value comes from"
+        )
+        tables = [values._replace(align="lrlll"), origins._replace(align="lrlll")]
+        if unused:
+            others = UNUSED_ROW.table(
+                [(row, _why_unused(row, rows)) for row in unused],
+                "Other values, not used at the latest price date",
+                below=["until: a scenario with an earlier price date takes this value."],
+            )
+            tables.insert(1, others._replace(align="lrllll"))
+        lines = [
+            *(["Notes", *notes] if notes else []),
+            "Sources",
             *(f"{source}: {_source_text(catalogue, source)}" for source in sources),
         ]
-        above = [f"stands in: {', '.join(_systems_with(catalogue, part)) or 'no system'}"]
-        return [PART_ROW.table(rows, part, above, below)._replace(align="lrllllll")]
+        return [*tables, Table((), (), below=lines)]
 
     return PART.answer(catalogue, {"part": part, "rows": rows}, tables, (PART_ROW, rows))
+
+
+def _why_unused(row: StatedValue, rows: Sequence[StatedValue]) -> str:
+    """Return why the latest scenario takes another row, or an empty text."""
+    if row.use == ALTERNATIVE:
+        return ALTERNATIVE
+    later = [
+        other.as_of
+        for other in rows
+        if other.attribute == row.attribute and other.use != ALTERNATIVE and other.as_of > row.as_of
+    ]
+    return f"until {min(later)}" if later else ""
+
+
+UNUSED_ROW = Record(
+    PART_ROW.only("attribute", "value", "unit", "low", "as_of").read_via("0"),
+    Member("why", label="use", read="1"),
+)
 
 
 def _part_row(catalogue: Catalogue, part: str, name: str, row: CatalogueRow) -> StatedValue:

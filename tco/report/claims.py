@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import get_args
 
 from tco.catalog import Catalogue
 from tco.catalog.statements import ReproducedFigure
@@ -18,6 +17,18 @@ from tco.evidence.verdicts import Verdict
 from tco.report.record import Answer, Document, Member, Record
 from tco.report.table import Table, significant
 
+# claims up to which their notes and commands are printed
+MOST_DETAILED = 40
+PIPE_WIDTH = 100
+VERDICTS: dict[Verdict, str] = {
+    "holds": "the computed figure agrees with the claim",
+    "open": "the source leaves open what decides it, or the draws do not decide it",
+    "arithmetic": "the claim follows from figures of its own source",
+    "not-shown": "it may hold, but nothing computed or published shows it",
+    "off": "the computed figure is near, but not within the rounding of the claim",
+    "contradicts": "the claim disagrees with computed or other published figures",
+    "not-derivable": "no data of this program bears on it",
+}
 CONCLUSION_KEYS = ("low", "high", "probability", "turns_at_tokens_per_s_per_user")
 CLAIM = Record(
     *("id", "claim", "source"),
@@ -59,20 +70,37 @@ def claims_answer(
     return CLAIMS.answer(
         catalogue,
         findings,
-        lambda: [_claims_table(catalogue, findings)],
+        lambda: [_verdicts_table(catalogue, findings), _claims_table(findings)],
         (FINDING, findings),
         notes,
     )
 
 
-def _claims_table(catalogue: Catalogue, findings: Sequence[Finding]) -> Table:
-    """Return the ledger with the notes of each claim on lines below it, and the counts by verdict.
+def _verdicts_table(catalogue: Catalogue, findings: Sequence[Finding]) -> Table:
+    """Return the count and the meaning of each verdict, and the sources of the claims."""
+    counts = Counter(finding.verdict for finding in findings)
+    rows = [
+        (verdict, str(counts[verdict]), meaning)
+        for verdict, meaning in VERDICTS.items()
+        if counts[verdict]
+    ]
+    unexpected = sum(not finding.as_expected for finding in findings)
+    agreement = f"{unexpected} are not" if unexpected else "All are"
+    sources = dict.fromkeys(finding.claim.source for finding in findings)
+    below = [
+        f"{agreement} as the ledger of claims expects.",
+        "Sources:",
+        *(f"  {catalogue.source_title(source)}" for source in sources),
+    ]
+    title = f"{len(findings)} published claims, checked against the data and the model"
+    return Table(
+        ("verdict", "claims", "meaning"), rows, title, below=below, align="lrl", width=PIPE_WIDTH
+    )
 
-    Args:
-        catalogue: Names the sources.
-        findings: Claims with their computed values and verdicts.
 
-    """
+def _claims_table(findings: Sequence[Finding]) -> Table:
+    """Return each claim with its verdict and figures, of few claims with their notes."""
+    detailed = len(findings) <= MOST_DETAILED
     rows: list[Sequence[str]] = []
     for finding in findings:
         claim, conclusion = finding.claim, finding.conclusion
@@ -85,33 +113,19 @@ def _claims_table(catalogue: Catalogue, findings: Sequence[Finding]) -> Table:
                 significant(finding.computed, 5),
                 " to ".join(significant(end, 3) or "no end" for end in ends),
                 claim.unit,
-                claim.claim,
             )
         )
         remarks = (
+            claim.claim,
             conclusion and _probability_text(conclusion),
-            claim.command,
-            finding.note,
-            "" if finding.as_expected else f"The ledger expects: {claim.verdict}.",
+            detailed and claim.command,
+            detailed and finding.note,
+            not finding.as_expected and f"The ledger expects: {claim.verdict}.",
         )
-        rows += [("", "", "", "", "", "", f"~ {remark}") for remark in remarks if remark]
-    counts = Counter(finding.verdict for finding in findings)
-    unexpected = sum(not finding.as_expected for finding in findings)
-    totals = ", ".join(
-        f"{counts[verdict]} {verdict}" for verdict in get_args(Verdict) if counts[verdict]
-    )
-    agreement = f"{unexpected} not" if unexpected else "all"
-    sources = dict.fromkeys(finding.claim.source for finding in findings)
-    return Table(
-        ("id", "verdict", "claimed", "computed", "from-to", "unit", "claim"),
-        rows,
-        f"{len(findings)} claims of published sources against the catalogue",
-        below=[
-            f"{totals or 'no claim'}; {agreement} as the ledger expects.",
-            *(f"{source}: {catalogue.source_title(source)}" for source in sources),
-        ],
-        align="llrrrll",
-    )
+        rows += [(f"    {remark}", "", "", "", "", "") for remark in remarks if remark]
+    columns = ("id", "verdict", "claimed", "computed", "P10 to P90", "unit")
+    below = [] if detailed else ["Notes and commands of each claim: --format json."]
+    return Table(columns, rows, "Claims", below=below, align="llrrrl", width=PIPE_WIDTH)
 
 
 def _probability_text(conclusion: ConclusionProbability) -> str:
@@ -122,7 +136,7 @@ def _probability_text(conclusion: ConclusionProbability) -> str:
     )
     speeds = f" ({by_speed})" if by_speed else ""
     turn = conclusion.turns_at_tokens_per_s_per_user
-    turns = "" if turn is None else f"; it turns at about {turn:.3g} tokens/s a user"
+    turns = "" if turn is None else f"; it turns at about {turn:.3g} tokens/s per user"
     return f"It holds in {conclusion.probability * 100:.0f} % of the draws{speeds}{turns}."
 
 

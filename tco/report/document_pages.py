@@ -6,7 +6,7 @@ from typing import Annotated, NamedTuple
 
 from tco.catalog import Catalogue
 from tco.catalog.halls import COOLING, in_each_hall
-from tco.catalog.rows import ALTERNATIVE, CatalogueRow, parse_finite_number
+from tco.catalog.rows import CatalogueRow, parse_finite_number
 from tco.core.columns import Column
 from tco.core.entry_kinds import DOCUMENT_KINDS
 from tco.core.provenance import Input, making
@@ -14,7 +14,7 @@ from tco.core.redaction_values import WITHHELD
 from tco.core.types import JsonObject
 from tco.report.inputs import written_input
 from tco.report.record import Answer, Document, Member, record_of
-from tco.report.table import Table, input_text, input_unit
+from tco.report.table import PLAIN_NUMBERS, Table, input_text, input_unit
 
 # a date after all rows, at which each dated value is the latest
 LAST_DATE = "2099"
@@ -33,7 +33,8 @@ def _stated_value_text(row: StatedValue) -> str:
 
 
 def _stated_unit(row: StatedValue) -> str:
-    return input_unit(row.attribute, row.unit)
+    unit = input_unit(row.attribute, row.unit)
+    return "" if unit in PLAIN_NUMBERS else unit
 
 
 class StatedValue(NamedTuple):
@@ -61,15 +62,10 @@ class StatedValue(NamedTuple):
     # cooling of the hall whose value it is; empty for all halls
     hall: str = ""
     part: str = ""
-    attribute: Annotated[str, Column("attribute", lambda row: row.label)] = ""
+    attribute: Annotated[str, Column("attribute")] = ""
     directness: Annotated[str, Column("how direct")] = ""
     use: str = ""
     is_own: bool = False
-
-    @property
-    def label(self) -> str:
-        """Attribute of a part, in brackets for an alternative."""
-        return f"({self.attribute})" if self.use == ALTERNATIVE else self.attribute
 
 
 STATED_VALUE = record_of(StatedValue)

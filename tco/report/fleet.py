@@ -5,28 +5,27 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tco.catalog import Catalogue
-from tco.comparison.fleet import FleetRollout, Stage
+from tco.comparison.fleet import FleetRollout, Stage, purchase_notes
 from tco.core.types import JsonMapping, JsonObject
 from tco.report.assumptions import premise_lines, workload_title
 from tco.report.record import Answer, Document, Member, Record
-from tco.report.table import Table, significant
+from tco.report.table import Table
 
 # key -> (heading, size of the unit shown)
 COLUMNS = {
     "site_power_w": ("MW", 1e6),
     "racks": ("racks", 1),
     "chips": ("chips", 1),
-    "capex_usd": ("MUSD", 1e6),
-    "cost_usd_per_year": ("MUSD/year", 1e6),
-    "output_tokens_per_s": ("tokens/s", 1),
-    "waiting_usd": ("waiting, MUSD", 1e6),
+    "capex_usd": ("capex, million USD", 1e6),
+    "cost_usd_per_year": ("cost per year, million USD", 1e6),
+    "output_tokens_per_s": ("million tokens/s", 1e6),
+    "waiting_usd": ("waiting, million USD", 1e6),
 }
 
 
 def _fleet_sum_text(key: str, size: float) -> Callable[[JsonMapping], str]:
-    # every figure but the power is an estimate
-    mark = "" if key == "site_power_w" else "~"
-    return lambda sums: "-" if sums[key] is None else mark + significant(sums[key] / size)
+    form = "{:,.0f}" if size == 1 else "{:,.1f}"
+    return lambda sums: "-" if sums[key] is None else form.format(sums[key] / size)
 
 
 SUMS = Record(
@@ -47,8 +46,8 @@ ALL = Record(SUMS, Member("it_power_w", float)).only(
 )
 NAMES = Record(
     Member("scenario", label="scenario"),
-    Member("date", label="date"),
-    Member("arrives", label="arrives"),
+    Member("date", label="prices of"),
+    Member("arrives", label="in service"),
     Member("hall_cooling", str | None, label="hall"),
 )
 FLEET = Document(
@@ -68,6 +67,9 @@ ROW = Record(
     NAMES.only("arrives", "hall_cooling"),
 )
 
+# of a table: names first, the cost of waiting only where there is one
+TABLE_KEYS = ("scenario", "date", "arrives", *COLUMNS)
+
 
 def fleet_answer(catalogue: Catalogue, fleet: FleetRollout) -> Answer:
     """Answer with every wave of a fleet, and the sums.
@@ -82,7 +84,7 @@ def fleet_answer(catalogue: Catalogue, fleet: FleetRollout) -> Answer:
     for stage, evaluation in zip(fleet.stages, fleet.asked, strict=True):
         result = evaluation.result
         contexts[stage.scenario, stage.date] = result.context
-        notes += [f"{evaluation.name}: {note}" for note in (*result.notes, *result.ages.notes)]
+        notes += purchase_notes(evaluation)
 
     def context(stage: Stage) -> JsonObject:
         return contexts[stage.scenario, stage.date]
@@ -98,13 +100,18 @@ def _fleet_table(fleet: FleetRollout) -> Table:
     below = []
     if fleet.power is not None:
         power = total["site_power_w"] or 0.0
-        below.append(f"{power / 1e6:,.0f} of {fleet.power / 1e6:,.0f} MW are taken.")
-    below.append(
-        "MW are the grid's at the worst hour, MUSD the IT price, MUSD/year the whole cost; tokens "
-        "are those of chips up and used; "
-        "waiting is what it costs until a system arrives in numbers."
-    )
+        below.append(f"The purchases take {power / 1e6:,.0f} of {fleet.power / 1e6:,.0f} MW.")
+    below += [
+        "Every figure but the power is an estimate (base case). MW: from the grid, in the hottest "
+        "hour.",
+        "Capex: racks and network, not the building. Cost: all that the owner pays in a year.",
+        "Output tokens are counted in the hours that chips are up and used.",
+    ]
+    if total["waiting_usd"]:
+        below.append("Waiting: what empty power costs until a system ships in volume.")
     results = [evaluation.result for evaluation in fleet.asked]
     above = list(dict.fromkeys(premise_lines(results)))
-    last = ("all", "", *(member.text(total) for member in SUMS.members), "", "")
-    return ROW.table(fleet.stages, workload_title(results), above, below, [last])
+    keys = [key for key in TABLE_KEYS if key != "waiting_usd" or total[key]]
+    sums = SUMS.only(*(key for key in keys if key in COLUMNS))
+    last = ("all", "", "", *(member.text(total) for member in sums.members))
+    return ROW.only(*keys).table(fleet.stages, workload_title(results), above, below, [last])

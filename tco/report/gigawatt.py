@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from tco.catalog import Catalogue
-from tco.comparison.gigawatt import KINDS, Gigawatt
+from tco.comparison.fleet import purchase_notes
+from tco.comparison.gigawatt import KINDS, Gigawatt, PublishedCost
 from tco.report.assumptions import premise_lines, workload_title
 from tco.report.record import Answer, Document, Member, Record
 from tco.report.table import Table, significant
@@ -42,15 +43,11 @@ def gigawatt_answer(catalogue: Catalogue, sites: Sequence[Gigawatt]) -> Answer:
         sites: Systems that fill a power, each with its capex in USD.
 
     """
-    notes = [
-        f"{site.evaluation.name}: {note}"
-        for site in sites
-        for note in (*site.evaluation.result.notes, *site.evaluation.result.ages.notes)
-    ]
+    notes = [note for site in sites for note in purchase_notes(site.evaluation)]
     return GIGAWATT.answer(
         catalogue,
         sites,
-        lambda: [_gigawatt_table(sites)],
+        lambda: [_gigawatt_table(sites), *_published_tables(sites)],
         (CSV_ROW, sites),
         notes,
         of=lambda site: site.evaluation.result.context,
@@ -67,41 +64,56 @@ def _gigawatt_table(sites: Sequence[Gigawatt]) -> Table:
     def input_of(site: Gigawatt, name: str) -> float:
         return float(site.evaluation.result.inputs[f"site.{name}"].value)
 
-    add("MW of the grid, at the fence", lambda site: significant(site.grid_w / 1e6))
-    add("hall", lambda site: site.hall_cooling or "-")
-    add("over peak PUE", lambda site: significant(input_of(site, "pue_peak")))
-    add("kept in hand", lambda site: f"{input_of(site, 'in_hand'):.0%}")
-    add("MW of IT", lambda site: significant(site.it_w / 1e6))
-    add("racks", lambda site: "~" + significant(site.racks))
-    add("chips", lambda site: "~" + significant(site.chips))
-    add("billion USD", lambda site: f"~{site.usd / BILLION:.2f}")
+    add("MW from the grid", lambda site: significant(site.grid_w / 1e6))
+    add("cooling of the hall", lambda site: site.hall_cooling or "-")
+    add("divided by peak PUE", lambda site: significant(input_of(site, "pue_peak")))
+    add("spare power, %", lambda site: f"{input_of(site, 'in_hand') * 100:.0f}")
+    add("MW for the racks", lambda site: f"{site.it_w / 1e6:,.1f}")
+    add("racks", lambda site: f"{site.racks:,.0f}")
+    add("chips", lambda site: f"{site.chips:,.0f}")
+    add("capex, billion USD", lambda site: f"{site.usd / BILLION:.2f}")
     for kind in KINDS:
         capex = partial(_capex_of_kind, kind)
         if any(map(capex, sites)):
-            rows.append((f"  {kind}", *(f"~{capex(site) / BILLION:.2f}" for site in sites)))
-    add("USD a watt of the grid", lambda site: f"~{site.usd_per_grid_w:.1f}")
-    add("  P10 to P90", lambda site: f"{site.range['p10']:.1f} to {site.range['p90']:.1f}")
-    add("USD a watt of IT", lambda site: f"~{site.usd_per_it_w:.1f}")
-    add("million tokens/s", _token_rate_text)
+            rows.append((f"  {kind}", *(f"{capex(site) / BILLION:.2f}" for site in sites)))
+    add("USD per watt of the grid (base case)", lambda site: f"{site.usd_per_grid_w:.1f}")
+    for percentile, label in (("p50", "  median"), ("p10", "  P10"), ("p90", "  P90")):
+        add(label, partial(_percentile_text, percentile))
+    add("USD per watt for the racks (base case)", lambda site: f"{site.usd_per_it_w:.1f}")
+    add("million output tokens/s", _token_rate_text)
     below = [
-        f"{site.system}: {cost.publisher} says {_range_text(cost.low, cost.high)} USD a watt"
-        for site in sites
-        for cost in site.published
+        "Every figure is an estimate. Racks are filled up to what the hottest hour leaves them.",
+        "P10 to P90: 8 of 10 draws of all prices and powers lie between them.",
     ]
+    if not all(site.output_tokens_per_s is None for site in sites):
+        below.append("Tokens are counted in the hours that chips are up and used.")
     results = [site.evaluation.result for site in sites]
     return Table(
         ["", *(site.evaluation.name for site in sites)],
         rows,
-        workload_title(results),
-        list(dict.fromkeys(premise_lines(results))),
+        "Capex of a site that is filled with racks of one system",
+        list(dict.fromkeys([workload_title(results), *premise_lines(results)])),
         below,
     )
 
 
+def _published_tables(sites: Sequence[Gigawatt]) -> list[Table]:
+    """Return a table of published costs beside the computed ones, if there are any."""
+
+    def row(site: Gigawatt, cost: PublishedCost) -> tuple[str, ...]:
+        ours = (f"{site.range[name]:.1f}" for name in ("p10", "p90"))
+        return site.system, cost.publisher, f"{cost.low:.1f}", f"{cost.high:.1f}", *ours, cost.note
+
+    rows = [row(site, cost) for site in sites for cost in site.published]
+    columns = ("system", "publisher", "from", "to", "P10 here", "P90 here", "what it counts")
+    title = "Published capex, USD per watt of the grid"
+    return [Table(columns, rows, title, align="llrrrrl")] if rows else []
+
+
+def _percentile_text(percentile: str, site: Gigawatt) -> str:
+    return f"{site.range[percentile]:.1f}"
+
+
 def _token_rate_text(site: Gigawatt) -> str:
     rate = site.output_tokens_per_s
-    return "-" if rate is None else "~" + significant(rate / 1e6)
-
-
-def _range_text(low: float, high: float) -> str:
-    return significant(low) if low == high else f"{significant(low)} to {significant(high)}"
+    return "-" if rate is None else f"{rate / 1e6:,.1f}"

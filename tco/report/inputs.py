@@ -10,7 +10,14 @@ from tco.catalog.rows import input_attributes
 from tco.core.provenance import Input
 from tco.core.units import convert
 from tco.report.record import Answer, Document, Member, Record
-from tco.report.table import Table, input_text, input_unit, weak
+from tco.report.table import (
+    PLAIN_NUMBERS,
+    Table,
+    input_text,
+    input_unit,
+    scaled_unit,
+    weak,
+)
 
 if TYPE_CHECKING:
     from tco.scenario.result import Result
@@ -22,13 +29,36 @@ def _value_text(row: Input) -> str:
     return weak(row.kind) + input_text(row.path, row.value)
 
 
+def _shown_input(row: Input) -> Input:
+    """Return an input in the unit whose number is read most easily, such as GB/s of byte/s."""
+    if isinstance(row.value, str):
+        return row
+    unit, size = scaled_unit(row.unit, row.value)
+    low, high = (None if end is None else end / size for end in (row.low, row.high))
+    return row._replace(value=row.value / size, unit=unit, low=low, high=high)
+
+
+def _shown_unit(row: Input) -> str:
+    unit = input_unit(row.path, _shown_input(row).unit)
+    return "" if unit in PLAIN_NUMBERS else unit
+
+
+def _range_text(row: Input) -> str:
+    shown = _shown_input(row)
+    if shown.low is None or shown.high is None:
+        return ""
+    return f"{input_text(row.path, shown.low)} to {input_text(row.path, shown.high)}"
+
+
+# inputs up to which date, kind and source are printed beside the values
+MOST_DETAILED = 40
 OF_SCENARIO = Record(
     Member("path", label="path"),
-    Member("value", float | str, label="value", show=_value_text),
-    Member("unit", label="unit", show=lambda row: input_unit(row.path, row.unit)),
-    Member("low", float | None, label="low", show=lambda row: input_text(row.path, row.low)),
-    Member("high", float | None, label="high", show=lambda row: input_text(row.path, row.high)),
-    Member("as_of", label="as_of"),
+    Member("value", float | str, label="value", show=lambda row: _value_text(_shown_input(row))),
+    Member("unit", label="unit", show=_shown_unit),
+    Member("low", float | None, label="P5 to P95", show=_range_text),
+    Member("high", float | None),
+    Member("as_of", label="date"),
     Member("kind", label="kind", show=lambda row: row.kind + " (own)" * row.overlay),
     Member("source", label="source"),
 )
@@ -70,8 +100,8 @@ def result_and_money_inputs(catalogue: Catalogue, result: Result) -> list[Input]
 def search_inputs(rows: Sequence[Input], words: Sequence[str], chip: str) -> list[Input]:
     """Return the inputs that match all words, in any order.
 
-    A word may be in the path, or in the description or the other names of the attribute. Case does
-    not matter. Inputs of the chip of the system match the word `chip` too.
+    A word may be anywhere in the path, or begin a word of the attribute's description or other
+    names. Case does not matter. Inputs of the chip of the system match the word `chip` too.
 
     Args:
         rows: Inputs to search.
@@ -87,12 +117,16 @@ def search_inputs(rows: Sequence[Input], words: Sequence[str], chip: str) -> lis
     def search_text(path: str) -> str:
         group, _, rest = path.partition(".")
         part, _, name = rest.rpartition(".")
-        texts = [path, "chip" if part == chip else ""]
+        texts = ["chip" if part == chip else ""]
         if attribute := input_attributes().get((group, name)):
             texts += [attribute.description, attribute.also]
         return " ".join(texts).lower()
 
-    matches = [row for row in rows if all(word in search_text(row.path) for word in searched)]
+    def has_words(path: str) -> bool:
+        text = search_text(path)
+        return all(word in path.lower() or f" {word}" in f" {text}" for word in searched)
+
+    matches = [row for row in rows if has_words(row.path)]
     return sorted(matches, key=lambda row: not all(word in row.path.lower() for word in searched))
 
 
@@ -118,7 +152,7 @@ def inputs_answer(catalogue: Catalogue, result: Result, rows: Sequence[Input]) -
     return INPUTS.answer(
         catalogue,
         (result, rows),
-        lambda: [_inputs_table(result, rows)],
+        lambda: _inputs_tables(result, rows),
         (INPUT, rows),
         result.notes,
         of=result.context,
@@ -144,15 +178,28 @@ def scenario_answer(catalogue: Catalogue, scenario: str) -> Answer:
     return SCENARIO.answer(
         catalogue,
         (result, rows),
-        lambda: [_inputs_table(result, list(map(written_input, rows)))],
+        lambda: _inputs_tables(result, list(map(written_input, rows))),
         (OF_SCENARIO, rows),
         of=result.context,
     )
 
 
-def _inputs_table(result: Result, rows: Sequence[Input]) -> Table:
+def _inputs_tables(result: Result, rows: Sequence[Input]) -> list[Table]:
+    noun = "input" if len(rows) == 1 else "inputs"
     below = [
-        f"{len(rows)} inputs; ~ an estimate or an assumption. Replace one: tco compare --set "
-        "'PATH=VALUE UNIT'."
+        f"{len(rows)} {noun}. ~: an estimate or an assumption. P5 to P95: 9 of 10 draws lie "
+        "between them.",
+        "Replace one: tco compare --set 'PATH=VALUE UNIT'.",
     ]
-    return INPUT.table(rows, result.title, (), below)._replace(align="lrlrrlll")
+    if len(rows) <= MOST_DETAILED:
+        return [INPUT.table(rows, result.title, (), below)._replace(align="lrlllll")]
+    below.append(
+        f"Date, kind and source: tco inputs {result.scenario} WORD for some, --format csv for all."
+    )
+    texts = [row for row in rows if isinstance(row.value, str)]
+    numbers = [row for row in rows if not isinstance(row.value, str)]
+    choices = INPUT.only("path", "value").table(texts, f"{result.title}: choices")
+    values = INPUT.only("path", "value", "unit", "low").table(
+        numbers, f"{result.title}: numbers", (), below
+    )
+    return [choices._replace(align="ll"), values._replace(align="lrll")]

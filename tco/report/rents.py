@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from tco.catalog import Catalogue
 from tco.comparison.rents import Rent
 from tco.report.record import Answer, Document, Member, Record
+from tco.report.table import Table
 
 ROW = Record(Rent)
 RENTS = Document("rents", Member("rows", [ROW]))
@@ -20,13 +21,22 @@ def rents_answer(catalogue: Catalogue, rents: Sequence[Rent]) -> Answer:
         rents: Rents beside costs, in USD per chip-hour.
 
     """
-    title = "What chips are let for, USD a chip-hour with all around it"
+    latest = list({(rent.chip, rent.statistic, rent.publisher): rent for rent in rents}.values())
     below = [
-        "cost: ours of an installed chip-hour at the prices of the month, a cloud's (neocloud), of "
-        "chips that are not for sale their builder's.",
-        "margin: the share of the rent that is left where every hour is paid; a list price is what "
-        "is asked, not what is paid.",
+        "Rent: USD per chip-hour, with power, hall and staff. A list price is what is asked, not "
+        "what is paid.",
+        "Cost: USD per installed chip-hour at the prices of that month (base case). It is a "
+        "cloud's, or the builder's where a chip is not for sale.",
+        "Margin: share of the rent left after this cost, if every hour is rented.",
     ]
-    return RENTS.answer(
-        catalogue, {"rows": rents}, lambda: [ROW.table(rents, title, (), below)], (ROW, rents)
-    )
+
+    def tables() -> list[Table]:
+        chips = {rent.chip for rent in rents}
+        if len(chips) == 1:
+            earliest = [rent for rent in rents if rent not in latest]
+            history = [ROW.table(earliest, "Earlier rents")] if earliest else []
+            return [ROW.table(latest, "Rents, the latest of each kind", (), below), *history]
+        more = f"{len(rents) - len(latest)} earlier rents: tco rents CHIP, or --format csv."
+        return [ROW.table(latest, "Rents, the latest of each kind", (), [*below, more])]
+
+    return RENTS.answer(catalogue, {"rows": rents}, tables, (ROW, rents))

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from functools import partial
 
 from tco.catalog import Catalogue
-from tco.comparison.service import METRICS, OF_WAITS, Service
+from tco.comparison.service import METRICS, OF_WAITS, PERCENTILES, Service
 from tco.comparison.trace_files import RequestTrace
-from tco.core.types import JsonObject
+from tco.performance.service.traffic import PROMISED
 from tco.report.record import Answer, Document, Maybe, Member, Record
 from tco.report.table import Table, significant
 
@@ -18,9 +18,43 @@ def _measured(name: str, metrics: dict[str, float]) -> float | None:
 
 
 BEYOND_HBM = (
-    "the memory beyond HBM that could keep caches is left out: what finds no room there is "
-    "read again"
+    "only HBM keeps caches in this model; a prompt that finds no room there is computed again"
 )
+# what the table prints: heading -> metric -> (label with its unit, format, size of the unit)
+GROUPS: dict[str, dict[str, tuple[str, str, float]]] = {
+    "To buy": {
+        "racks": ("racks", "{:,.4g}", 1),
+        "chips_bought": ("chips in them (whole scale-up domains)", "{:,.0f}", 1),
+        "chips": ("chips in use, spares for failures included", "{:,.0f}", 1),
+    },
+    "Cost of all that is bought": {
+        "usd_per_month": ("USD per month", "{:,.0f}", 1),
+        "usd_per_million_output_tokens": ("USD per million output tokens", "{:,.2f}", 1),
+        "usd_per_million_output_tokens_in_use": ("  of the chips in use alone", "{:,.2f}", 1),
+        "usd_per_agent_hour": ("USD per session and hour", "{:,.4f}", 1),
+    },
+    "Load": {
+        "attainment": ("requests within every promise, %", "{:.1f}", 0.01),
+        "rejected_share": ("requests rejected (longer than the context), %", "{:.1f}", 0.01),
+        "utilisation": ("load of the chips in use, %", "{:.1f}", 0.01),
+        "hit_rate": ("prompt tokens found in a cache, %", "{:.1f}", 0.01),
+    },
+    "Per chip in use": {
+        "requests_per_s_per_chip": ("requests/s", "{:,.2f}", 1),
+        "output_tokens_per_s_per_chip": ("output tokens/s", "{:,.0f}", 1),
+        "agents_per_chip": ("sessions under way", "{:,.0f}", 1),
+        "agents_per_mw": ("sessions under way per MW", "{:,.0f}", 1),
+        "joule_per_token": ("joules per output token", "{:,.2f}", 1),
+    },
+}
+# axes of a plan -> heading
+PLAN_COLUMNS = {
+    "engines": "instances",
+    "chips": "chips each",
+    "drafts": "draft tokens",
+    **{axis: axis.upper() for axis in ("tp", "pp", "dp", "ep", "cp")},
+    "batch": "batch",
+}
 FIGURES = Record(
     *(
         Member(name, float | None, partial(_measured, name))
@@ -79,7 +113,7 @@ def service_answer(
     return SERVICE.answer(
         catalogue,
         {"rows": services, "notes": notes},
-        lambda: [_service_table(services)],
+        lambda: [_service_table(services), _waits_table(services), _plans_table(services)],
         (ROW, services),
         notes,
         of=lambda service: service.result.context,
@@ -87,76 +121,110 @@ def service_answer(
 
 
 def _service_table(services: Sequence[Service]) -> Table:
-    """Tabulate the figures of each service, of a single one with the errors of its simulation."""
-    first, single = services[0], len(services) == 1
-    rows = []
-    for name, metric in METRICS.items():
-        cells = [_measured_text(service.metrics.get(name)) for service in services]
-        error = f"+- {significant(first.errors[name], 2)}" if name in first.errors else ""
-        rows.append((metric.label, *cells, metric.unit, *([error] if single else [])))
-    if not single:
-        shares = [f"~{service.share_of_best * 100:.0f}" for service in services]
-        rows.append(
-            ("cost of the cheapest system over this one's, of what is bought", *shares, "%")
-        )
-    promises = ", ".join(map(str, first.promises))
-    above = [
-        f"Traffic: {first.traffic.id}, {first.traffic.values['requests_per_s']:g} requests/s, "
-        f"router {first.router}. Promised: {promises}.",
-        *map(_purchase_text, services),
+    """Tabulate what is bought, its cost and its load, with a column for each service."""
+    first = services[0]
+    rows: list[Sequence[str]] = []
+    for heading, group in GROUPS.items():
+        rows.append((heading, *("" for _ in services)))
+        for name, (label, form, size) in group.items():
+            cells = (_figure_text(service.metrics.get(name), form, size) for service in services)
+            rows.append((f"  {label}", *cells))
+        if heading == "Cost of all that is bought" and len(services) > 1:
+            regrets = (f"{(1 / service.share_of_best - 1) * 100:.0f}" for service in services)
+            rows.append(("  above the cheapest system, %", *regrets))
+    promises = "; ".join(
+        f"{PROMISED[promise.metric]} at most {promise.limit:g} s for "
+        f"{promise.quantile * 100:g} % of the requests"
+        for promise in first.promises
+    )
+    rate = first.traffic.values["requests_per_s"]
+    title = f"Fewest racks that serve {first.traffic.id} at {rate:g} requests/s"
+    above = [f"Promise: {promises}.", *map(_purchase_text, services)]
+    below = [_service_range_text(service) for service in services if service.range]
+    below += [
+        "Every figure is an estimate. A session lasts from a request to the next of its user.",
+        f"Power is {first.power_basis}.",
     ]
-    below = [
-        f"{service.result.scenario}, {phase}: {_pool_text(axes)}"
+    names = [service.result.scenario for service in services]
+    return Table(("", *names), rows, title, above, below)
+
+
+def _waits_table(services: Sequence[Service]) -> Table:
+    """Tabulate the waits of each service by percentile, ms, beside their promises."""
+    rows = []
+    for service in services:
+        limits = {promise.metric: promise for promise in service.promises}
+        for name, words in PROMISED.items():
+            keys = [f"{name}_p{at}_s" for at in PERCENTILES]
+            promise = limits.get(name)
+            rows.append(
+                (
+                    words,
+                    service.result.scenario,
+                    "-"
+                    if promise is None
+                    else f"P{promise.quantile * 100:g} <= {promise.limit:g} s",
+                    *(_figure_text(service.metrics.get(key), "{:,.0f}", 1e-3) for key in keys),
+                    _figure_text(service.errors.get(keys[-1]), "{:,.1f}", 1e-3),
+                )
+            )
+    columns = ("wait", "system", "promise", *(f"P{at}, ms" for at in PERCENTILES), "P99 +-, ms")
+    below = ["P90: 9 of 10 requests wait no longer. +-: one standard error of the simulation."]
+    return Table(columns, rows, "Waits that users see", below=below, align="lll")
+
+
+def _plans_table(services: Sequence[Service]) -> Table:
+    """Tabulate the instances that read and write, and how each splits the model."""
+    columns = [
+        column
+        for column in PLAN_COLUMNS
+        if any(column in axes for service in services for axes in service.plan.values())
+    ]
+    rows = [
+        (
+            "prefill and decode" if phase == "both" else phase,
+            service.result.scenario,
+            *(f"{axes[column]:,.0f}" if column in axes else "-" for column in columns),
+        )
         for service in services
         for phase, axes in service.plan.items()
     ]
-    errors = " +-: one standard error of the simulation." if single else ""
-    below.append(f"Power: {first.power_basis}.{errors}")
-    below += [_service_range_text(service) for service in services if service.range]
-    names = [service.result.scenario for service in services]
-    columns = ("figure", *names, "unit", *(["error"] if single else []))
-    return Table(columns, rows, "", above, below, "l" + "r" * len(services) + "ll")
+    below = [
+        "TP, PP, DP, EP, CP: over how many chips tensors, layers, requests, experts and context "
+        "are split. Batch: most sequences at once per instance."
+    ]
+    headings = ("work", "system", *(PLAN_COLUMNS[column] for column in columns))
+    return Table(headings, rows, "Instances of the model", below=below, align="ll")
 
 
-def _measured_text(value: float | None) -> str:
-    return "-" if value is None else f"~{significant(value)}"
+def _figure_text(value: float | None, form: str, size: float) -> str:
+    return "-" if value is None else form.format(value / size)
 
 
 def _purchase_text(service: Service) -> str:
-    """Print chips in use, chips bought and racks bought."""
+    """Print the racks to buy, and how many of their chips are in use."""
     chips, chips_bought, racks = (
         significant(service.metrics[name]) for name in ("chips", "chips_bought", "racks")
     )
+    racks_word = "rack" if racks == "1" else "racks"
     return (
-        f"{service.result.scenario}: {chips} of {chips_bought} chips in use; "
-        f"{racks} rack{'' if racks == '1' else 's'} bought."
+        f"{service.result.scenario}: buy {racks} {racks_word}; {chips} of {chips_bought} chips "
+        f"are in use. It costs {service.metrics['usd_per_month']:,.0f} USD per month."
     )
 
 
 def _service_range_text(service: Service) -> str:
-    """Print the range of the cost of tokens, prices and software drawn."""
+    """Print the range of the cost of tokens over draws of prices and software."""
     percentiles = {name: significant(cost, 3) for name, cost in (service.range or {}).items()}
-    cost = "of the cost per million output tokens, of what is bought, prices and software drawn"
+    cost = f"{service.result.scenario}, USD per million output tokens over the draws"
     if "p90" in percentiles:
-        ends = f"P10 to P90 {cost}: {percentiles['p10']} to {percentiles['p90']} USD"
+        ends = f"P10 to P90 {percentiles['p10']} to {percentiles['p90']}"
     else:
         ends = (
-            f"P10 {cost}: {percentiles.get('p10', 'none')} USD; there is no P90, as over 1 of "
-            "10 draws misses the speed"
+            f"P10 {percentiles.get('p10', 'none')}; no P90, as over 1 in 10 draws misses the speed"
         )
-    return f"{service.result.scenario}: {ends}."
-
-
-def _pool_text(axes: JsonObject) -> str:
-    """Print the engines of a pool."""
-    engines, chips = axes["engines"], axes["chips"]
-    sizes = ", ".join(
-        f"{name} {value:g}" for name, value in axes.items() if name not in ("engines", "chips")
-    )
-    return (
-        f"{engines:g} engine{'s' if engines > 1 else ''} of {chips:g} "
-        f"chip{'s' if chips > 1 else ''} ({sizes})"
-    )
+    median = f"median {percentiles['p50']}, " if "p50" in percentiles else ""
+    return f"{cost}: {median}{ends}."
 
 
 def trace_text(
@@ -177,7 +245,9 @@ def trace_text(
     lines = [f"{output}: {len(requests.arrived):,} requests of {trace}."]
     if requests.left_out:
         requests_word = "request" if requests.left_out == 1 else "requests"
-        lines.append(f"Left out: {requests.left_out:,} {requests_word} of no prompt or no answer.")
+        lines.append(
+            f"Left out: {requests.left_out:,} {requests_word} without a prompt or an answer."
+        )
     if requests.unread:
         lines.append(f"Columns that are not read: {', '.join(requests.unread)}.")
     lines += [

@@ -14,6 +14,11 @@ from tco.core.streams import printable_line
 # what a `~` before a number says
 ESTIMATE_NOTE = "~ based on an estimate or an assumption."
 PRIOR_NOTE = "~ based on an estimate, an assumption or a prior."
+# units of numbers that need none beside them
+PLAIN_NUMBERS = ("ratio", "count")
+# units of which numbers are large -> what stands after a prefix
+SCALED_UNITS = {"byte": "B", "byte/s": "B/s", "FLOP/s": "FLOP/s"}
+UNIT_PREFIXES = (("P", 1e15), ("T", 1e12), ("G", 1e9), ("M", 1e6))
 FORMULA_STARTS = ("=", "+", "-", "@")  # a spreadsheet would run a text that begins like this
 
 
@@ -61,7 +66,8 @@ def significant(value: Any, digits: int = 4) -> str:
         return "0"
     rounded = float(f"{number:.{digits - 1}e}")
     if abs(rounded) >= 1e15 or abs(rounded) < 1e-4:
-        return f"{rounded:.{digits - 1}e}"
+        mantissa, exponent = f"{rounded:.{digits - 1}e}".split("e")
+        return f"{mantissa.rstrip('0').rstrip('.')}e{exponent}"
     if abs(rounded) >= 1000:
         return f"{rounded:,.6f}".rstrip("0").rstrip(".")
     return f"{rounded:.12f}".rstrip("0").rstrip(".")
@@ -84,6 +90,24 @@ def input_text(path: str, value: float | None, digits: int = 6) -> str:
 def input_unit(path: str, unit: str) -> str:
     """Return the unit that tables show for an input; a date has none."""
     return "" if is_date(path) else unit
+
+
+def scaled_unit(unit: str, largest: float) -> tuple[str, float]:
+    """Return the unit in which a large number is read most easily, and its size.
+
+    Args:
+        unit: Unit of the number.
+        largest: The number, or the largest of several.
+
+    Returns:
+        Such as `("GB/s", 1e9)` for 2e10 byte/s; the unit itself and 1 for others.
+
+    """
+    name = SCALED_UNITS.get(unit)
+    for prefix, size in UNIT_PREFIXES if name else ():
+        if abs(largest) >= size:
+            return f"{prefix}{name}", size
+    return unit, 1.0
 
 
 def weak(kind: str | None) -> str:

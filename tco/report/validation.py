@@ -83,6 +83,14 @@ def validation_answer(
     )
 
 
+SCORES = ("median error", "mean error", "P90 error", "bias")
+UNSEEN = {"accelerator": "chip"}
+SCORE_LEGEND = (
+    "Error: how far the prediction is from the measurement, without sign. Bias: the median with "
+    "its sign."
+)
+
+
 def _score_rows(card: JsonObject) -> list[tuple[str, str, Any]]:
     """Return every score of a file: over all, on what was left out of the fit, inside one curve,
     and by group.
@@ -117,28 +125,25 @@ def _validation_tables(name: str, kind: str, card: JsonObject) -> list[Table]:
     """Return the overall score, what was skipped and why, and the errors by group, the largest
     groups first.
     """
-    columns = ("", "rows", "median %", "mean %", "P90 %", "bias %", "rank corr.")
+    columns = ("", "rows", *(f"{name}, %" for name in SCORES), "rank correlation")
     rows = [_score_cells("all scored rows", card, "scored")]
     rows += [
-        _score_cells(f"leave-one-{what}-out", found)
+        _score_cells(f"{UNSEEN.get(what, what)} unseen in the fit", found)
         for what, found in card["left_out"].items()
         if what != "nothing"
     ]
     for label, some in (
-        ("inside one curve (curves)", card["curves"]),
+        ("within one curve (number of curves)", card["curves"]),
         ("offline", card["offline"]),
     ):
         rows += [_score_cells(label, some)] if some["n"] else []
-    skipped = [
-        f"skipped {count:,}: {reason}"
-        for reason, count in sorted(card["skipped"].items(), key=lambda item: -item[1])
-    ]
     ranges = card["ranges"]
     unstated = (
         [
-            f"something is unstated in {ranges['n']:,}, of which {ranges['inside']:,} were "
-            "measured inside the range of what it may have been, "
-            f"a factor {ranges['median_width']:.2f} at the median (--rows: low, high, unstated)"
+            f"{ranges['n']:,} rows leave something unstated. {ranges['inside']:,} of them lie "
+            "inside the range that it allows.",
+            f"That range is a factor of {ranges['median_width']:.2f} at the median; --rows gives "
+            "both ends.",
         ]
         if ranges["n"]
         else []
@@ -149,9 +154,13 @@ def _validation_tables(name: str, kind: str, card: JsonObject) -> list[Table]:
             rows,
             f"{name}: {card['scored']:,} of {card['n']:,} {kind} scored",
             [],
-            [*unstated, *skipped],
+            [SCORE_LEGEND, *unstated],
         )
     ]
+    if card["skipped"]:
+        reasons = sorted(card["skipped"].items(), key=lambda item: -item[1])
+        skipped = [(f"{count:,}", reason) for reason, count in reasons]
+        tables.append(Table(("rows", "why they are skipped"), skipped, align="rl"))
     for group, parts in card["by"].items():
         largest = sorted(parts.items(), key=lambda item: -item[1]["n"])[:MOST_GROUPS]
         if len(parts) > 1:

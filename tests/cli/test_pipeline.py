@@ -124,7 +124,7 @@ def test_the_action_checks_all_metrics_and_passes_an_unknown_baseline_on(project
 def test_the_workflow_of_the_docs_gives_the_action_inputs_that_it_has():
     workflow = yaml.safe_load(FILES[".github/workflows/cost.yml"])
     step = workflow["jobs"]["cost"]["steps"][-1]
-    assert step["uses"] == f"OWNER/tco-racks@v{__version__}"
+    assert step["uses"] == f"YOUR-ACCOUNT/YOUR-COPY@v{__version__}"
     assert set(step["with"]) <= set(ACTION["inputs"])
     inputs = set(re.findall(r"^\| `([\w-]+)` \|", PAGE.read_text(encoding="utf-8"), re.MULTILINE))
     assert set(ACTION["inputs"]) <= inputs

@@ -117,10 +117,10 @@ def test_agents_are_cheapest_by_what_is_bought_and_not_by_what_is_used(agents):
 def test_screen_says_how_many_of_the_bought_chips_are_in_use(loose):
     done = tco(*BASE, "--promise", "ttft p90 <= 5 s", "--promise", "tpot p90 <= 60 ms")
     metrics = loose["metrics"]
-    used = f"{metrics['chips']:g} of {metrics['chips_bought']:g} chips in use"
-    assert f"gb200-nvl72: {used}; 1 rack bought." in done.stdout
-    for label in ("of what is bought", "of the chips in use alone"):
-        assert f"cost per million output tokens, {label}" in done.stdout
+    used = f"{metrics['chips']:g} of {metrics['chips_bought']:g} chips are in use"
+    assert f"gb200-nvl72: buy 1 rack; {used}." in done.stdout
+    for metric in ("usd_per_million_output_tokens", "usd_per_million_output_tokens_in_use"):
+        assert f"{metrics[metric]:.2f}\n" in done.stdout
 
 
 def test_range_is_of_what_is_bought():
