@@ -22,12 +22,12 @@ MOST_DETAILED = 40
 PIPE_WIDTH = 100
 VERDICTS: dict[Verdict, str] = {
     "holds": "the computed figure agrees with the claim",
-    "open": "the source leaves open what decides it, or the draws do not decide it",
-    "arithmetic": "the claim follows from figures of its own source",
-    "not-shown": "it may hold, but nothing computed or published shows it",
-    "off": "the computed figure is near, but not within the rounding of the claim",
-    "contradicts": "the claim disagrees with computed or other published figures",
-    "not-derivable": "no data of this program bears on it",
+    "open": "the draws do not decide the claim",
+    "arithmetic": "it agrees, but its inputs come from the claim: this tests nothing",
+    "not-shown": "the source leaves its case open, or the claim is within the model's error",
+    "off": "the computed figure does not agree with the claim",
+    "contradicts": "it does not agree, and neither does another source",
+    "not-derivable": "nothing can be computed for it",
 }
 CONCLUSION_KEYS = ("low", "high", "probability", "turns_at_tokens_per_s_per_user")
 CLAIM = Record(

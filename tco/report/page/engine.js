@@ -10,8 +10,9 @@ class Engine {
     this.rows = new Map(); // cell -> its number on each plan
     leaves.forEach((leaf, cell) => {
       if (Array.isArray(leaf)) {
-        this.rows.set(cell, leaf.slice(1));
-        this.rests[cell] = leaf[0] ? PREFILL : DECODE;
+        const [axis, numbers, indices] = leaf;
+        this.rows.set(cell, indices.map(index => numbers[index] ?? Infinity));
+        this.rests[cell] = axis ? PREFILL : DECODE;
       } else this.values[cell] = leaf ?? Infinity; // which JSON has no number for
     });
     if (batch !== null) this.rests[batch] = BATCH;

@@ -366,11 +366,14 @@ def reached(program: Program, wanted: Iterable[int]) -> list[int]:
 
 
 def _script_number(leaf: float | PlanNumbers) -> Any:
-    return (
-        [leaf.axis, *map(_json_number, leaf.numbers.tolist())]
-        if isinstance(leaf, PlanNumbers)
-        else _json_number(leaf)
-    )
+    """Return a leaf as JSON; of plans the axis, the distinct numbers and the index of each plan's.
+
+    Many plans share few numbers, so that this form is half as long as a number for each plan.
+    """
+    if not isinstance(leaf, PlanNumbers):
+        return _json_number(leaf)
+    distinct, indices = np.unique(leaf.numbers, return_inverse=True)
+    return [leaf.axis, list(map(_json_number, distinct.tolist())), indices.tolist()]
 
 
 def shortest(value: Any) -> Any:
