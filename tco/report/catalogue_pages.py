@@ -76,12 +76,12 @@ def _part_answer(catalogue: Catalogue, part: str) -> Answer:
         )
         tables = [values._replace(align="lrlll"), origins._replace(align="lrlll")]
         if unused:
-            others = UNUSED_ROW.table(
+            unused_values = UNUSED_ROW.table(
                 [(row, _why_unused(row, rows)) for row in unused],
                 "Other values, not used at the latest price date",
                 below=["until: a scenario with an earlier price date takes this value."],
             )
-            tables.insert(1, others._replace(align="lrllll"))
+            tables.insert(1, unused_values._replace(align="lrllll"))
         lines = [
             *(["Notes", *notes] if notes else []),
             "Sources",
@@ -96,12 +96,11 @@ def _why_unused(row: StatedValue, rows: Sequence[StatedValue]) -> str:
     """Return why the latest scenario takes another row, or an empty text."""
     if row.use == ALTERNATIVE:
         return ALTERNATIVE
-    later = [
-        other.as_of
-        for other in rows
-        if other.attribute == row.attribute and other.use != ALTERNATIVE and other.as_of > row.as_of
+    rivals = [
+        rival for rival in rows if rival.attribute == row.attribute and rival.use != ALTERNATIVE
     ]
-    return f"until {min(later)}" if later else ""
+    later_dates = [rival.as_of for rival in rivals if rival.as_of > row.as_of]
+    return f"until {min(later_dates)}" if later_dates else ""
 
 
 UNUSED_ROW = Record(

@@ -44,10 +44,10 @@ def _shown_unit(row: Input) -> str:
 
 
 def _range_text(row: Input) -> str:
-    shown = _shown_input(row)
-    if shown.low is None or shown.high is None:
+    scaled_row = _shown_input(row)
+    if scaled_row.low is None or scaled_row.high is None:
         return ""
-    return f"{input_text(row.path, shown.low)} to {input_text(row.path, shown.high)}"
+    return f"{input_text(row.path, scaled_row.low)} to {input_text(row.path, scaled_row.high)}"
 
 
 # inputs up to which date, kind and source are printed beside the values

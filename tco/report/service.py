@@ -155,7 +155,7 @@ def _waits_table(services: Sequence[Service]) -> Table:
     for service in services:
         limits = {promise.metric: promise for promise in service.promises}
         for name, words in PROMISED.items():
-            keys = [f"{name}_p{at}_s" for at in PERCENTILES]
+            keys = [f"{name}_p{percent}_s" for percent in PERCENTILES]
             promise = limits.get(name)
             rows.append(
                 (
@@ -168,7 +168,8 @@ def _waits_table(services: Sequence[Service]) -> Table:
                     _figure_text(service.errors.get(keys[-1]), "{:,.1f}", 1e-3),
                 )
             )
-    columns = ("wait", "system", "promise", *(f"P{at}, ms" for at in PERCENTILES), "P99 +-, ms")
+    percentiles = (f"P{percent}, ms" for percent in PERCENTILES)
+    columns = ("wait", "system", "promise", *percentiles, "P99 +-, ms")
     below = ["P90: 9 of 10 requests wait no longer. +-: one standard error of the simulation."]
     return Table(columns, rows, "Waits that users see", below=below, align="lll")
 
