@@ -93,7 +93,7 @@ def _part_answer(catalogue: Catalogue, part: str) -> Answer:
 
 
 def _why_unused(row: StatedValue, rows: Sequence[StatedValue]) -> str:
-    """Return why the latest scenario takes another row, or an empty text."""
+    """Return the reason for leaving a row out at the latest price date, or an empty text."""
     if row.use == ALTERNATIVE:
         return ALTERNATIVE
     rivals = [
