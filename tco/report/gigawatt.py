@@ -47,7 +47,7 @@ def gigawatt_answer(catalogue: Catalogue, sites: Sequence[Gigawatt]) -> Answer:
     return GIGAWATT.answer(
         catalogue,
         sites,
-        lambda: [_gigawatt_table(sites), *_published_tables(sites)],
+        lambda: [_gigawatt_table(sites), *_published_capex_tables(sites)],
         (CSV_ROW, sites),
         notes,
         of=lambda site: site.evaluation.result.context,
@@ -97,7 +97,7 @@ def _gigawatt_table(sites: Sequence[Gigawatt]) -> Table:
     )
 
 
-def _published_tables(sites: Sequence[Gigawatt]) -> list[Table]:
+def _published_capex_tables(sites: Sequence[Gigawatt]) -> list[Table]:
     """Return a table of published costs beside the computed ones, if there are any."""
 
     def row(site: Gigawatt, cost: PublishedCost) -> tuple[str, ...]:

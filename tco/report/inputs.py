@@ -29,7 +29,7 @@ def _value_text(row: Input) -> str:
     return weak(row.kind) + input_text(row.path, row.value)
 
 
-def _shown_input(row: Input) -> Input:
+def _input_in_read_unit(row: Input) -> Input:
     """Return an input in the unit whose number is read most easily, such as GB/s of byte/s."""
     if isinstance(row.value, str):
         return row
@@ -39,12 +39,12 @@ def _shown_input(row: Input) -> Input:
 
 
 def _shown_unit(row: Input) -> str:
-    unit = input_unit(row.path, _shown_input(row).unit)
+    unit = input_unit(row.path, _input_in_read_unit(row).unit)
     return "" if unit in PLAIN_NUMBERS else unit
 
 
 def _range_text(row: Input) -> str:
-    scaled_row = _shown_input(row)
+    scaled_row = _input_in_read_unit(row)
     if scaled_row.low is None or scaled_row.high is None:
         return ""
     return f"{input_text(row.path, scaled_row.low)} to {input_text(row.path, scaled_row.high)}"
@@ -54,7 +54,9 @@ def _range_text(row: Input) -> str:
 MOST_DETAILED = 40
 OF_SCENARIO = Record(
     Member("path", label="path"),
-    Member("value", float | str, label="value", show=lambda row: _value_text(_shown_input(row))),
+    Member(
+        "value", float | str, label="value", show=lambda row: _value_text(_input_in_read_unit(row))
+    ),
     Member("unit", label="unit", show=_shown_unit),
     Member("low", float | None, label="P5 to P95", show=_range_text),
     Member("high", float | None),

@@ -127,7 +127,9 @@ def _service_table(services: Sequence[Service]) -> Table:
     for heading, group in GROUPS.items():
         rows.append((heading, *("" for _ in services)))
         for name, (label, form, size) in group.items():
-            cells = (_figure_text(service.metrics.get(name), form, size) for service in services)
+            cells = (
+                _service_figure_text(service.metrics.get(name), form, size) for service in services
+            )
             rows.append((f"  {label}", *cells))
         if heading == "Cost of all that is bought" and len(services) > 1:
             regrets = (f"{(1 / service.share_of_best - 1) * 100:.0f}" for service in services)
@@ -164,8 +166,11 @@ def _waits_table(services: Sequence[Service]) -> Table:
                     "-"
                     if promise is None
                     else f"P{promise.quantile * 100:g} <= {promise.limit:g} s",
-                    *(_figure_text(service.metrics.get(key), "{:,.0f}", 1e-3) for key in keys),
-                    _figure_text(service.errors.get(keys[-1]), "{:,.1f}", 1e-3),
+                    *(
+                        _service_figure_text(service.metrics.get(key), "{:,.0f}", 1e-3)
+                        for key in keys
+                    ),
+                    _service_figure_text(service.errors.get(keys[-1]), "{:,.1f}", 1e-3),
                 )
             )
     percentiles = (f"P{percent}, ms" for percent in PERCENTILES)
@@ -198,7 +203,7 @@ def _plans_table(services: Sequence[Service]) -> Table:
     return Table(headings, rows, "Instances of the model", below=below, align="ll")
 
 
-def _figure_text(value: float | None, form: str, size: float) -> str:
+def _service_figure_text(value: float | None, form: str, size: float) -> str:
     return "-" if value is None else form.format(value / size)
 
 
