@@ -16,6 +16,7 @@ Two successive draws are antithetic, so a pair of draws is one observation.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -117,6 +118,7 @@ def paired_errors(differences: FloatArray, reached: FloatArray) -> FloatArray:
     return np.asarray(np.sqrt(variances) / reached.sum())
 
 
+@cache
 def _resamplings(draws: int) -> FloatArray:
     found: FloatArray = (
         np.random.default_rng(0).multinomial(draws, np.full(draws, 1 / draws), RESAMPLINGS) / draws

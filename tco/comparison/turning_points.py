@@ -17,7 +17,6 @@ import numpy as np
 
 from tco.catalog.rows import input_attributes
 from tco.comparison.records import PriceTurn
-from tco.comparison.regret import shares_of_best
 from tco.core.provenance import P95
 from tco.core.types import FloatArray
 from tco.scenario.beliefs import STEPS, Dice, Range
@@ -148,11 +147,14 @@ def _mean_shares(
     The share of a rack is the least cost of a draw divided by the rack's cost.
     """
     had = bases[:, None] + slopes[:, None] * (before - value)
-    rows = []
-    for price in prices:
-        has = bases[:, None] + slopes[:, None] * (before * (price / value) - value)
-        rows.append(shares_of_best(drawn * has / had).mean(axis=1))
-    return np.array(rows)
+    moved = slopes[:, None] * before / had
+    costs = drawn * (1 + moved * (prices / value - 1)[:, None, None])
+    missed = np.isnan(costs)
+    least = np.where(missed, np.inf, costs).min(axis=1, keepdims=True)
+    reached = np.isfinite(least)
+    shares = np.divide(least, costs, out=np.zeros(costs.shape), where=reached & ~missed)
+    means: FloatArray = shares.sum(axis=2) / reached.sum(axis=2)
+    return means
 
 
 def _nearest_crossing(offsets: FloatArray, leads: FloatArray) -> tuple[float, int] | None:

@@ -160,7 +160,7 @@ def _best_by_size(choice: PlanChoice, chips: int) -> dict[int, float]:
     sizes = np.ravel(choice.axes.chips)
     known = {
         int(size): float(choice.best[sizes == size].max())
-        for size in np.unique(sizes)
+        for size in sorted({*sizes.tolist()})  # unique of numpy imports masked arrays
         if size <= chips
     }
     return {size: rate for size, rate in known.items() if rate > 0}
