@@ -79,3 +79,19 @@ def test_another_price_chooses_no_plan_of_a_pair_of_inputs_anew(tmp_path, monkey
 
     monkeypatch.setattr("tco.performance.serving.plan_choice_compiled.promising", refuse)
     assert pairs_at("0.11 USD/kWh") != pairs
+
+
+def test_draws_in_another_order_are_grouped_from_the_cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    chips = np.array([1440.0, 14400.0, 144000.0, 14400.0])
+    settings = [{"cluster.chips": (order, "count")} for order in (chips, chips[::-1])]
+    first = tco.evaluate_draws("gb200-nvl72", settings[0], catalogue=CATALOGUE)
+
+    def refuse(*_):
+        raise AssertionError("draws are grouped again")
+
+    monkeypatch.setattr("tco.scenario.evaluate_samples.grouped", refuse)
+    again = tco.evaluate_draws("gb200-nvl72", settings[1], catalogue=CATALOGUE)
+    costs = [draws.metrics["tco_usd_per_chip_hour"] for draws in (first, again)]
+    assert len(np.unique(costs[0])) == 3
+    np.testing.assert_array_equal(costs[0], costs[1][::-1])
