@@ -147,8 +147,8 @@ def _mean_shares(
     The share of a rack is the least cost of a draw divided by the rack's cost.
     """
     had = bases[:, None] + slopes[:, None] * (before - value)
-    moved = slopes[:, None] * before / had
-    costs = drawn * (1 + moved * (prices / value - 1)[:, None, None])
+    relative_slopes = slopes[:, None] * before / had
+    costs = drawn * (1 + relative_slopes * (prices / value - 1)[:, None, None])
     missed = np.isnan(costs)
     least = np.where(missed, np.inf, costs).min(axis=1, keepdims=True)
     reached = np.isfinite(least)
