@@ -46,7 +46,7 @@ from tco.scenario.chain import Chain
 from tco.scenario.document import HEADLINE_SYSTEM, Scenario, load_scenario
 from tco.scenario.memo import stage
 from tco.scenario.metrics import METRICS, TOKENS, collect, is_possible
-from tco.scenario.network_choice import clos_parts, design_network, refuse_less_than_a_world
+from tco.scenario.network_choice import clos_parts
 from tco.scenario.plan_records import plan_for
 from tco.scenario.pricing import (
     SITE_POWER,
@@ -57,10 +57,9 @@ from tco.scenario.pricing import (
     notes_of_checkpoints,
     notes_of_network,
     notes_of_rent,
+    owned,
     rack_placement_notes,
     rebates_on_bill,
-    refuse_strangers,
-    scenario_cost,
 )
 from tco.scenario.resolve import resolve_scenario, system_inputs
 from tco.scenario.resolved import ResolvedScenario
@@ -69,7 +68,6 @@ from tco.scenario.structural_choices import structure_of
 from tco.scenario.structure import Structure
 from tco.scenario.workload import unasked, workload_kind
 from tco.system.bill import Bill, BillLine, bill_of_materials
-from tco.system.scale_out_network import Network
 
 if TYPE_CHECKING:
     from tco.performance.training.result import TrainingResult
@@ -419,29 +417,6 @@ def run(
         _add_carbon(inputs, values, cost, metrics)
         _add_waiting(inputs, values, cost, metrics)
     return Chain(system, bill, network, rebates, cost, workload, metrics, unpriced)
-
-
-def owned(
-    inputs: ResolvedScenario, values: Values
-) -> tuple[Bill | None, Network | None, list[Rebate], Cost | None, UnavailableError | None]:
-    """Return bill of materials, network, rebates, cost and the pricing error.
-
-    The error is None where the racks have a price. Otherwise the cost is None, and the error says
-    why.
-    """
-    bill, network = None, None
-    try:
-        bill = bill_of_materials(
-            inputs.system, values, inputs.catalogue, inputs.text("terms.yield")
-        )
-        refuse_less_than_a_world(inputs, values)
-        network = design_network(inputs, values)
-        refuse_misfit(inputs.catalogue, inputs.perspective, inputs.system, inputs.owner)
-        refuse_strangers(inputs, values, bill, network)
-        rebates = rebates_on_bill(inputs, values, bill)
-        return bill, network, rebates, scenario_cost(inputs, values, bill, network, rebates), None
-    except UnavailableError as error:
-        return bill, network, [], None, error.with_traceback(None)
 
 
 def rate_workload(

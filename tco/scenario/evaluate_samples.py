@@ -446,7 +446,8 @@ def _resized(
 def decisions(inputs: ResolvedScenario, values: Values, held: Structure) -> dict[str, AnyArray]:
     """Return the inputs that decide structure and differ between draws.
 
-    A place of the system tree has the index of its cheapest alternative. A path has its reading.
+    A place of the system tree has the index of its cheapest alternative over its life. A path has
+    its reading.
 
     Args:
         inputs: Resolved scenario of all draws.
@@ -458,10 +459,13 @@ def decisions(inputs: ResolvedScenario, values: Values, held: Structure) -> dict
 
     """
     found: dict[str, AnyArray] = {}
-    for place, some in offers(inputs.system, values, inputs.catalogue).items():
-        prices = np.stack(np.broadcast_arrays(*(offer.price for offer in some)))
-        if prices.ndim > 1:
-            found[place] = prices.argmin(axis=0)
+    for place, candidates in offers(inputs.system, values, inputs.catalogue).items():
+        if len(candidates) > 1:
+            from tco.scenario.part_choice import cheapest_offers  # most trees list none
+
+            chosen = cheapest_offers(inputs, place, candidates)
+            if np.ndim(chosen):
+                found[place] = chosen
     for path, reading in held.readings.items():
         number = values.number(path)
         if np.ndim(number):

@@ -32,10 +32,12 @@ from tco.cost.ownership import (
     in_force_for,
     load_agreement,
     rebate_of,
+    refuse_misfit,
 )
+from tco.scenario.network_choice import design_network, refuse_less_than_a_world
 from tco.scenario.rack_holding import SIDECAR, holding_of, needs_sidecar
 from tco.scenario.workload import workload_kind
-from tco.system.bill import Bill
+from tco.system.bill import Bill, bill_of_materials
 from tco.system.scale_out_network import Network
 
 if TYPE_CHECKING:
@@ -231,6 +233,29 @@ def scenario_cost(
         values, bill, network, rebates, system.chips, tenure, left, sidecar, holding, broken
     )
     return _waited(inputs, values, cost, holding.own_rates)
+
+
+def owned(
+    inputs: ResolvedScenario, values: Values
+) -> tuple[Bill | None, Network | None, list[Rebate], Cost | None, UnavailableError | None]:
+    """Return bill of materials, network, rebates, cost and the pricing error.
+
+    The error is None where the racks have a price. Otherwise the cost is None, and the error says
+    why.
+    """
+    bill, network = None, None
+    try:
+        bill = bill_of_materials(
+            inputs.system, values, inputs.catalogue, inputs.text("terms.yield")
+        )
+        refuse_less_than_a_world(inputs, values)
+        network = design_network(inputs, values)
+        refuse_misfit(inputs.catalogue, inputs.perspective, inputs.system, inputs.owner)
+        refuse_strangers(inputs, values, bill, network)
+        rebates = rebates_on_bill(inputs, values, bill)
+        return bill, network, rebates, scenario_cost(inputs, values, bill, network, rebates), None
+    except UnavailableError as error:
+        return bill, network, [], None, error.with_traceback(None)
 
 
 def _waited(

@@ -75,8 +75,8 @@ def resolve_scenario(
     if inputs.structure is not None:
         inputs.readings.take(inputs.structure.readings)
     values = inputs.values()
-    _choose_parts(inputs, values, variants)
-    stage("wires", inputs, values, lambda: _refuse_impossible_wires(inputs, values))
+    if inputs.system.bare:
+        _size_bare_domain(inputs, values)
     if "workload.model" in stated:
         take_checkpoint(inputs, stated)
     _take_native_formats(inputs, values, stated)
@@ -87,7 +87,10 @@ def resolve_scenario(
             if path in inputs.settings and setting.many is None
         }
         _size_cluster(inputs, values, texts)
-    inputs.judged = set(values.inputs)
+    if inputs.system.alternatives:
+        _choose_parts(inputs, variants)
+    stage("wires", inputs, values, lambda: _refuse_impossible_wires(inputs, values))
+    inputs.judged |= set(values.inputs)
     return inputs
 
 
@@ -150,23 +153,26 @@ def _take_date_and_software(inputs: ResolvedScenario, stated: Mapping[str, Given
         inputs.found |= stated_by(inputs.catalogue, inputs.system.chip, software)
 
 
-def _choose_parts(inputs: ResolvedScenario, values: Values, variants: dict[str, str]) -> None:
-    """Choose the parts of the tree: the size of a bare chip's domain, or one of its
-    alternatives.
-    """
+def _size_bare_domain(inputs: ResolvedScenario, values: Values) -> None:
+    """Give a chip alone the domain that its settings state."""
     name = inputs.scenario.system
-    if inputs.system.bare:
-        chip = f"parts.{name}"
-        domain = values.structure(f"{chip}.{DOMAIN}")
-        is_point_to_point = values.exists(f"{chip}.point_to_point")
-        inputs.system = bare_system(inputs.catalogue, name, domain, is_point_to_point)
-    elif inputs.system.alternatives:
-        inputs.alternatives = (
-            _choose_cheapest_parts(inputs, values)
-            if inputs.structure is None
-            else dict(inputs.structure.alternatives)
-        )
-        inputs.system = load_system(inputs.catalogue, name, variants, inputs.alternatives)
+    chip = f"parts.{name}"
+    domain = values.structure(f"{chip}.{DOMAIN}")
+    is_point_to_point = values.exists(f"{chip}.point_to_point")
+    inputs.system = bare_system(inputs.catalogue, name, domain, is_point_to_point)
+
+
+def _choose_parts(inputs: ResolvedScenario, variants: dict[str, str]) -> None:
+    """Put a part in each place of the tree that has alternatives."""
+    if inputs.structure is not None:
+        inputs.alternatives = dict(inputs.structure.alternatives)
+    else:
+        from tco.scenario.part_choice import choose_parts  # most trees list none
+
+        choose_parts(inputs)
+    inputs.system = load_system(
+        inputs.catalogue, inputs.scenario.system, variants, inputs.alternatives
+    )
 
 
 def _size_cluster(inputs: ResolvedScenario, values: Values, settings: JsonObject) -> None:
@@ -257,18 +263,6 @@ def _system_of_scenario(inputs: ResolvedScenario, variant: dict[str, str]) -> Sy
 def _take_chosen_documents(inputs: ResolvedScenario) -> dict[str, str]:
     chosen = {group: text for group, text in inputs.settings.items() if group in DOCUMENTS}
     inputs.settings = {path: text for path, text in inputs.settings.items() if path not in chosen}
-    return chosen
-
-
-def _choose_cheapest_parts(inputs: ResolvedScenario, values: Values) -> dict[str, str]:
-    """Return the part for each place of the tree with alternatives, and note what was chosen
-    among.
-    """
-    from tco.system.bill import chosen_among  # most trees list none
-
-    chosen, compared, notes = chosen_among(inputs.system, inputs.catalogue, values, inputs.date)
-    inputs.compared += compared
-    inputs.notes += notes
     return chosen
 
 

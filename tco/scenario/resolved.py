@@ -5,6 +5,7 @@ catalogue.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from copy import copy
 from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -92,6 +93,15 @@ class ResolvedScenario:
     judged: set[str] = field(init=False, default_factory=set)
     # chips by which a job keeps the days that are asked for
     taken: float | None = field(init=False, default=None)
+
+    def trial_of(self, system: System) -> ResolvedScenario:
+        """Return the inputs with another system; what is read on the trial stays with it."""
+        trial = copy(self)
+        trial.system = system
+        trial.readings = Readings(self.readings, self.readings.decisions)
+        trial.texts_used, trial.choosable = {}, {}
+        trial.compared, trial.notes, trial.cautions, trial.judged = [], [], [], set()
+        return trial
 
     def text(self, path: str) -> str:
         """Return an input that is a text: as it is stated, or what it follows from; one that may

@@ -1,18 +1,24 @@
-"""Places of the tree that list alternatives: the cheapest part at the scenario's date stands there,
+"""Places of the tree that list alternatives: the part that costs least over its life stands there,
 and the bill says so.
 """
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
+import tco
 from tco import DataError
+from tco.scenario.document import load_scenario
+from tco.scenario.evaluate_samples import decisions
+from tco.scenario.resolve import resolve_scenario
 from tests.catalogue import checks, load_system
 from tests.scenario_helpers import bill_of
 from tests.system.test_wires import changed
 
 NAME = "trn3-nl72x2"
 SMALL = {"scorpio-p-32": 8, "scorpio-p-64": 4, "scorpio-p-128": 2}
+OPTIONS = {"8x32": "scorpio-p-32", "4x64": "scorpio-p-64", "2x128": "scorpio-p-128"}
 TRAYS = 36
 
 
@@ -21,18 +27,68 @@ def standing(found) -> dict[str, float]:
     return {part: found.system.quantity[part] for part in SMALL if found.system.quantity.get(part)}
 
 
-def cost(catalogue, part: str, date: str) -> float:
-    return SMALL[part] * catalogue.part_input(part, "price", date).value
+def used_hour(catalogue, option: str, **settings: str) -> float:
+    """Cost of a used chip-hour with one of the parts, named by its variant."""
+    paths = {path.replace("__", "."): text for path, text in settings.items()}
+    answer = tco.evaluate(
+        NAME, paths, catalogue=catalogue, variant={"tray_switch": option}, workload=False
+    )
+    return answer.metrics["tco_usd_per_used_chip_hour"]
 
 
-@pytest.mark.parametrize("date", ["2025-12", "2026-03", "2026-09", "2027"])
-def test_the_cheapest_at_the_date_stands_there(catalogue, date):
-    best = min(SMALL, key=lambda part: cost(catalogue, part, date))
-    found = bill_of(NAME, {"terms.date": date}, catalogue=catalogue)
-    assert standing(found) == {best: SMALL[best] * TRAYS}
-    line = next(line for line in found.bill.lines if line.part == best)
-    assert line.path == f"rack/compute-tray/{best}"
-    assert line.extended == TRAYS * cost(catalogue, best, date)
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {"parts__scorpio-p-32__price": "262 USD"},
+        {"site__electricity_price": "0.25 USD/kWh"},
+        {"terms__life": "12 year", "site__pue": "1.6"},
+        {"parts__scorpio-p-32__failure_rate": "0.2 1/year"},
+        {"parts__scorpio-p-64__power": "1 W"},
+    ],
+    ids=str,
+)
+def test_the_part_stands_there_whose_used_hour_is_the_cheapest(catalogue, settings):
+    """Held against the three variants that name a part each."""
+    costs = {option: used_hour(catalogue, option, **settings) for option in OPTIONS}
+    best = min(costs, key=lambda option: costs[option])
+    paths = {path.replace("__", "."): text for path, text in settings.items()}
+    found = tco.evaluate(NAME, paths, catalogue=catalogue, workload=False)
+    assert found.structure.alternatives == {"tray-switch": OPTIONS[best]}
+    assert found.metrics["tco_usd_per_used_chip_hour"] == pytest.approx(costs[best], rel=1e-12)
+
+
+def test_dear_power_chooses_a_part_that_is_dearer_to_buy(catalogue):
+    found = bill_of(NAME, {"site.electricity_price": "0.4 USD/kWh"}, catalogue=catalogue)
+    assert standing(found) == {"scorpio-p-128": 2 * TRAYS}
+
+
+def test_who_rents_takes_the_cheapest_to_buy(catalogue):
+    """His hour costs the same whatever stands in the tray."""
+    terms = {"terms.perspective": "renter", "terms.date": "2026-11"}
+    settings = {"parts.trn3.rent": "2 USD/chip/h", "site.electricity_price": "0.4 USD/kWh"}
+    found = tco.evaluate(NAME, terms | settings, catalogue=catalogue, refuse=False, workload=False)
+    assert found.structure.alternatives == {"tray-switch": "scorpio-p-32"}
+
+
+@pytest.mark.parametrize("seed", [3, 4])
+def test_each_draw_takes_the_part_whose_used_hour_is_the_cheapest(catalogue, seed):
+    draws = np.random.default_rng(seed)
+    prices = draws.uniform(150, 380, 12)
+    powers = draws.uniform(0.05, 0.5, 12)
+    arrays = {
+        "parts.scorpio-p-32.price": (prices, "USD"),
+        "site.electricity_price": (powers, "USD/kWh"),
+    }
+    base = tco.evaluate(NAME, catalogue=catalogue, workload=False)
+    function = resolve_scenario(
+        catalogue, load_scenario(catalogue, NAME), arrays, {}, base.structure
+    )
+    chosen = decisions(function, function.values(), base.structure)["tray-switch"]
+    for place, index in enumerate(chosen):
+        settings = {path: (numbers[place], unit) for path, (numbers, unit) in arrays.items()}
+        alone = tco.evaluate(NAME, settings, catalogue=catalogue, workload=False)
+        assert alone.structure.alternatives["tray-switch"] == list(SMALL)[index]
 
 
 def test_as_built_in_december_2025(catalogue):
@@ -42,7 +98,9 @@ def test_as_built_in_december_2025(catalogue):
 
 def test_the_note_names_the_choice_and_the_others(catalogue):
     (note,) = bill_of(NAME, catalogue=catalogue).notes
-    assert note.startswith("tray-switch: 8 scorpio-p-32 at 2,000 USD, the cheapest at 2026-11; ")
+    assert note.startswith(
+        "tray-switch: 8 scorpio-p-32 at 2,000 USD, the cheapest at 2026-11 over "
+    )
     assert "4 scorpio-p-64" in note
     assert "2 scorpio-p-128" in note
 
@@ -60,10 +118,7 @@ def test_a_price_that_moves_nothing_is_no_setting_without_effect(catalogue):
     assert [note for note in found.notes if "is set" in note] == []
 
 
-@pytest.mark.parametrize(
-    ("option", "part"),
-    [("8x32", "scorpio-p-32"), ("4x64", "scorpio-p-64"), ("2x128", "scorpio-p-128")],
-)
+@pytest.mark.parametrize(("option", "part"), OPTIONS.items())
 def test_a_variant_names_the_part(catalogue, option, part):
     found = bill_of(NAME, {"terms.date": "2026-09"}, {"tray_switch": option}, catalogue=catalogue)
     assert standing(found) == {part: SMALL[part] * TRAYS}

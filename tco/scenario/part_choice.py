@@ -1,0 +1,97 @@
+"""Choice of a part for each place of the system tree that lists alternatives.
+
+The part stands there with which a used chip-hour costs least: bought, powered and housed over its
+life, with what its failures stop. Somebody who rents hours does not choose it; there the price of
+the parts decides.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tco.catalog.system_tree import load_system
+from tco.core.errors import DataError
+from tco.core.trace import paused
+from tco.core.types import AnyArray, FloatArray
+from tco.scenario.memo import stage
+from tco.scenario.pricing import owned
+from tco.system.bill import Offer, offers
+
+if TYPE_CHECKING:
+    from tco.scenario.resolved import ResolvedScenario
+
+
+def choose_parts(inputs: ResolvedScenario) -> None:
+    """Choose the cheapest part over its life for each place with alternatives, and note it.
+
+    Raises:
+        DataError: A part has several prices, or its price is missing.
+
+    """
+    values = inputs.values()
+    for place, candidates in offers(inputs.system, values, inputs.catalogue).items():
+        inputs.alternatives[place] = candidates[0].part
+        for offer in candidates:
+            if np.ndim(offer.price):
+                raise DataError(
+                    f"{place}: {offer.part} has {np.size(offer.price)} prices and the cheapest "
+                    "stands there: give the structure"
+                )
+            inputs.compared += offer.rests_on
+        if len(candidates) == 1:
+            continue
+        chosen = int(cheapest_offers(inputs, place, candidates))
+        inputs.alternatives[place] = candidates[chosen].part
+        inputs.notes.append(_choice_note(place, candidates, chosen, inputs.date))
+    inputs.judged |= set(values.inputs)
+
+
+def cheapest_offers(inputs: ResolvedScenario, place: str, candidates: list[Offer]) -> AnyArray:
+    """Return the index of the cheapest part over its life, an array where inputs are arrays.
+
+    Args:
+        inputs: Resolved scenario, whose other places keep their parts.
+        place: Place in the system tree.
+        candidates: Its alternatives.
+
+    """
+    prices = np.stack(np.broadcast_arrays(*(offer.price for offer in candidates)))
+    if inputs.perspective.rents:
+        return prices.argmin(axis=0)
+    costs = [_used_hour_cost(inputs, place, offer.part) for offer in candidates]
+    lifetime = np.stack(np.broadcast_arrays(*costs))
+    if inputs.structure is None and lifetime.ndim > 1:  # of many values asked together their mean
+        lifetime = lifetime.reshape(len(candidates), -1).mean(axis=1)
+    if not np.isfinite(lifetime).any():
+        return prices.argmin(axis=0)
+    return lifetime.argmin(axis=0)
+
+
+def _used_hour_cost(inputs: ResolvedScenario, place: str, part: str) -> FloatArray:
+    """Return the cost of a used chip-hour with a part in a place, USD; infinite without a cost."""
+    parts = {**inputs.alternatives, place: part}
+    variants = {**inputs.scenario.variant, **inputs.variant}
+    trial = inputs.trial_of(load_system(inputs.catalogue, inputs.system.id, variants, parts))
+    values = trial.values()
+    with paused():
+        cost = stage("owned", trial, values, lambda: owned(trial, values))[3]
+    inputs.judged |= set(values.inputs)
+    if cost is None:
+        return np.asarray(np.inf)
+    with np.errstate(divide="ignore"):
+        return np.asarray(cost.per_chip_hour) / np.asarray(cost.goodput)
+
+
+def _choice_note(place: str, candidates: list[Offer], chosen: int, date: str) -> str:
+    best = candidates[chosen]
+    rest = ", ".join(
+        f"{offer.quantity:g} {offer.part} {offer.price:,.0f}"
+        for offer in candidates
+        if offer is not best
+    )
+    return (
+        f"{place}: {best.quantity:g} {best.part} at {best.price:,.0f} USD, the cheapest at {date} "
+        f"over their life; {rest}"
+    )
