@@ -33,7 +33,7 @@ from tco.core.files import (
     scenario_directory,
     stamp_of,
 )
-from tco.core.provenance import Input, anchoring, making, period, refuse_own
+from tco.core.provenance import Input, making, period, refuse_own
 from tco.core.redaction_values import WITHHELD
 from tco.core.types import JsonMapping, JsonObject
 
@@ -563,7 +563,7 @@ class Catalogue:
         import hashlib
 
         # a hash lets who guesses an own value make sure of it
-        if making.get() and (len(self.folders) > 1 or anchoring.get()):
+        if making.get() and len(self.folders) > 1:
             return WITHHELD
         digest = hashlib.sha256()
         # of a folder of one's own only what the catalogue reads: there may be anything beside it

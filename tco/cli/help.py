@@ -55,6 +55,7 @@ WRITTEN_BY = {
     "svg": "tco plot KIND SCENARIO -o FILE.svg",
     "png": "tco plot KIND SCENARIO -o FILE.png",
 }
+NUMBER_KINDS = ("int", "float")  # how names of the types of numbers begin
 UNQUOTED = re.compile(r"(?P<path>[\w.-]+)=(?P<number>[-+]?[\d.,]+[kKmM]?)")
 
 
@@ -129,6 +130,7 @@ class Taught(HelpPage, TyperCommand):
         """Read the command line; an error ends with the next thing to try."""
         _refuse_unquoted_settings(args)
         try:
+            self._refuse_underscored_numbers(ctx, args)
             return super().parse_args(ctx, args)
         except CommandLineError as error:
             hint = _next_step(error, ctx)
@@ -138,6 +140,23 @@ class Taught(HelpPage, TyperCommand):
                 message = error.message.rstrip(".")
                 error.message = f"{message}.{hint}" if message else hint.strip()
             raise
+
+    def _refuse_underscored_numbers(self, ctx: Any, args: list[str]) -> None:
+        """Refuse `1_0` where a number is expected: Python reads it as 10.
+
+        Raises:
+            typer.BadParameter: A number has an underscore.
+
+        """
+        texts, _, _ = self.make_parser(ctx).parse_args(args=[*args])
+        for parameter in self.get_params(ctx):
+            text, kind = texts.get(parameter.name), parameter.type.name
+            if kind.startswith(NUMBER_KINDS) and isinstance(text, str) and "_" in text:
+                raise typer.BadParameter(
+                    f"{text!r} is not a valid number; leave out the underscore",
+                    ctx=ctx,
+                    param=parameter,
+                )
 
 
 class Listing(HelpPage, TyperGroup):

@@ -16,7 +16,7 @@ from tco.catalog import Catalogue, load_catalogue
 from tco.core.errors import DataError, UsageError
 from tco.core.files import data_directory, read_toml
 from tco.core.progress import stepped
-from tco.core.provenance import ANCHOR, anchoring, making
+from tco.core.provenance import ANCHOR, anchoring, refuse_own
 from tco.core.types import Settings
 from tco.evaluation.scenario_function import Evaluation, ScenarioFunction
 
@@ -59,21 +59,21 @@ def catalogue_for(scenario: str | None, data: Path | None, checked: bool = True)
         from tco.catalog.overlay import check_own_rows
 
         check_own_rows(catalogue)
-    if not making.get():
-        named = (
-            read_toml(Path(scenario)).get(ANCHOR)
-            if scenario is not None and isfile(scenario) and scenario.endswith(".toml")
-            else None
-        )
-        file = anchoring.get() or (
-            Path(str(scenario)).parent / str(named) if named is not None else None
-        )
-        if file is not None:
-            from tco.validation.anchors import read_anchors
+    named = (
+        read_toml(Path(scenario)).get(ANCHOR)
+        if scenario is not None and isfile(scenario) and scenario.endswith(".toml")
+        else None
+    )
+    file = anchoring.get() or (
+        Path(str(scenario)).parent / str(named) if named is not None else None
+    )
+    if file is not None:
+        refuse_own(f"{file}: measured runs of your own")
+        from tco.validation.anchors import read_anchors
 
-            # what it is asked rests on the runs: it is shared with no other
-            catalogue = Catalogue(folders)
-            catalogue.anchors = read_anchors(catalogue, file)
+        # what it is asked rests on the runs: it is shared with no other
+        catalogue = Catalogue(folders)
+        catalogue.anchors = read_anchors(catalogue, file)
     return catalogue
 
 

@@ -50,6 +50,8 @@ USAGE = [  # the command line is wrong: 2
         "reversed",
     ),
     (["sensitivity", NAME, "--hold", "--sobol", "--samples", "1000"], "power of two"),
+    (["uncertainty", NAME, "--samples", "1_6"], "'1_6' is not a valid number"),
+    (["uncertainty", NAME, "--seed=1_0"], "'1_0' is not a valid number"),
 ]
 DATA = [  # the data is wrong: 3
     (["price", "trn3-nl72x"], "did you mean 'trn3-nl72x2'"),
