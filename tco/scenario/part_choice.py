@@ -31,36 +31,36 @@ def choose_parts(inputs: ResolvedScenario) -> None:
 
     """
     values = inputs.values()
-    for place, candidates in offers(inputs.system, values, inputs.catalogue).items():
-        inputs.alternatives[place] = candidates[0].part
+    for slot, candidates in offers(inputs.system, values, inputs.catalogue).items():
+        inputs.alternatives[slot] = candidates[0].part
         for offer in candidates:
             if np.ndim(offer.price):
                 raise DataError(
-                    f"{place}: {offer.part} has {np.size(offer.price)} prices and the cheapest "
+                    f"{slot}: {offer.part} has {np.size(offer.price)} prices and the cheapest "
                     "stands there: give the structure"
                 )
             inputs.compared += offer.rests_on
         if len(candidates) == 1:
             continue
-        chosen = int(cheapest_offers(inputs, place, candidates))
-        inputs.alternatives[place] = candidates[chosen].part
-        inputs.notes.append(_choice_note(place, candidates, chosen, inputs.date))
+        chosen = int(cheapest_offers(inputs, slot, candidates))
+        inputs.alternatives[slot] = candidates[chosen].part
+        inputs.notes.append(_choice_note(slot, candidates, chosen, inputs.date))
     inputs.judged |= set(values.inputs)
 
 
-def cheapest_offers(inputs: ResolvedScenario, place: str, candidates: list[Offer]) -> AnyArray:
+def cheapest_offers(inputs: ResolvedScenario, slot: str, candidates: list[Offer]) -> AnyArray:
     """Return the index of the cheapest part over its life, an array where inputs are arrays.
 
     Args:
         inputs: Resolved scenario, whose other places keep their parts.
-        place: Place in the system tree.
+        slot: Place in the system tree.
         candidates: Its alternatives.
 
     """
     prices = np.stack(np.broadcast_arrays(*(offer.price for offer in candidates)))
     if inputs.perspective.rents:
         return prices.argmin(axis=0)
-    costs = [_used_hour_cost(inputs, place, offer.part) for offer in candidates]
+    costs = [_used_hour_cost(inputs, slot, offer.part) for offer in candidates]
     lifetime = np.stack(np.broadcast_arrays(*costs))
     if inputs.structure is None and lifetime.ndim > 1:  # of many values asked together their mean
         lifetime = lifetime.reshape(len(candidates), -1).mean(axis=1)
@@ -69,9 +69,9 @@ def cheapest_offers(inputs: ResolvedScenario, place: str, candidates: list[Offer
     return lifetime.argmin(axis=0)
 
 
-def _used_hour_cost(inputs: ResolvedScenario, place: str, part: str) -> FloatArray:
+def _used_hour_cost(inputs: ResolvedScenario, slot: str, part: str) -> FloatArray:
     """Return the cost of a used chip-hour with a part in a place, USD; infinite without a cost."""
-    parts = {**inputs.alternatives, place: part}
+    parts = {**inputs.alternatives, slot: part}
     variants = {**inputs.scenario.variant, **inputs.variant}
     trial = inputs.trial_of(load_system(inputs.catalogue, inputs.system.id, variants, parts))
     values = trial.values()
@@ -84,7 +84,7 @@ def _used_hour_cost(inputs: ResolvedScenario, place: str, part: str) -> FloatArr
         return np.asarray(cost.per_chip_hour) / np.asarray(cost.goodput)
 
 
-def _choice_note(place: str, candidates: list[Offer], chosen: int, date: str) -> str:
+def _choice_note(slot: str, candidates: list[Offer], chosen: int, date: str) -> str:
     best = candidates[chosen]
     rest = ", ".join(
         f"{offer.quantity:g} {offer.part} {offer.price:,.0f}"
@@ -92,6 +92,6 @@ def _choice_note(place: str, candidates: list[Offer], chosen: int, date: str) ->
         if offer is not best
     )
     return (
-        f"{place}: {best.quantity:g} {best.part} at {best.price:,.0f} USD, the cheapest at {date} "
+        f"{slot}: {best.quantity:g} {best.part} at {best.price:,.0f} USD, the cheapest at {date} "
         f"over their life; {rest}"
     )

@@ -54,9 +54,7 @@ def differing(metrics, reference, tolerance):
 @on_every_system
 @with_each_seed
 def test_a_dearer_part_never_makes_an_answer_cheaper(name, seed):
-    """A part among alternatives may make room for another, which costs less to buy: there the used
-    hour counts, by which it is chosen.
-    """
+    """A part among alternatives is chosen by its used hour, which then counts."""
     base = answer(name)
     for path, usual, factor in chosen_inputs(name, base, seed, lambda path: path.endswith(PRICES)):
         dearer = answer(name, path, usual.value * factor, usual.unit)

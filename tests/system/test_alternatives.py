@@ -53,22 +53,22 @@ def test_the_part_stands_there_whose_used_hour_is_the_cheapest(catalogue, settin
     costs = {option: used_hour(catalogue, option, **settings) for option in OPTIONS}
     best = min(costs, key=lambda option: costs[option])
     paths = {path.replace("__", "."): text for path, text in settings.items()}
-    found = tco.evaluate(NAME, paths, catalogue=catalogue, workload=False)
-    assert found.structure.alternatives == {"tray-switch": OPTIONS[best]}
-    assert found.metrics["tco_usd_per_used_chip_hour"] == pytest.approx(costs[best], rel=1e-12)
+    result = tco.evaluate(NAME, paths, catalogue=catalogue, workload=False)
+    assert result.structure.alternatives == {"tray-switch": OPTIONS[best]}
+    assert result.metrics["tco_usd_per_used_chip_hour"] == pytest.approx(costs[best], rel=1e-12)
 
 
 def test_dear_power_chooses_a_part_that_is_dearer_to_buy(catalogue):
-    found = bill_of(NAME, {"site.electricity_price": "0.4 USD/kWh"}, catalogue=catalogue)
-    assert standing(found) == {"scorpio-p-128": 2 * TRAYS}
+    bill = bill_of(NAME, {"site.electricity_price": "0.4 USD/kWh"}, catalogue=catalogue)
+    assert standing(bill) == {"scorpio-p-128": 2 * TRAYS}
 
 
 def test_who_rents_takes_the_cheapest_to_buy(catalogue):
     """His hour costs the same whatever stands in the tray."""
     terms = {"terms.perspective": "renter", "terms.date": "2026-11"}
     settings = {"parts.trn3.rent": "2 USD/chip/h", "site.electricity_price": "0.4 USD/kWh"}
-    found = tco.evaluate(NAME, terms | settings, catalogue=catalogue, refuse=False, workload=False)
-    assert found.structure.alternatives == {"tray-switch": "scorpio-p-32"}
+    result = tco.evaluate(NAME, terms | settings, catalogue=catalogue, refuse=False, workload=False)
+    assert result.structure.alternatives == {"tray-switch": "scorpio-p-32"}
 
 
 @pytest.mark.parametrize("seed", [3, 4])
@@ -85,10 +85,10 @@ def test_each_draw_takes_the_part_whose_used_hour_is_the_cheapest(catalogue, see
         catalogue, load_scenario(catalogue, NAME), arrays, {}, base.structure
     )
     chosen = decisions(function, function.values(), base.structure)["tray-switch"]
-    for place, index in enumerate(chosen):
-        settings = {path: (numbers[place], unit) for path, (numbers, unit) in arrays.items()}
-        alone = tco.evaluate(NAME, settings, catalogue=catalogue, workload=False)
-        assert alone.structure.alternatives["tray-switch"] == list(SMALL)[index]
+    for draw, index in enumerate(chosen):
+        settings = {path: (numbers[draw], unit) for path, (numbers, unit) in arrays.items()}
+        single = tco.evaluate(NAME, settings, catalogue=catalogue, workload=False)
+        assert single.structure.alternatives["tray-switch"] == list(SMALL)[index]
 
 
 def test_as_built_in_december_2025(catalogue):

@@ -221,9 +221,9 @@ def test_serving_runs_say_nothing_of_training(own):
 
 
 def test_measured_runs_are_refused_where_own_values_are_withheld(own):
-    found = tco("price", "gb200-nvl72", "--anchor", own(), "--redact")
-    assert (found.exit_code, found.stdout) == (2, "")
-    assert "measured runs of your own cannot be withheld" in found.stderr
+    refusal = tco("price", "gb200-nvl72", "--anchor", own(), "--redact")
+    assert (refusal.exit_code, refusal.stdout) == (2, "")
+    assert "measured runs of your own cannot be withheld" in refusal.stderr
 
 
 @pytest.mark.thorough
