@@ -152,13 +152,18 @@ def add_model(
     from tco.catalog.templates import refuse_taken, write_draft
     from tco.core.files import read_text
     from tco.models.architecture import load_model, refuse_unread_keys
+    from tco.models.config import BESIDE
 
     catalogue = catalogue_with_overlay(given)
     own = name or config.resolve().parent.name
     refuse_taken(own, catalogue.models, "model")
     found = load_model(catalogue, str(config))
     refuse_unread_keys(found, str(config))
-    write_draft(own_folder(given), {f"models/{own}/config.json": read_text(config)})
+    files = {f"models/{own}/config.json": read_text(config)}
+    formats_file = config.with_name(BESIDE)
+    if formats_file.is_file():
+        files[f"models/{own}/{BESIDE}"] = read_text(formats_file)
+    write_draft(own_folder(given), files)
     counts = (found.parameters / 1e9, found.active_parameters / 1e9)
     size = "{:.4g} B parameters, {:.4g} B active".format(*counts)
     if found.is_read_by_keys:

@@ -150,7 +150,7 @@ class Taught(HelpPage, TyperCommand):
         """
         texts, _, _ = self.make_parser(ctx).parse_args(args=[*args])
         for parameter in self.get_params(ctx):
-            text, kind = texts.get(parameter.name), parameter.type.name
+            text, kind = texts.get(parameter.name or ""), parameter.type.name
             if kind.startswith(NUMBER_KINDS) and isinstance(text, str) and "_" in text:
                 raise typer.BadParameter(
                     f"{text!r} is not a valid number; leave out the underscore",

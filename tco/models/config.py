@@ -209,9 +209,25 @@ def _speaks_of_structure(key: str) -> bool:
     return is_structural and not any(fnmatchcase(key, harmless) for harmless in HARMLESS_KEYS)
 
 
+BESIDE = "hf_quant_config.json"  # in which modelopt states the formats of a checkpoint
+
+
 def read_config(path: Path) -> JsonObject:
-    """Return the content of a config.json."""
-    config = read_json(path, "a JSON object")
-    if not isinstance(config, dict):
+    """Return the content of a config.json, with the formats that a file beside it states."""
+    config = _read_table(path)
+    formats_file = path.with_name(BESIDE)
+    if "quantization_config" in config or not formats_file.is_file():
+        return config
+    section = _read_table(formats_file).get("quantization")
+    if not isinstance(section, dict):
+        raise DataError(
+            f"{formats_file}: quantization: expected a JSON object, as modelopt writes it"
+        )
+    return config | {"quantization_config": {"quant_method": "modelopt", **section}}
+
+
+def _read_table(path: Path) -> JsonObject:
+    content = read_json(path, "a JSON object")
+    if not isinstance(content, dict):
         raise DataError(f"{path}: expected a JSON object")
-    return config
+    return content

@@ -7,7 +7,7 @@ the parts decides.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -48,7 +48,7 @@ def choose_parts(inputs: ResolvedScenario) -> None:
     inputs.judged |= set(values.inputs)
 
 
-def cheapest_offers(inputs: ResolvedScenario, slot: str, candidates: list[Offer]) -> AnyArray:
+def cheapest_offers(inputs: ResolvedScenario, slot: str, candidates: list[Offer]) -> Any:
     """Return the index of the cheapest part over its life, an array where inputs are arrays.
 
     Args:
@@ -57,16 +57,16 @@ def cheapest_offers(inputs: ResolvedScenario, slot: str, candidates: list[Offer]
         candidates: Its alternatives.
 
     """
-    prices = np.stack(np.broadcast_arrays(*(offer.price for offer in candidates)))
+    prices: AnyArray = np.stack(np.broadcast_arrays(*(offer.price for offer in candidates)))
     if inputs.perspective.rents:
-        return prices.argmin(axis=0)
-    costs = [_used_hour_cost(inputs, slot, offer.part) for offer in candidates]
-    lifetime = np.stack(np.broadcast_arrays(*costs))
+        return np.argmin(prices, axis=0)
+    costs: list[FloatArray] = [_used_hour_cost(inputs, slot, offer.part) for offer in candidates]
+    lifetime: AnyArray = np.stack(np.broadcast_arrays(*costs))
     if inputs.structure is None and lifetime.ndim > 1:  # of many values asked together their mean
         lifetime = lifetime.reshape(len(candidates), -1).mean(axis=1)
     if not np.isfinite(lifetime).any():
-        return prices.argmin(axis=0)
-    return lifetime.argmin(axis=0)
+        return np.argmin(prices, axis=0)
+    return np.argmin(lifetime, axis=0)
 
 
 def _used_hour_cost(inputs: ResolvedScenario, slot: str, part: str) -> FloatArray:
@@ -81,7 +81,10 @@ def _used_hour_cost(inputs: ResolvedScenario, slot: str, part: str) -> FloatArra
     if cost is None:
         return np.asarray(np.inf)
     with np.errstate(divide="ignore"):
-        return np.asarray(cost.per_chip_hour) / np.asarray(cost.goodput)
+        cost_per_used_hour: FloatArray = np.divide(
+            np.asarray(cost.per_chip_hour, dtype=float), np.asarray(cost.goodput, dtype=float)
+        )
+    return cost_per_used_hour
 
 
 def _choice_note(slot: str, candidates: list[Offer], chosen: int, date: str) -> str:

@@ -50,6 +50,7 @@ USAGE = [  # the command line is wrong: 2
         "reversed",
     ),
     (["sensitivity", NAME, "--hold", "--sobol", "--samples", "1000"], "power of two"),
+    (["price", NAME, "--anchor", __file__, "--redact"], "own cannot be withheld"),
     (["uncertainty", NAME, "--samples", "1_6"], "'1_6' is not a valid number"),
     (["uncertainty", NAME, "--seed=1_0"], "'1_0' is not a valid number"),
 ]

@@ -6,8 +6,10 @@ import json
 
 import pytest
 
-from tco import evaluate
+from tco import DataError, evaluate
+from tco.models.architecture import load_model
 from tco.models.layers import StoredFormats
+from tests.catalogue import CATALOGUE
 from tests.cli import document, tco
 from tests.models.test_configurations import EXPERTS, read
 
@@ -129,3 +131,38 @@ def test_a_model_with_an_unread_key_is_not_added(tmp_path, monkeypatch):
     assert refused.exit_code == 3
     assert "num_sparse_layers" in refused.stderr
     assert not (tmp_path / "data").exists()
+
+
+@pytest.fixture
+def checkpoint(tmp_path):
+    """Return the config.json of a checkpoint as modelopt writes it, formats in a file beside."""
+    config = tmp_path / "checkpoint" / "config.json"
+    config.parent.mkdir()
+    config.write_text(json.dumps(EXPERTS))
+    section = {
+        "quant_algo": "NVFP4",
+        "kv_cache_quant_algo": "FP8",
+        "group_size": 16,
+        "exclude_modules": ["lm_head", "model.layers.*.self_attn*"],
+    }
+    formats = {"producer": {"name": "modelopt", "version": "0.37"}, "quantization": section}
+    (config.parent / "hf_quant_config.json").write_text(json.dumps(formats))
+    return config
+
+
+def test_formats_of_a_file_beside_the_config_are_those_of_the_checkpoint(checkpoint):
+    stored = load_model(CATALOGUE, str(checkpoint)).stored
+    assert (stored.attention, stored.experts, stored.cache) == ("bf16", "nvfp4", "fp8")
+
+
+def test_a_model_is_added_with_the_formats_beside_it(checkpoint, tmp_path):
+    draft = tco("models", "add", str(checkpoint), "--data", str(tmp_path / "data"))
+    assert draft.exit_code == 0, draft.stderr
+    added = tmp_path / "data" / "models" / "checkpoint" / "config.json"
+    assert load_model(CATALOGUE, str(added)).stored.experts == "nvfp4"
+
+
+def test_a_file_beside_the_config_without_formats_is_refused(checkpoint):
+    checkpoint.with_name("hf_quant_config.json").write_text("{}")
+    with pytest.raises(DataError, match=r"hf_quant_config.json: quantization: expected"):
+        load_model(CATALOGUE, str(checkpoint))

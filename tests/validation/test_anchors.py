@@ -220,12 +220,6 @@ def test_serving_runs_say_nothing_of_training(own):
     assert "moves serving alone" in found.stderr
 
 
-def test_measured_runs_are_refused_where_own_values_are_withheld(own):
-    refusal = tco("price", "gb200-nvl72", "--anchor", own(), "--redact")
-    assert (refusal.exit_code, refusal.stdout) == (2, "")
-    assert "measured runs of your own cannot be withheld" in refusal.stderr
-
-
 @pytest.mark.thorough
 def test_what_is_kept_back_tells_nothing_of_own_runs(own):
     """Texts of settings and measured rows of one's own have no stand-in: what cannot be withheld is
