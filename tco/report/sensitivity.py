@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import zip_longest
 from typing import Annotated, NamedTuple
 
 import numpy as np
@@ -14,14 +15,16 @@ from tco.core.provenance import Input
 from tco.core.units import convert
 from tco.report.ranges import turn_words
 from tco.report.record import Answer, Document, Maybe, Member, Record
-from tco.report.table import Table, significant, weak
+from tco.report.table import Table, fixed_digits, headed, input_unit, significant, weak
 from tco.sampling.sensitivity import Sensitivity, Swing
 from tco.scenario.metrics import METRICS
 
 SHOWN = 15  # inputs of the table; all are in CSV and JSON
-NAMED = 3  # flips below it
+NAMED = 3  # pairs that flip the order
+GROUPED = 6  # parts, kinds and sources of the table of shares
 HALF = 5  # marks of a bar on either side of the middle
 MISSED = "!"  # at an end where the target is not met
+DEPLOYED = ".deployment_efficiency"
 LEAST = 0.01  # share of a group that is named
 # before what an input belongs to
 OWNED = re.compile(rf"^(parts|performance)\.(({CONFIGURATION}|{RUN})-)?")
@@ -194,7 +197,12 @@ def sensitivity_answer(study: Sensitivity) -> Answer:
     return SENSITIVITY.answer(
         evaluation.catalogue,
         study,
-        lambda: [sensitivity_table(study)],
+        lambda: [
+            sensitivity_table(study),
+            *_share_table(study),
+            *_worth_table(study),
+            *_flip_tables(study),
+        ],
         (ROW, _input_swings(study, study.swings)),
         [*evaluation.result.notes, *_missed_notes(study)],
         of=evaluation.result.context | {"metric": study.metric},
@@ -203,102 +211,133 @@ def sensitivity_answer(study: Sensitivity) -> Answer:
 
 def sensitivity_table(study: Sensitivity) -> Table:
     """Tabulate the tornado."""
-    moving = [swing for swing in study.swings if swing.swing != 0]
+    moving = _moving_swings(study)
     centre = np.nan if study.centre is None else study.centre
     ends = [end for swing in moving for end in (swing.at_low, swing.at_high) if end is not None]
     farthest = max((abs(end - centre) for end in ends), default=0.0)
-    columns = ["input", "from P5 to P95", "at low", "at high", "low ░ high █"]
-    columns += ["first", "total"] if study.drivers else []
+    columns = ["input", "P5", "P95", "at P5", "at P95", "P5 ░  P95 █"]
+    columns += ["alone", "in all"] if study.drivers else []
     rows = []
     for swing in moving[:SHOWN]:
+        shown = _shown_input(swing.given)
+        name = short_name(swing.given.path)
         row = [
-            short_name(swing.given.path),
-            input_range_text(swing.given),
-            tornado_end_label(swing.at_low, swing.meets_low),
-            tornado_end_label(swing.at_high, swing.meets_high),
+            weak(swing.given.kind) + headed(name, input_unit(swing.given.path, shown.unit)),
+            fixed_digits(shown.low),
+            fixed_digits(shown.high),
+            _end_cell(swing.at_low, swing.meets_low),
+            _end_cell(swing.at_high, swing.meets_high),
             _tornado_bar(swing, centre, farthest),
         ]
         if study.drivers:
             indices = study.drivers.get(swing.given.path)
             row += [_percent(indices.first), _percent(indices.total)] if indices else ["", ""]
         rows.append(row)
-    title = f"{study.sides[0].result.title}: what drives {METRICS[study.metric].label}"
-    value = f"{study.metric} misses the target"
+    metric = METRICS[study.metric]
+    title = f"{study.sides[0].result.title}: what drives {metric.label}"
+    unit = f" {metric.unit}" if metric.unit else ""
+    value = "The base case misses the workload's target"
     if study.centre is not None:
-        unit = METRICS[study.metric].unit
-        value = f"{study.metric} = {significant(study.centre, 6)} {unit}".rstrip()
+        value = f"Base case: {fixed_digits(study.centre)}{unit}"
     above = [
-        f"{value}; each input alone at its P5 and P95, the plan {plan_treatment(study)}, its batch "
-        "solved for the target"
+        f"{value}. Each row moves one input alone, to its P5 and to its P95. at P5, at P95: "
+        f"{metric.label}{unit and ','}{unit}, there.",
+        f"The plan is {plan_treatment(study)} at each end, its batch solved for the target.",
     ]
-    return Table(columns, rows, title, above, _remarks(study, moving), align="lrrrlrr")
+    return Table(columns, rows, title, above, _remarks(study, moving), align="lrrrrlrr")
+
+
+def _moving_swings(study: Sensitivity) -> list[Swing]:
+    return [swing for swing in study.swings if swing.swing != 0]
 
 
 def _remarks(study: Sensitivity, moving: list[Swing]) -> list[str]:
-    """Return lines below the table, on the inputs that move the metric."""
+    """Return lines below the table, on its marks and on the inputs that it leaves out."""
     lines = []
-    if len(moving) > SHOWN:
-        lines.append(f"{len(moving) - SHOWN} more inputs move it less: --format csv lists all.")
-    still = len(study.swings) - len(moving)
-    if still:
-        lines.append(f"{still} of {len(study.swings)} inputs with a range do not move it.")
-    for group, name in GROUPS.items():
-        shares = [
-            f"{key} {_percent(share)}"
-            for key, share in study.groups(name).items()
-            if share >= LEAST
-        ]
-        if shares:
-            lines.append(f"Squares of the swings by {group}: {', '.join(shares)}.")
-    if study.worth:
-        named = ", ".join(_worth_words(study, swing) for swing in study.worth)
-        lines.append(f"Highest value of information, of estimates and assumptions (~): {named}.")
-    lines += _flip_sentences(study)
+    if any(weak(swing.given.kind) for swing in moving[:SHOWN]):
+        lines.append("~ range that is our estimate or assumption, not a published one.")
     if not all(swing.meets_low and swing.meets_high for swing in moving):
-        lines.append(f"{MISSED} the workload's targets are not met there.")
+        lines.append(f"{MISSED} no plan meets the workload's target there.")
+    if any(swing.given.path.endswith(DEPLOYED) for swing in moving[:SHOWN]):
+        lines.append("speed in production: of a deployment, over the model's best plan.")
+    if study.drivers:
+        lines.append(
+            "alone, in all: share of the variance from the input by itself, and with its "
+            "interactions (Sobol indices)."
+        )
+    still = len(study.swings) - len(moving)
+    if len(moving) > SHOWN or still:
+        lines.append(
+            f"Not shown: {max(len(moving) - SHOWN, 0)} inputs that move it less (--format csv) "
+            f"and {still} that do not move it."
+        )
     return lines
 
 
-def _worth_words(study: Sensitivity, swing: Swing) -> str:
-    share = study.narrows(swing)
-    words = "decides whether any plan meets the target"
-    if share is not None:
-        words = f"narrows the range by {_percent(share)}"
-    return f"{short_name(swing.given.path)} ({words})"
+def _share_table(study: Sensitivity) -> list[Table]:
+    """Tabulate the shares of the squared swings by part, by kind and by source."""
+    groups = [
+        [(name, share) for name, share in study.groups(key).items() if share >= LEAST][:GROUPED]
+        for key in GROUPS.values()
+    ]
+    if not any(groups):
+        return []
+    rows = [
+        [cell for name, share in pairs for cell in (name, _percent(share) if name else "")]
+        for pairs in zip_longest(*groups, fillvalue=("", 0.0))
+    ]
+    columns = [cell for name in GROUPS for cell in (f"by {name}", "share")]
+    title = "Where the variation comes from: share of the squared swings"
+    return [Table(columns, rows, title, align="lrlrlr")]
 
 
-def _flip_sentences(study: Sensitivity) -> list[str]:
-    """Return sentences on the inputs that reverse the ranking, alone or in pairs."""
+def _worth_table(study: Sensitivity) -> list[Table]:
+    """Tabulate the estimates with the highest value of information."""
+    rows = []
+    for swing in study.worth:
+        share = study.narrows(swing)
+        words = "decides whether any plan meets the target" if share is None else _percent(share)
+        rows.append([short_name(swing.given.path), words])
+    columns = ["estimate worth a measurement first", "the answer's range would narrow by"]
+    return [Table(columns, rows, align="lr")] if rows else []
+
+
+def _flip_tables(study: Sensitivity) -> list[Table]:
+    """Tabulate the inputs that turn the order of both systems, alone or in pairs."""
     pairs = _flipping_pairs(study)
     if pairs is None:
         return []
-    flips = []
+    rows = []
     for swing in study.flips:
         given = swing.given
         turn = turn_words(swing.flips_at or 0.0, given.value, given.unit, given.shown)
-        flips.append(f"{short_name(given.path)} {turn}")
-    words = []
+        rows.append([short_name(given.path), turn, "", ""])
     for pair in pairs[:NAMED]:
-        ends = (
-            f"{short_name(end.path)} at {significant(end.value)} {end.unit}".rstrip()
-            for end in pair.inputs
-        )
-        words.append(f"{' with '.join(ends)} ({significant(pair.metric)})")
-    more = f"; {len(pairs) - NAMED} more pairs do" if len(pairs) > NAMED else ""
-    return [
-        f"Flips the order alone: {', '.join(flips)}."
-        if flips
-        else "No input flips the order alone.",
-        f"Two that do not alone flip it together: {', '.join(words)}{more}."
-        if words
-        else "No two that do not alone flip it together.",
-    ]
+        cells = [(short_name(end.path), _pair_end_text(end)) for end in pair.inputs]
+        rows.append([cell for end in cells for cell in end])
+    if not rows:
+        sentence = "No input turns the order of the two systems within its range, alone or in a"
+        return [Table((), [], above=[f"{sentence} pair."])]
+    below = ["One input a row turns the order alone, two turn it together."]
+    if len(pairs) > NAMED:
+        below.append(f"Not shown: {len(pairs) - NAMED} more pairs (--format csv).")
+    columns = ["turns the order", "from", "together with", "from"]
+    return [Table(columns, rows, below=below, align="lrlr")]
+
+
+def _pair_end_text(end: PairEnd) -> str:
+    return f"{fixed_digits(end.value)} {input_unit(end.path, end.unit)}".rstrip()
+
+
+def _end_cell(value: float | None, meets: bool) -> str:
+    return ("-" if value is None else fixed_digits(value)) + ("" if meets else f" {MISSED}")
 
 
 def input_range_text(given: Input) -> str:
     """Print the range of an input, marked where nobody states it."""
     shown = _shown_input(given)
-    ends = f"{significant(shown.low)} to {significant(shown.high)} {shown.unit}"
+    unit = input_unit(given.path, shown.unit)
+    ends = f"{significant(shown.low)} to {significant(shown.high)} {unit}"
     return f"{weak(given.kind)}{ends}".rstrip()
 
 

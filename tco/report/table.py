@@ -73,6 +73,21 @@ def significant(value: Any, digits: int = 4) -> str:
     return f"{rounded:.12f}".rstrip("0").rstrip(".")
 
 
+def fixed_digits(value: float | None, digits: int = 3) -> str:
+    """Return a number with just so many significant digits, zeros at its end among them.
+
+    Args:
+        value: The number; None for an empty text.
+        digits: Significant digits to print.
+
+    """
+    text = significant(value, digits)
+    if value is None or "e" in text or text in ("0", "-"):
+        return text
+    rounded = float(text.replace(",", ""))
+    return f"{rounded:,.{max(digits - 1 - math.floor(math.log10(abs(rounded))), 0)}f}"
+
+
 def input_text(path: str, value: float | None, digits: int = 6) -> str:
     """Return the value of an input as text: a date as its month, else a number.
 
@@ -88,8 +103,8 @@ def input_text(path: str, value: float | None, digits: int = 6) -> str:
 
 
 def input_unit(path: str, unit: str) -> str:
-    """Return the unit that tables show for an input; a date has none."""
-    return "" if is_date(path) else unit
+    """Return the unit that tables show for an input; a date, a share and a count have none."""
+    return "" if is_date(path) or unit in PLAIN_NUMBERS else unit
 
 
 def scaled_unit(unit: str, largest: float) -> tuple[str, float]:
