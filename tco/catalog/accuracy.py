@@ -19,7 +19,7 @@ FILES = {"kinds": ERRORS, "chips": CHIPS, "orders": ORDERS, "left_out": LEFT_OUT
 FEW = 20  # rows of a chip, below which it is anchored on its relatives as well
 FAR = 0.5  # median error from which rows refute rather than validate
 WORDS = {
-    "inference": "serving points",
+    "inference": "serving runs",
     "training": "training runs",
     "collectives": "collectives",
     "kernels": "kernels",
@@ -124,7 +124,7 @@ def standing(
     if not kind:
         return STATED
     found = _chip_standing(catalogue, kind, chip, relatives)
-    return found._replace(path=path, text=f"{found.text}; this answer: {path}")
+    return found._replace(path=path, text=f"{found.text}. This answer: {path}")
 
 
 def _chip_standing(
@@ -143,9 +143,7 @@ def _chip_standing(
     measured = {row["part"]: row for row in sorted(rows, key=lambda row: int(row["n"]))}
     found = measured.get(chip)
     if found is None and catalogue.is_own(chip):
-        text = (
-            f"not validated (prior): {chip} is a sketch of one's own, of which nothing is measured"
-        )
+        text = f"not checked (prior): {chip} is a sketch of one's own, of which nothing is measured"
         return Standing(0, None, None, text, unmeasured="a sketch")
     own = int(found["n"]) if found else 0
     others = (
@@ -158,18 +156,18 @@ def _chip_standing(
         else []
     )
     anchors, anchored = tuple(part for _, part in others), -sum(count for count, _ in others)
-    rest = f"; anchored on {anchored:,} of {', '.join(anchors)}" if anchors else ""
+    runs = f"{anchored:,} run{'s' * (anchored != 1)} of {', '.join(anchors)}"
+    rest = f"; {runs} stand in" if anchors else ""
     if found is None:
-        text = (
-            f"not validated{'' if anchors else ' (prior)'}: no published {WORDS[kind]} on "
-            f"{chip}{rest}"
-        )
+        prior = "" if anchors else " (prior)"
+        text = f"not checked{prior}: no published {WORDS[kind]} of {chip}{rest}"
         return Standing(0, None, None, text, anchors=anchors, anchored_rows=anchored)
     median = float(found["median_ape"])
     apart = float(found["left_out"]) if found["left_out"] else None  # too few rows to say
-    said = "" if apart is None else f", leave-one-chip-out {apart * 100:.0f} %"
-    word = "validated on" if median < FAR else "held against"
-    text = f"{word} {own:,} {WORDS[kind]} of {chip}, median error {median * 100:.0f} %{said}{rest}"
+    unseen = "" if apart is None else f" ({apart * 100:.0f} % where the fit had not seen the chip)"
+    error = f"median error {median * 100:.0f} %{unseen}"
+    doubt = "" if median < FAR else ", too far off to prove a figure"
+    text = f"checked on {own:,} published {WORDS[kind]} of {chip}, {error}{doubt}{rest}"
     return Standing(own, median, apart, text, anchors=anchors, anchored_rows=anchored)
 
 

@@ -269,9 +269,9 @@ def structure_text(structure: Structure | None) -> list[str]:
         parts.append(
             f"a network of {count_with_noun(network['tiers'], 'tier')} ({', '.join(network['parts'])})"
         )
-    formats = list(dict.fromkeys(structure.choices.get("formats", {}).values()))
+    formats = map(str.upper, dict.fromkeys(structure.choices.get("formats", {}).values()))
     parts += [*formats, *filter(None, [structure.choices.get("collectives", {}).get("library")])]
     return [
-        f"Fixed: the plan, {', '.join(parts)}; decided by "
-        f"{count_with_noun(len(structure.readings), 'input')}, listed with --format json."
+        f"Chosen before anything is computed: the plan, {', '.join(parts)}. "
+        f"{count_with_noun(len(structure.readings), 'input')} decided it (--format json)."
     ]

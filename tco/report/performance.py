@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 from tco.catalog import Catalogue
@@ -11,11 +12,17 @@ from tco.core.types import JsonObject
 from tco.performance.profile import OperatorProfile
 from tco.performance.serving.disaggregation import WholeEngines
 from tco.performance.serving.record import ServingResult
-from tco.report.assumptions import VALIDATED, WAITING, available_words, plan_option_text
+from tco.report.assumptions import (
+    VALIDATED,
+    WAITING,
+    available_words,
+    plan_option_text,
+    workload_words,
+)
 from tco.report.explanation import structure_document, structure_text
 from tco.report.ranges import figures
 from tco.report.record import Answer, Document, Maybe, Member, Record
-from tco.report.table import Table, sentence, significant
+from tco.report.table import Table, fixed_digits, sentence
 from tco.scenario.metrics import METRICS
 from tco.scenario.result import Result
 
@@ -29,17 +36,34 @@ REACHED = (
     "mfu",
 )
 BAR = 24
+WHOLE = 100  # from which a mean of a plan is printed without decimals
 CUTS = {
-    "nothing": "each rack apart",
-    "experts": "experts flat over all",
+    "nothing": "nothing: each rack works by itself",
+    "experts": "experts, flat over all racks",
     "tensor": "tensor parallel",
     "context": "context parallel",
 }
 HOPS = (
-    "hops: devices on the way, on average. GB: what a chip hands to the axis' collectives in a "
-    "step, over all layers. "
-    "waits: of the ms, until the last rank has come; `tco collective` has all start together."
+    "chips: that exchange with each other. domains: of one fabric, that they lie in. hops: devices on the way, "
+    "on average. GB: what a chip hands over in a step, over all layers. "
+    "waiting: of the ms, until the last chip is ready; `tco collective` has all start together."
 )
+LIMITS = (
+    "limited by: what takes most of the time, and its share of it. at limit: the figure if "
+    "nothing else took time. gap: how many times better that is."
+)
+OPERATOR_LEGEND = (
+    "limited by: what the operator's time is due to. of limit: share of the rate that this limit "
+    "allows; - where the limit is a latency."
+)
+PLAN_WORDS = {
+    "tp": "tensor parallel",
+    "pp": "pipeline parallel",
+    "dp": "data parallel",
+    "ep": "expert parallel",
+    "cp": "context parallel",
+    "drafts": "draft tokens per step",
+}
 MFU = (
     "Model FLOPs: 6 a weight and token, attention causal, nothing computed again; over the dense "
     "peak of the format the forward pass computes in."
@@ -64,26 +88,40 @@ def _pools_of(result: Result) -> Pools:
     return Pools(float(serving.prefill_share), serving.standalone_engines)
 
 
-def _pool_sentences(result: Result) -> list[str]:
-    """Say which share of the chips reads prompts, and what one domain makes by itself."""
+def _pool_tables(result: Result) -> list[Table]:
+    """Tabulate the instances of both pools, in a fleet and in one domain by itself."""
     share, engines = _pools_of(result)
     if share is None:
         return []
     plan, rate = result.report.plan, result.metrics["output_tokens_per_s_per_chip"]
-    sentences = [
-        f"Of a fleet {share * 100:.0f} % of the chips read prompts, in engines of "
-        f"{plan['prefill']['chips']:g}; the others decode, in engines of "
-        f"{plan['decode']['chips']:g}."
+    rows = [
+        ["prefill", f"{share * 100:.0f} %", f"{plan['prefill']['chips']:g}"],
+        ["decode", f"{(1 - share) * 100:.0f} %", f"{plan['decode']['chips']:g}"],
     ]
-    if engines is not None and rate:
-        own_rate = engines.output_tokens_per_s_per_chip
-        sentences.append(
-            f"One domain of {engines.chips} chips by itself, in whole engines "
-            f"({engines.decode_engines} of {engines.decode_chips} and {engines.prefill_engines} "
-            f"of {engines.prefill_chips} for prompts): {significant(own_rate)} token/s/chip, "
-            f"{own_rate / rate * 100:.0f} %."
-        )
-    return sentences
+    columns = ["instances", "share of a fleet's chips", "chips per instance"]
+    if engines is None or not rate:
+        return [Table(columns, rows)]
+    rows[0] += [f"{engines.prefill_engines}", f"{engines.prefill_chips}"]
+    rows[1] += [f"{engines.decode_engines}", f"{engines.decode_chips}"]
+    columns += [f"in one domain of {engines.chips}", "chips per instance there"]
+    own_rate = engines.output_tokens_per_s_per_chip
+    below = [
+        f"One domain by itself reaches {fixed_digits(own_rate)} output tokens/s per chip, "
+        f"{own_rate / rate * 100:.0f} % of a fleet's rate."
+    ]
+    return [Table(columns, rows, below=below)]
+
+
+def _cut_tables(result: Result) -> list[Table]:
+    """Tabulate the decode rate by what crosses the racks of a domain."""
+    if not result.serving or not result.serving.cuts:
+        return []
+    rows = [
+        [CUTS[name], fixed_digits(rate) if rate else "none fits"]
+        for name, rate in result.serving.cuts.items()
+    ]
+    columns = ["what crosses the racks of a domain", "output tokens/s per decoding chip"]
+    return [Table(columns, rows)]
 
 
 class OperatorShare(NamedTuple):
@@ -92,6 +130,13 @@ class OperatorShare(NamedTuple):
     phase: str
     line: OperatorProfile
     share: float
+
+    @property
+    def milliseconds(self) -> str:
+        """Time in ms, with the decimals that its phase has to four digits."""
+        longest = self.line.time / self.share * 1e3 if self.share else 1.0
+        decimals = max(3 - math.floor(math.log10(longest)), 0)
+        return f"{self.line.time * 1e3:,.{decimals}f}"
 
 
 def operators_of(result: Result) -> list[OperatorShare]:
@@ -111,10 +156,10 @@ OPERATOR = Record(
         float,
         lambda operator: operator.line.time * 1e6,
         "ms",
-        lambda operator: significant(operator.line.time * 1e6 / 1e3),
+        lambda operator: operator.milliseconds,
     ),
     Member("share", float, label="share", show=lambda operator: f"{operator.share * 100:.1f} %"),
-    Member("bound", read="line.bound", label="bound"),
+    Member("bound", read="line.bound", label="limited by"),
     Member(
         "bound_time_us",
         float | None,
@@ -124,7 +169,7 @@ OPERATOR = Record(
         "of_bound",
         float | None,
         "line.of_bound",
-        "of the bound",
+        "of limit",
         lambda operator: (
             "-" if operator.line.of_bound is None else f"{operator.line.of_bound * 100:.0f} %"
         ),
@@ -134,43 +179,50 @@ OPERATOR = Record(
 BARS = Member("bar", label="", show=lambda operator: "#" * round(operator.share * BAR))
 FIGURE = Record(
     Member("metric", label="figure", show=lambda figure: METRICS[figure["metric"]].label),
-    Member("value", float, label="value", show=lambda figure: f"~{significant(figure['value'])}"),
+    Member("value", float, label="value", show=lambda figure: fixed_digits(figure["value"])),
     Member("unit", label="unit", read=lambda figure: METRICS[figure["metric"]].unit),
     "phase",
     Member(
         "bound",
-        label="bound by",
-        show=lambda figure: f"{figure['bound']} {figure['bound_share'] * 100:.0f} %",
+        label="limited by",
     ),
-    Member("bound_share", float),
+    Member(
+        "bound_share",
+        float,
+        label="its share",
+        show=lambda figure: f"{figure['bound_share'] * 100:.0f} %",
+    ),
     Member(
         "at_bound",
         float | None,
-        label="at that bound",
-        show=lambda figure: significant(figure["at_bound"]) or "-",
+        label="at limit",
+        show=lambda figure: fixed_digits(figure["at_bound"]) or "-",
     ),
     Member(
         "gap",
         float | None,
         label="gap",
-        show=lambda figure: "-" if figure["gap"] is None else f"{significant(figure['gap'], 3)} x",
+        show=lambda figure: "-" if figure["gap"] is None else f"{fixed_digits(figure['gap'])} x",
     ),
 )
 AXIS = Record(
     Member("phase", label="phase"),
     Member("name", label="axis"),
-    Member("ranks", int, label="ranks", show=lambda axis: str(axis.ranks)),
+    Member("ranks", int, label="chips", show=lambda axis: str(axis.ranks)),
     Member("domains", int, label="domains", show=lambda axis: str(axis.domains)),
     Member(
         "hops",
         float | None,
         label="hops",
-        show=lambda axis: "network" if axis.hops is None else significant(axis.hops, 3),
+        show=lambda axis: "network" if axis.hops is None else fixed_digits(axis.hops),
     ),
-    Member("bytes", float, label="GB", show=lambda axis: significant(axis.bytes / 1e9, 3)),
-    Member("time_s", float, label="ms", show=lambda axis: significant(axis.time_s * 1e3)),
+    Member("bytes", float, label="GB", show=lambda axis: fixed_digits(axis.bytes / 1e9)),
+    Member("time_s", float, label="ms", show=lambda axis: fixed_digits(axis.time_s * 1e3)),
     Member(
-        "wait_s", float, label="waits, ms", show=lambda axis: significant(axis.wait_s * 1e3) or "-"
+        "wait_s",
+        float,
+        label="waiting, ms",
+        show=lambda axis: fixed_digits(axis.wait_s * 1e3) or "-",
     ),
 )
 PERF = Document(
@@ -233,31 +285,44 @@ def plan_text(plan: JsonObject) -> str:
     """Print a plan in one line."""
     texts = []
     for name, value in plan.items():
+        words = PLAN_WORDS.get(name, name.replace("_", " "))
         if isinstance(value, bool):
-            texts.append(f"{name} {'yes' if value else 'no'}")
+            texts.append(f"{words} {'yes' if value else 'no'}")
+        elif isinstance(value, float):
+            texts.append(f"{words} {value:,.0f}" if value >= WHOLE else f"{words} {value:.1f}")
         elif not isinstance(value, dict):
-            texts.append(f"{name} {value:.1f}" if isinstance(value, float) else f"{name} {value}")
+            texts.append(f"{words} {value:,}" if isinstance(value, int) else f"{words} {value}")
     return ", ".join(texts)
 
 
 def _performance_tables(result: Result) -> list[Table]:
     """Tabulate the figures, the axes of the plan, and the operators of each phase."""
     report = result.report
-    above = [f"Plan: {plan_text(report.plan)}"] if report.plan else []
-    above += [sentence(result.standing.text), *available_words(result)]
+    above = [workload_words(result)]
+    if report.plan:
+        above.append(f"Plan: {plan_text(report.plan)}.")
+    evidence = sentence(result.standing.text)
+    above += [f"All figures are predictions of the base case. {evidence}."]
+    above += available_words(result)
     tables = [
         FIGURE.table(
             performance_bound_rows(result), result.title, above, _sentences_below(result)
-        )._replace(align="lrllrr")
+        )._replace(align="lrllrrr"),
+        *_pool_tables(result),
+        *_cut_tables(result),
     ]
     if result.axes:
-        tables.append(AXIS.table(result.axes, "Axes of the plan on the fabric", (), [HOPS]))
+        tables.append(
+            AXIS.table(result.axes, "Exchanges between the chips of an instance", (), [HOPS])
+        )
     row = Record(OPERATOR.only("name", "time_us", "share", "bound", "of_bound"), BARS)
     operators = operators_of(result)
     for name, phase in report.phases.items():
-        time = significant(float(phase.time) * 1e3)
+        time = fixed_digits(float(phase.time) * 1e3)
         of_phase = [operator for operator in operators if operator.phase == name]
-        tables.append(row.table(of_phase, f"{name}: {time} ms by operator"))
+        title = f"{sentence(name)}: {time} ms by operator"
+        legend = [] if tables[-1].below == [OPERATOR_LEGEND] else [OPERATOR_LEGEND]
+        tables.append(row.table(of_phase, title, (), legend))
     return tables
 
 
@@ -265,9 +330,11 @@ def _sentences_below(result: Result) -> list[str]:
     """Return sentences below the figures: search, runner-up, pools, cuts, memory and structure."""
     report, search = result.report, result.report.search
     # no two makings of an answer take the same
-    seconds = "" if making.get() else f", in {search['seconds']:.2f} s"
+    seconds = "" if making.get() else f", found in {search['seconds']:.2f} s"
     below = [
-        f"Chosen among {search['plans']:,} plans, {search['feasible']:,} of which fit{seconds}."
+        LIMITS,
+        f"The plan is the best of {search['plans']:,}, of which {search['feasible']:,} fit"
+        f"{seconds}.",
     ]
     if report.runner_up:
         differences = {
@@ -277,13 +344,6 @@ def _sentences_below(result: Result) -> list[str]:
         }
         margin = (report.margin or 0.0) * 100
         below.append(f"Runner-up, {margin:.3g} % behind: {plan_text(differences)}")
-    below += _pool_sentences(result)
-    if result.serving and result.serving.cuts:
-        rates = ", ".join(
-            f"{CUTS[name]} {significant(rate) if rate else 'none fits'}"
-            for name, rate in result.serving.cuts.items()
-        )
-        below.append(f"Decode tokens/s/chip by what crosses the racks: {rates}.")
     if report.memory:
         used = ", ".join(f"{name} {size / 1e9:.1f}" for name, size in report.memory.items() if size)
         total = sum(report.memory.values()) / 1e9

@@ -218,7 +218,7 @@ def test_formats_that_are_none_are_refused():
 
 def test_a_chip_without_rows_says_whose_it_rests_on():
     found = evaluate("mi450x-ualoe72").standing
-    assert "anchored on" in found.text
+    assert "stand in" in found.text
     assert (found.validated_rows, found.short) == (0, f"{found.anchored_rows} rows of mi355x +1")
     assert re.fullmatch(r"\d+ rows of mi355x \+1", evaluate("mi325x-8").standing.short)
 
@@ -232,8 +232,8 @@ def test_a_chip_with_few_rows_says_both_and_what_they_say():
     assert (found.validated_rows, found.anchored_rows) == (8, 33)
     # its rows print a year alone: software of the middle of it, not of any later time
     assert 0.3 < found.median < 0.9
-    assert found.text.startswith("held against 8 serving points of trn3")
-    assert "anchored on 33 of trn2" in found.text
+    assert found.text.startswith("checked on 8 published serving runs of trn3")
+    assert "33 runs of trn2 stand in" in found.text
 
 
 def test_a_chip_with_rows_says_how_far_off_they_are():
