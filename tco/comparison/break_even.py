@@ -17,6 +17,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from tco.catalog.labels import short_name
 from tco.core.errors import DataError, UsageError, located
 from tco.core.notebook_display import Shown
 from tco.core.own_values import question_number_and_unit, question_quantity
@@ -329,13 +330,22 @@ def broken(asked: Solution, one: Crossing) -> Break:
 def _no_crossing(asked: Solution, known: Sequence[float]) -> str:
     """Return the explanation for a metric that never reaches its target."""
     levels = [asked.metric_at(value) for value in known]
-    span = f"from {asked.today.text(known[0])} to {asked.today.text(known[-1])}"
-    unit = METRICS[asked.metric].unit
-    where = f"{span} {asked.metric} lies between {min(levels):.6g} and {max(levels):.6g} {unit}".rstrip()
+    low, high = (_rounded_text(asked.today, value) for value in (known[0], known[-1]))
+    metric = METRICS[asked.metric]
+    where = (
+        f"with {short_name(asked.path)} from {low} to {high} the {metric.label} lies between "
+        f"{min(levels):,.3g} and {max(levels):,.3g} {metric.unit}"
+    ).rstrip()
     if asked.target is not None:
         return f"{where}; the target is {asked.target:.6g}"
     side = "above" if levels[0] > asked.target_at(known[0]) else "below"
     return f"{where}, {side} that of {asked.words} everywhere"
+
+
+def _rounded_text(varied: VariedInput, value: float) -> str:
+    if varied.stepwise:
+        return varied.text(value)
+    return f"{float(f'{value:.3g}'):,g} {varied.unit}".strip()
 
 
 def _solution_notes(asked: Solution, grid: Sequence[float], known: Sequence[float]) -> list[str]:

@@ -14,7 +14,7 @@ from tco.comparison.break_even import Solution
 from tco.comparison.maps import NOBODY, Map, MapAxis
 from tco.evaluation.varied_input import Moment
 from tco.report.record import Answer, Document, Member, Record
-from tco.report.table import Table, significant
+from tco.report.table import Table, fixed_digits, headed, input_unit, significant
 from tco.scenario.metrics import METRICS
 
 VALUE = float | str | None  # a number, or a date
@@ -66,6 +66,13 @@ def _setting(solution: Solution) -> str | None:
     if not solution.breaks:
         return None
     return f"{solution.path}={solution.today.text(solution.breaks[0].value)}"
+
+
+def _rounded_setting(solution: Solution) -> str:
+    # six digits, as a reader types it
+    value = solution.breaks[0].value
+    rounded = value if solution.today.stepwise else float(f"{value:.6g}")
+    return f"{solution.path}={solution.today.text(rounded)}"
 
 
 def _today_value(solution: Solution) -> float | str | None:
@@ -131,12 +138,12 @@ def solution_answer(catalogue: Catalogue, solution: Solution) -> Answer:
     )
 
 
-def _input_value_text(solution: Solution, value: float | None, digits: int = 6) -> str:
+def _input_value_text(solution: Solution, value: float | None, digits: int = 4) -> str:
     # as tables show it
     if value is None:
         return ""
     today = solution.today
-    return today.text(value) if today.stepwise else significant(value, digits)
+    return today.text(value) if today.stepwise else fixed_digits(value, digits)
 
 
 def _input_change_text(solution: Solution, value: float) -> str:
@@ -150,37 +157,39 @@ def _input_change_text(solution: Solution, value: float) -> str:
 
 def _solution_table(solution: Solution) -> Table:
     """Tabulate today's value, and every value at which the target is reached."""
-    metric, today, unit = solution.metric, solution.today, METRICS[solution.metric].unit
-    input_unit = "" if today.stepwise else today.unit  # a date needs none
+    metric, today = METRICS[solution.metric], solution.today
+    unit = "" if today.stepwise else input_unit(solution.path, today.unit)  # a date needs none
     title = (
-        f"{solution.scenario}: {short_name(solution.path)} at which {metric} "
+        f"{solution.scenario}: {short_name(solution.path)} at which the {metric.label} "
         f"{_target_words(solution)}"
     )
     low, high = (
-        f"{_input_value_text(solution, value, 3)} {input_unit}".rstrip()
+        f"{_input_value_text(solution, value, 3)} {unit}".rstrip()
         for value, _ in (solution.points[0], solution.points[-1])
     )
-    above = [f"search range {low} to {high}, plan {solution.plan}"]
-    rows = [
-        ["today", _input_value_text(solution, today.value), "", significant(solution.centre, 6)]
+    above = [
+        f"Searched from {low} to {high}, the plan {solution.plan}. All else as in the base case."
     ]
-    step = "the month it is reached" if today.stepwise else "a step over the target"
+    centre = fixed_digits(solution.centre, 4)
+    rows = [["base case", _input_value_text(solution, today.value), "", centre]]
+    step = "first month at the target" if today.stepwise else "steps over the target"
     rows += [
         [
-            step if crossing.metric != crossing.short else "target",
+            step if crossing.metric != crossing.short else "at the target",
             _input_value_text(solution, crossing.value),
             _input_change_text(solution, crossing.value),
-            significant(crossing.metric, 6),
+            fixed_digits(crossing.metric, 4),
         ]
         for crossing in solution.breaks
     ]
-    setting = _setting(solution)
-    below = [f"--set '{setting}'" if setting else f"No crossing: {solution.reason}."]
+    below = [f"No value of it reaches the target: {solution.reason}."]
+    if solution.breaks:
+        below = [f"Try it: tco price {solution.scenario} --set '{_rounded_setting(solution)}'"]
     columns = (
         "",
-        axis_label(solution.path, input_unit),
+        axis_label(solution.path, unit),
         "change" if today.value else "",
-        f"{metric}, {unit}".rstrip(", "),
+        headed(metric.label, metric.unit),
     )
     return Table(columns, rows, title, above, below)
 
@@ -189,7 +198,7 @@ def _target_words(solution: Solution) -> str:
     if solution.target is None:
         return f"equals that of {solution.words}"
     share = f" ({solution.words})" if solution.words.endswith("%") else ""
-    target = f"is {significant(solution.target, 6)} {METRICS[solution.metric].unit}"
+    target = f"is {fixed_digits(solution.target, 4)} {METRICS[solution.metric].unit}"
     return target.rstrip() + share
 
 
@@ -244,10 +253,7 @@ def _map_table(regions: Map) -> Table:
     """Tabulate a letter for the best scenario at each point of two inputs."""
     count = len(ascii_uppercase)
     signs = [ascii_uppercase[place % count] for place in range(len(regions.scenarios))]
-    title = (
-        f"Where {METRICS[regions.metric].label} is best: {regions.x.words} to the right, "
-        f"{regions.y.words} down"
-    )
+    title = f"Which scenario has the best {METRICS[regions.metric].label}"
     shares = regions.leaders
     legend = ", ".join(
         f"{sign} {name} ({shares[name] * 100:.0f} %)"
@@ -262,14 +268,19 @@ def _map_table(regions: Map) -> Table:
         for value, row in zip(regions.y.values, best.tolist(), strict=True)
     ]
     winners = [name for name, share in shares.items() if share]
-    below = []
+    spans = [
+        f"{short_name(axis.path)} from {significant(float(axis.values[0]), DIGITS)} to "
+        f"{significant(float(axis.values[-1]), DIGITS)} {input_unit(axis.path, axis.unit)}".rstrip()
+        for axis in (regions.x, regions.y)
+    ]
+    below = [
+        "The plan is chosen again at every point. --format csv has every value.",
+    ]
     if (best == NOBODY).any():
-        below.append(f"{NONE} no scenario meets the target of its workload.")
+        below.insert(0, f"{NONE} no scenario meets the target of its workload.")
     elif len(winners) == 1:
-        below.append(f"{winners[0]} is best everywhere: no border lies within these values.")
-    below.append(
-        "Plans, batches and structure are re-optimised at every point; --format csv has every "
-        "value."
-    )
+        sentence = f"{winners[0]} is best everywhere: {' and '.join(spans)}."
+        return Table((), [], title, [sentence], below)
+    legend = f"{legend}. To the right: {regions.x.words}. Down: {regions.y.words}."
     columns = ("", *(significant(float(value), DIGITS) for value in regions.x.values))
     return Table(columns, rows, title, [legend], below)

@@ -44,8 +44,8 @@ CUTS = {
     "context": "context parallel",
 }
 HOPS = (
-    "chips: that exchange with each other. domains: of one fabric, that they lie in. hops: devices on the way, "
-    "on average. GB: what a chip hands over in a step, over all layers. "
+    "chips: that exchange with each other. domains: of one fabric, that they lie in. hops: "
+    "devices on the way, on average. GB: what a chip hands over in a step, over all layers. "
     "waiting: of the ms, until the last chip is ready; `tco collective` has all start together."
 )
 LIMITS = (
