@@ -12,7 +12,7 @@ from tco.core.types import AnyArray, JsonObject
 from tco.report.assumptions import SHOWN, missing_notes, premise_lines, workload_line
 from tco.report.ranges import figures, percentiles, range_end_label
 from tco.report.record import Answer, Document, Member, Record
-from tco.report.table import Table, headed, significant
+from tco.report.table import Table, fixed_digits, headed
 from tco.sampling.uncertainty import (
     COST,
     PERCENTILES,
@@ -33,6 +33,7 @@ PICTURED = (
     "train_usd_per_trillion_tokens",
     "tco_usd_per_chip_hour",
 )
+COLUMNS = ("p50", "p10", "p90", "p5", "p95")  # as a table orders them
 BINS, WIDTH, DIGITS = 16, 40, 3
 
 
@@ -58,17 +59,23 @@ def _metric_statistics(metric: str, draws: AnyArray) -> JsonObject | None:
 
 def notes(uncertainty: Uncertainty) -> list[str]:
     """Return notes on missing results, the baseline, held inputs and arithmetic."""
+    if uncertainty.baseline is not None:
+        return _draw_notes(uncertainty)
+    return [
+        *missing_notes(uncertainty.asked.result),
+        "no baseline is named: --baseline gives P(better than baseline)",
+        *_draw_notes(uncertainty),
+    ]
+
+
+def _draw_notes(uncertainty: Uncertainty) -> list[str]:
+    """Return notes on what the draws leave out, and on their arithmetic."""
     asked, baseline = uncertainty.asked, uncertainty.baseline
     lines = []
-    if baseline is None:
-        lines += [
-            *missing_notes(asked.result),
-            "no baseline is named: --baseline gives P(better than baseline)",
-        ]
-    elif uncertainty.sample.better is None:
+    if baseline is not None and uncertainty.sample.better is None:
         lines.append(
             f"{baseline.name} and {asked.name} have no draw in which either has a cost of tokens "
-            "to hold against the other's"
+            "to compare with the other's"
         )
     if uncertainty.held:
         lines.append(
@@ -153,7 +160,7 @@ def uncertainty_answer(uncertainty: Uncertainty) -> Answer:
 
     """
     asked, statistics = uncertainty.asked, statistics_by_metric(uncertainty)
-    lines = [*notes(uncertainty), *(f"{asked.name}: {note}" for note in asked.result.notes)]
+    lines = [*_draw_notes(uncertainty), *(f"{asked.name}: {note}" for note in asked.result.notes)]
     return UNCERTAINTY.answer(
         asked.catalogue,
         uncertainty,
@@ -174,46 +181,53 @@ def _uncertainty_tables(
         if values is None or values["sd"] == 0:
             continue
         point = result.metrics[metric]
-        cells = [significant(None if point is None else point / size, DIGITS) or "-"]
-        cells += [
+        cells = [
             range_end_label(metric, None)
             if values[name] is None
-            else significant(values[name] / size, DIGITS)
-            for name in PERCENTILES
+            else fixed_digits(values[name] / size, DIGITS)
+            for name in COLUMNS
         ]
+        cells.append(fixed_digits(None if point is None else point / size, DIGITS) or "-")
         rows.append((headed(label, unit), *cells))
     title = (
         f"{result.title}: {len(uncertainty.sample.meets):,} draws of {len(uncertainty.drawn)} "
         f"inputs, seed {uncertainty.seed}"
     )
     above = [workload_line([result]), *premise_lines([result]), *_chance_sentences(uncertainty)]
-    plan = "that of the point, held" if uncertainty.hold else "re-optimised in each draw"
+    plan = "that of the base case" if uncertainty.hold else "chosen again"
     below = [
-        "P5 to P95: percentiles of the draws; one that misses the target lies beyond the worse "
-        "end, and has a ratio of zero.",
-        "A draw moves every input within its low and high (its own P5 and P95), the plan is "
-        f"{plan}, its batch solved in each.",
+        "P5 to P95: percentiles of the draws. base case: every input at its value.",
+        "A draw takes every input at random from its range (low and high are its P5 and P95). The "
+        f"plan is {plan} in each draw, its batch solved for the target.",
     ]
-    columns = ("", "point", *(name.upper() for name in PERCENTILES))
+    if not uncertainty.sample.meets.all():
+        below.append(
+            "A draw that misses the target counts as a cost without end and as a ratio of zero."
+        )
+    if uncertainty.baseline is None:
+        below.append("For the chance to beat another rack, add --baseline NAME.")
+    columns = ("", "median", *(name.upper() for name in COLUMNS[1:]), "base case")
     return [Table(columns, rows, title, above, below), *_histograms(uncertainty)]
 
 
 def _chance_sentences(uncertainty: Uncertainty) -> list[str]:
     """Print the shares of draws with their standard errors."""
     sample, baseline = uncertainty.sample, uncertainty.baseline
-    shares: list[tuple[AnyArray | None, str]]
-    shares = [(sample.meets, "of the draws meet the target of the workload")]
-    if baseline is not None and sample.better is not None:
-        shares += [
-            (sample.both, f"meet it here and on {baseline.name}"),
-            (sample.ties, "meet it on neither: a tie, which counts for none of the two"),
-            (
-                sample.better,
-                "of the others cost less a token here: P(better than baseline), a miss counted as "
-                "lost",
-            ),
-        ]
-    return [f"{percent_with_error(draws)} {words}." for draws, words in shares]
+    meets = f"{percent_with_error(sample.meets)} of the draws meet the workload's target"
+    sentences = ["All draws meet the workload's target." if sample.meets.all() else f"{meets}."]
+    if baseline is None or sample.better is None:
+        return sentences
+    if sample.both is not None and not sample.both.all():
+        sentences.append(f"{percent_with_error(sample.both)} meet it here and on {baseline.name}.")
+    if sample.ties is not None and sample.ties.any():
+        sentences.append(
+            f"{percent_with_error(sample.ties)} meet it on neither, and count for none of the two."
+        )
+    sentences.append(
+        f"Chance that a token costs less here than on {baseline.name}: "
+        f"{percent_with_error(sample.better)}. A missed target counts as lost."
+    )
+    return sentences
 
 
 def percent_with_error(draws: AnyArray | None) -> str:
@@ -240,7 +254,7 @@ def _histograms(uncertainty: Uncertainty) -> list[Table]:
     if not 0 < low < high:
         return []
     counts, edges = np.histogram(values, np.geomspace(low, high, BINS + 1))
-    ends = [significant(edge, DIGITS) for edge in edges]
+    ends = [fixed_digits(edge, DIGITS) for edge in edges]
     rows: Sequence[Sequence[str]] = [
         (
             f"{start} to {end}",
@@ -249,7 +263,7 @@ def _histograms(uncertainty: Uncertainty) -> list[Table]:
         )
         for start, end, count in zip(ends[:-1], ends[1:], counts, strict=True)
     ]
-    return [Table((headed(label, unit), "draws", ""), rows, align="lrl")]
+    return [Table((headed(label, unit), "of draws", ""), rows, align="lrl")]
 
 
 def _histogram_bar(length: float) -> str:
