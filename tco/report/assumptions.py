@@ -23,26 +23,26 @@ from tco.scenario.result import Result, in_words, why_absent
 # What tables print, in readable units: heading -> metric -> (label, unit shown, size of that unit
 # in the metric's own)
 GROUPS: dict[str, dict[str, tuple[str, str, float]]] = {
-    "performance per cost, more is better": {
-        "perf_per_tco_vs_baseline": ("performance per cost", "x", 1),
-        "perf_per_tco_gross_vs_baseline": ("performance per cost, gross", "x", 1),
+    "performance per TCO, more is better": {
+        "perf_per_tco_vs_baseline": ("performance per TCO", "x", 1),
+        "perf_per_tco_gross_vs_baseline": ("performance per TCO before rebates", "x", 1),
     },
     "cost, less is better": {
-        "usd_per_million_output_tokens": ("cost of a million output tokens", "USD", 1),
-        "usd_per_million_tokens": ("cost of a million tokens, all", "USD", 1),
-        "train_usd_per_trillion_tokens": ("cost of a trillion training tokens", "million USD", 1e6),
-        "tco_usd_per_used_chip_hour": ("cost of a utilised chip-hour", "USD", 1),
-        "tco_usd_per_chip_hour": ("cost of a chip-hour", "USD", 1),
-        "tco_gross_usd_per_chip_hour": ("cost of a chip-hour, gross", "USD", 1),
-        "usd_per_peak_fp8_pflop_hour": ("cost of an FP8 PFLOP/s-hour", "USD", 1),
-        "capex_usd_per_chip": ("IT price a chip", "USD", 1),
+        "usd_per_million_output_tokens": ("cost per million output tokens", "USD", 1),
+        "usd_per_million_tokens": ("cost per million tokens, in and out", "USD", 1),
+        "train_usd_per_trillion_tokens": ("cost per trillion training tokens", "million USD", 1e6),
+        "tco_usd_per_used_chip_hour": ("cost per used chip-hour", "USD", 1),
+        "tco_usd_per_chip_hour": ("cost per chip-hour", "USD", 1),
+        "tco_gross_usd_per_chip_hour": ("cost per chip-hour before rebates", "USD", 1),
+        "usd_per_peak_fp8_pflop_hour": ("cost per dense FP8 PFLOP/s-hour", "USD", 1),
+        "capex_usd_per_chip": ("capex per chip", "USD", 1),
         "network_usd_per_chip": ("of which network", "USD", 1),
-        "rebate_usd_per_chip": ("rebates a chip", "USD", 1),
+        "rebate_usd_per_chip": ("rebates per chip", "USD", 1),
     },
     "speed": {
-        "output_tokens_per_s_per_chip": ("output tokens/s a chip", "", 1),
-        "tokens_per_s_per_user": ("tokens/s a user", "", 1),
-        "tokens_per_s_per_facility_mw": ("tokens/s a site MW", "", 1),
+        "output_tokens_per_s_per_chip": ("output tokens/s per chip", "", 1),
+        "tokens_per_s_per_user": ("tokens/s per user", "", 1),
+        "tokens_per_s_per_facility_mw": ("tokens/s per MW of site", "", 1),
         "step_s": ("training step", "s", 1),
         "mfu": ("model FLOPs utilisation", "%", 0.01),
         "exposed_communication": ("exposed communication, of a step", "%", 0.01),
@@ -50,9 +50,9 @@ GROUPS: dict[str, dict[str, tuple[str, str, float]]] = {
     },
     "hardware and assumptions": {
         "chips": ("chips in the scale-up domain", "", 1),
-        "it_power_w_per_chip": ("IT power a chip", "W", 1),
-        "grid_co2e_g_per_chip_hour": ("grid CO2e a chip-hour", "g", 1),
-        "embodied_co2e_g_per_chip_hour": ("embodied CO2e a chip-hour", "g", 1),
+        "it_power_w_per_chip": ("IT power per chip", "W", 1),
+        "grid_co2e_g_per_chip_hour": ("grid CO2e per chip-hour", "g", 1),
+        "embodied_co2e_g_per_chip_hour": ("embodied CO2e per chip-hour", "g", 1),
         "peak_fp8_flop_per_s": ("dense FP8 peak", "PFLOP/s", 1e15),
         "hbm_bytes": ("HBM", "GB", 1e9),
         "hbm_byte_per_s": ("HBM bandwidth", "TB/s", 1e12),
@@ -315,7 +315,7 @@ def workload_words(
     if texts["workload.kind"] == "training":
         step = (
             f"{values['global_batch']:,.0f} sequences of {values['sequence_length']:,.0f} "
-            "tokens a step"
+            "tokens per step"
         )
         return (
             f"{texts['workload.model']} training, {step}, "
@@ -328,7 +328,7 @@ def workload_words(
     ]
     # of a held plan there is none
     if target and "interactivity" in values:
-        parts.append(f"at least {values['interactivity']:g} tokens/s a user")
+        parts.append(f"at least {values['interactivity']:g} tokens/s per user")
     return ", ".join(filter(None, parts))
 
 

@@ -487,7 +487,7 @@ def _metric_row(
         cell = significant(None if value is None else value / size, DIGITS if is_weak else 4)
         cells.append(cell or "-")
     if metric in GROUPS[COST]:
-        label = label.removeprefix("cost of a ").removeprefix("cost of an ")
+        label = label.removeprefix("cost per ")
     return _marked_row(headed(label, unit), cells, estimated)
 
 

@@ -63,15 +63,15 @@ def test_compare_in_full_has_its_verdict_and_its_premises_first_and_every_row_la
     assert [name for name in HEADLINE if name not in lines[2]] == []
     labels = [line[:34].strip() for line in lines[4:]]
     order = [
-        "PERFORMANCE PER COST, MORE IS BETTER",
-        "~ performance per cost",
+        "PERFORMANCE PER TCO, MORE IS BETTER",
+        "~ performance per TCO",
         "COST, LESS IS BETTER",
         "~ million output tokens, USD",
         "~ chip-hour, USD",
     ]
     order += [
         "SPEED",
-        "~ output tokens/s a chip",
+        "~ output tokens/s per chip",
         "HARDWARE AND ASSUMPTIONS",
         "dense FP8 peak, PFLOP/s",
     ]

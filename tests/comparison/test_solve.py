@@ -314,7 +314,7 @@ def test_no_crossing_says_between_what_the_metric_lies():
     assert "lies between" in found["why"]
     assert "the target is 0.1" in found["why"]
     assert (
-        "No crossing"
+        "No value of it reaches the target"
         in command("solve", TRN3, "--vary", "terms.rate", "--until", f"{HOUR}=0.1").stdout
     )
 

@@ -94,8 +94,8 @@ def test_columns_of_their_own():
         "compare", "trn3-nl72x2", "gb200-nvl72", "--no-range", "--full", "--set", "workload=stated"
     )
     assert done.exit_code == 0
-    assert "grid CO2e a chip-hour" in done.stdout
-    assert "embodied CO2e a chip-hour" in done.stdout
+    assert "grid CO2e per chip-hour" in done.stdout
+    assert "embodied CO2e per chip-hour" in done.stdout
 
 
 # ---------------------------------------------------------------- what a utility charges for the
