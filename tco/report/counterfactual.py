@@ -5,10 +5,12 @@ The table has a line for each group.
 
 from __future__ import annotations
 
+import math
+
 from tco.regression.counterfactual import HOUR, USED, Counterfactual
 from tco.regression.difference import ChangeContribution, Side
 from tco.report.record import Member, Record
-from tco.report.table import Table, significant
+from tco.report.table import Table, fixed_digits, significant
 from tco.scenario.metrics import METRICS
 
 LABELS = {  # cause -> heading
@@ -27,11 +29,13 @@ LABELS = {  # cause -> heading
     "latency": "latency (of a launch)",
     "software": "software",
 }
+WORK_CAUSES = ("arithmetic", "memory", "links", "latency", "software")
+COST_HEADING, WORK_HEADING = "cost, USD per chip-hour", "speed of the work"
 TITLES = {  # metric -> (what costs that, unit, size of the unit)
     "usd_per_million_output_tokens": ("a million output tokens cost", "USD", 1.0),
     "train_usd_per_trillion_tokens": ("training on a trillion tokens costs", "million USD", 1e6),
     HOUR: ("a chip-hour costs", "USD", 1.0),
-    USED: ("a utilised chip-hour costs", "USD", 1.0),
+    USED: ("a used chip-hour costs", "USD", 1.0),
 }
 RATES = {  # cost of work -> rate of the work
     "usd_per_million_output_tokens": "output_tokens_per_s_per_chip",
@@ -61,51 +65,52 @@ def counterfactual_table(walk: Counterfactual) -> Table:
     """Return the table of the walk: what each step adds to the cost, and what it leaves."""
     words, unit, size = TITLES[walk.metric]
     start, end = walk.ends
-    rows = [
-        (
-            _step_label(step),
-            _side_cell(step.last_cause.old),
-            _side_cell(step.last_cause.new),
-            *_step_cells(step.start, step.end, size),
-        )
-        for step in walk.steps
-        if significant(step.start, 3) != significant(step.end, 3)
-    ]
+    decimals = max(2 - math.floor(math.log10(abs(end / size))), 0) if end else 2
+    rows: list[tuple[str, ...]] = []
+    for step in walk.steps:
+        if significant(step.start, 3) == significant(step.end, 3):
+            continue
+        cause = step.last_cause
+        heading = WORK_HEADING if cause.path in WORK_CAUSES else COST_HEADING
+        if (heading,) not in [row[:1] for row in rows]:
+            rows.append((heading, "", "", "", "", ""))
+        cells = _step_cells(step.start / size, step.end / size, decimals)
+        rows.append((f"  {_step_label(step)}", *map(_side_cell, (cause.old, cause.new)), *cells))
     rate = RATES.get(walk.metric)
     if rate:
-        cells = _step_cells(end - walk.residual, end, size)
-        rows.append(("rest: domain, cores, ...", "", "", *cells))
+        cells = _step_cells((end - walk.residual) / size, end / size, decimals)
+        rows.append(("  all else: domain, cores", "", "", *cells))
     names = (walk.source.system, walk.target.system)
     title = (
         f"{walk.source.scenario} -> {walk.target.scenario}: {words} "
-        f"{_ratio_text(start / size, end / size, f' {unit}')}"
+        f"{_ratio_text(start / size, end / size, f' {unit}')} (base case)"
     )
-    above = [
-        f"Each line puts what {names[1]} has in the place of what {names[0]} has, all lines above "
-        "it kept; costs are USD a chip-hour.",
-        "; ".join(_part_text(walk, metric) for metric in (HOUR, rate) if metric) + ".",
+    above = ["; ".join(_part_text(walk, metric) for metric in (HOUR, rate) if metric) + "."]
+    below = [
+        f"Each row gives {names[0]} what {names[1]} has, and keeps all rows above it. adds and "
+        f"leaves: {unit}; what {words}. All that differs: --full"
     ]
-    columns = ("", *names, unit, "times", "leaves")
-    return Table(columns, rows, title, above, ["All that differs: --full"], align="lrr")
+    columns = ("", *names, "adds", "times", "leaves")
+    return Table(columns, rows, title, above, below, align="lrr")
 
 
 def _part_text(walk: Counterfactual, metric: str) -> str:
     """Return one factor of a cost: the cost of a chip-hour, or the rate of a chip."""
-    label = "chip-hour, USD" if metric == HOUR else METRICS[metric].label
+    label = "Cost per chip-hour, USD" if metric == HOUR else METRICS[metric].label
     start, end = (float(result.metrics[metric]) for result in (walk.source, walk.target))
     return f"{label}: {_ratio_text(start, end)}"
 
 
 def _ratio_text(start: float, end: float, unit: str = "") -> str:
     ratio = f"{end / start:.3g} times" if start else "-"
-    return f"{significant(start, 3)} -> {significant(end, 3)}{unit}, {ratio}"
+    return f"{fixed_digits(start)} -> {fixed_digits(end)}{unit}, {ratio}"
 
 
-def _step_cells(start: float, end: float, size: float) -> tuple[str, str, str]:
+def _step_cells(start: float, end: float, decimals: int) -> tuple[str, str, str]:
     """Return the cells of a step: added cost, ratio and new cost."""
     ratio = f"{end / start:.2f}" if start else "-"
-    return f"{(end - start) / size:+.3g}", ratio, significant(end / size, 3)
+    return f"{end - start:+,.{decimals}f}", ratio, f"{end:,.{decimals}f}"
 
 
 def _side_cell(value: Side) -> str:
-    return value if isinstance(value, str) else significant(value, 3)
+    return value if isinstance(value, str) else fixed_digits(value)

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Literal, NamedTuple
 
 from tco.catalog import Catalogue
+from tco.catalog.labels import count_with_noun, short_name
 from tco.regression.difference import (
     PROGRAM_KINDS,
     ChangeCause,
@@ -15,9 +16,11 @@ from tco.regression.difference import (
     side_text,
 )
 from tco.regression.result_difference import Difference
+from tco.report.assumptions import SHOWN
 from tco.report.counterfactual import STEP_BETWEEN_SYSTEMS, counterfactual_table
 from tco.report.record import Answer, Document, Member, Record
-from tco.report.table import Table, significant
+from tco.report.table import Table, fixed_digits, input_unit, significant
+from tco.report.verdict import listed_names
 from tco.scenario.metrics import METRICS
 
 NAMED_CAUSES = 3  # causes of one step that a line names
@@ -28,6 +31,7 @@ FIRST_METRICS = (
     "tco_usd_per_chip_hour",
     "capex_usd_per_chip",
 )
+SHORT_METRICS = {metric: shown for metric, *shown in SHOWN}  # label, unit and size
 KINDS = ("price", "quantity", "assumption", "data", *PROGRAM_KINDS)  # in the order of the table
 
 
@@ -117,20 +121,16 @@ def diff_answer(
 
     def tables() -> list[Table]:
         walk = difference.counterfactual
-        listed = _difference_table(a, b, difference, metrics)
+        listed = _difference_tables(a, b, difference, metrics)
         if walk is None:
-            return [listed]
+            return listed
         tables = [] if metrics and walk.metric not in metrics else [counterfactual_table(walk)]
-        lines = [
-            line
-            for move in difference.moves
-            if move.metric in metrics and move.metric != walk.metric
-            for line in metric_change_lines(move)
-        ]
+        asked = [move for move in difference.moves if move.metric in metrics]
+        steps = [_step_table(move) for move in asked if move.metric != walk.metric]
         if full:
-            tables.append(listed)
-        elif lines:
-            tables.append(Table((), [], above=lines))
+            tables += listed
+        else:
+            tables += steps
         return tables
 
     return DIFF.answer(
@@ -156,42 +156,115 @@ def _difference_rows(difference: Difference) -> Iterator[DifferenceRow]:
         yield DifferenceRow("input", *cause[:4], None, cause.unit)
 
 
-def _difference_table(a: str, b: str, difference: Difference, metrics: Sequence[str]) -> Table:
-    """Return the table of metrics, then causes by kind; below, the steps of some metrics."""
+def _difference_tables(
+    a: str, b: str, difference: Difference, metrics: Sequence[str]
+) -> list[Table]:
+    """Return the tables of metrics and of causes by kind, and of the steps of some metrics."""
     moves, causes = difference
+    if not moves and not causes:
+        return [Table((), [], f"{a} and {b}: no difference")]
     rows = [
-        (_sign(move), move.metric, _change_text(move), _signed_percent(move.change))
+        (
+            _metric_label(move.metric),
+            _metric_unit(move.metric),
+            *_sized_sides(move),
+            _signed_percent(move.change),
+        )
         for move in moves
     ]
     for kind in KINDS:
         changed = [cause for cause in causes if cause.kind == kind]
         if changed:
-            rows.append(("", kind.upper(), "", ""))
-        for cause in changed:
-            text = f"{_change_text(cause)} {cause.unit}".rstrip()
-            rows.append((_sign(cause), cause.path, text, ""))
+            rows.append((kind.upper(), "", "", "", ""))
+        rows += [
+            (
+                _cause_label(cause),
+                input_unit(cause.path, cause.unit),
+                _side_text(cause.old),
+                _side_text(cause.new),
+                _cause_change(cause),
+            )
+            for cause in changed
+        ]
     formulas = sum(cause.kind == "formula" for cause in causes)
-    suffix = f" and {formulas} formulas" if formulas else ""
-    title = f"{a} and {b}: no difference"
-    if rows:
-        title = (
-            f"{a} -> {b}: {len(moves)} metrics and {len(causes) - formulas} inputs{suffix} differ"
-        )
+    counts = [
+        count_with_noun(len(moves), "metric"),
+        count_with_noun(len(causes) - formulas, "input"),
+        *([count_with_noun(formulas, "formula")] if formulas else []),
+    ]
+    title = f"{a} -> {b}: base case; {listed_names(counts)} moved"
+    if a == b:
+        title = f"{a}: before and after, base case; {listed_names(counts)} moved"
+    columns = ("metric, then inputs", "unit", "before", "after", "change")
     chosen = [move for move in moves if move.metric in metrics]
     if not metrics:
         chosen = list(filter(None, [first_move(moves)]))
-    below = ["Step by step, all earlier steps kept:"] if chosen else []
-    for move in chosen:
-        below += metric_change_lines(move)
-    columns = ("", "metric or input", "old -> new", "change") if rows else ()
-    return Table(columns, rows, title, [], below, align="lll")
+    return [Table(columns, rows, title, align="llrrr"), *map(_step_table, chosen)]
 
 
-def _sign(change: Move | ChangeCause) -> str:
-    """Return + for what is new, - for what is gone, ~ for what moved."""
-    if change.old is None:
-        return "+"
-    return "-" if change.new is None else "~"
+def _step_table(move: Move) -> Table:
+    """Return the table of the steps of a metric, all earlier steps kept."""
+    rows = [
+        (
+            "; ".join(_cause_words(cause) for cause in step.causes[:NAMED_CAUSES])
+            + (f" and {extra} more" if (extra := len(step.causes) - NAMED_CAUSES) > 0 else ""),
+            f"{step.difference / _metric_size(move.metric):+.3g}",
+            _signed_percent(None if step.ratio is None else step.ratio - 1),
+        )
+        for step in move.steps
+    ]
+    before, after = _sized_sides(move)
+    unit = _metric_unit(move.metric)
+    title = f"Why {_metric_label(move.metric)} moved: {before} -> {after} {unit}".rstrip()
+    columns = ("change, all earlier ones kept", f"adds, {unit}".rstrip(", "), "change")
+    return Table(columns, rows, title, align="lrr")
+
+
+def _cause_words(cause: ChangeCause) -> str:
+    if cause.program:
+        return cause.words()
+    unit = input_unit(cause.path, cause.unit)
+    sides = f"{_side_text(cause.old)} -> {_side_text(cause.new)} {unit}".rstrip()
+    return f"{_cause_label(cause)} {sides}"
+
+
+def _cause_label(cause: ChangeCause) -> str:
+    return short_name(cause.path) if "." in cause.path else cause.path
+
+
+def _cause_change(cause: ChangeCause) -> str:
+    if cause.old is None:
+        return "new"
+    if cause.new is None:
+        return "gone"
+    if isinstance(cause.old, str) or isinstance(cause.new, str) or not cause.old:
+        return ""
+    return _signed_percent(cause.new / cause.old - 1)
+
+
+def _side_text(value: Side) -> str:
+    return fixed_digits(value) if isinstance(value, (int, float)) else side_text(value)
+
+
+def _sized_sides(move: Move) -> tuple[str, str]:
+    size = _metric_size(move.metric)
+    before, after = (
+        "-" if side is None else fixed_digits(side / size) for side in (move.old, move.new)
+    )
+    return before, after
+
+
+def _metric_label(metric: str) -> str:
+    return SHORT_METRICS[metric][0] if metric in SHORT_METRICS else METRICS[metric].label
+
+
+def _metric_unit(metric: str) -> str:
+    unit = SHORT_METRICS[metric][1] if metric in SHORT_METRICS else METRICS[metric].unit
+    return "" if unit == "x" else unit
+
+
+def _metric_size(metric: str) -> float:
+    return SHORT_METRICS[metric][2] if metric in SHORT_METRICS else 1.0
 
 
 def _change_text(change: Move | ChangeCause) -> str:
