@@ -23,7 +23,7 @@ from tco.report.assumptions import (
     premise,
 )
 from tco.report.record import Answer, Document, Member, Record, record_of
-from tco.report.table import ESTIMATE_NOTE, Table, significant
+from tco.report.table import ESTIMATE_NOTE, Table, fixed_digits, significant
 from tco.scenario.result import Result
 
 BASE_CASE = "Base case: every input at its value. Median and P10 to P90: tco uncertainty {scenario}"
@@ -109,6 +109,7 @@ def price_answer(catalogue: Catalogue, result: Result, money: Money | None) -> A
 def cost_table(result: Result) -> Table:
     """Tabulate the cost lines of a scenario by class of asset, the largest first."""
     names = _line_names(result.lines)
+    sources = _source_numbers(result.lines)
     rows: list[Sequence[str]] = []
     chip_hour = float(result.metrics["tco_usd_per_chip_hour"])
     for asset in dict.fromkeys(line.asset for line in result.lines):
@@ -122,7 +123,7 @@ def cost_table(result: Result) -> Table:
                 f"  {names[line.path]}",
                 *_sum_cells([line], chip_hour),
                 line.kind + " (own)" * line.overlay,
-                ", ".join(line.sources),
+                ", ".join(str(sources[source]) for source in line.sources),
             )
             for line in lines
         ]
@@ -136,19 +137,20 @@ def cost_table(result: Result) -> Table:
         if share >= 0.005 or name == "first-hand"
     ]
     gross, used = (
-        significant(result.metrics[metric])
+        fixed_digits(result.metrics[metric])
         for metric in ("tco_gross_usd_per_chip_hour", "tco_usd_per_used_chip_hour")
     )
     below = [
-        f"Before rebates {mark}{gross}; per used chip-hour {mark}{used}. "
-        f"USD of one scale-up domain of {result.metrics['chips']:g} chips.",
+        f"Cost per chip-hour before rebates {mark}{gross} USD, per used chip-hour {mark}{used} "
+        f"USD. bought, USD: for one scale-up domain of {result.metrics['chips']:g} chips.",
+        f"Sources: {', '.join(f'{number} {source}' for source, number in sources.items())}.",
         f"Hardware price: {kinds_in_sentence(result, 'hardware')}. Terms and site: "
         f"{kinds_in_sentence(result, 'terms')}. {ESTIMATE_NOTE}",
         "How direct the sources of the hardware price are: "
         f"{', '.join(directness) or 'nothing is bought'}.",
         *available_words(result),
     ]
-    header = ("", "USD", "USD/chip-hour", "%", "kind", "source")
+    header = ("", "bought, USD", "USD/chip-hour", "share, %", "kind", "source")
     above = [premise(result), BASE_CASE.format(scenario=result.scenario)]
     return Table(header, rows, result.title, above, below, "lrrrll")
 
@@ -161,6 +163,16 @@ def _line_names(lines: Sequence[Flow]) -> dict[str, str]:
         is_shared = sum(flow.path.split("/")[-1] == part for flow in lines) > 1
         names[line.path] = f"{part} in {assemblies[-1]}" if is_shared and assemblies else part
     return names
+
+
+def _source_numbers(lines: Sequence[Flow]) -> dict[str, int]:
+    """Number the sources of the lines in the order of the table."""
+    assets = list(dict.fromkeys(line.asset for line in lines))
+    ordered = sorted(
+        lines, key=lambda line: (assets.index(line.asset), -abs(float(line.usd_per_chip_hour)))
+    )
+    sources = dict.fromkeys(source for line in ordered for source in line.sources)
+    return {source: number for number, source in enumerate(sources, 1)}
 
 
 def _sum_cells(lines: Sequence[Flow], chip_hour: float, digits: int = 4) -> tuple[str, str, str]:
@@ -213,9 +225,11 @@ def _payment_sentences(result: Result, money: Money) -> Iterator[str]:
         "what outlives the operation comes in at its end for what keeps its yearly charge."
     )
     token_cost = money.break_even_usd_per_million_output_tokens
-    tokens = "" if token_cost is None else f", or {significant(token_cost)} a million output tokens"
-    hour = significant(money.break_even_usd_per_used_chip_hour)
-    yield f"Paid back with interest at {hour} USD a utilised chip-hour{tokens}."
+    tokens = (
+        "" if token_cost is None else f", or {fixed_digits(token_cost)} per million output tokens"
+    )
+    hour = fixed_digits(money.break_even_usd_per_used_chip_hour)
+    yield f"Paid back with interest at {hour} USD per used chip-hour{tokens}."
     if money.npv_usd is not None:
         month = money.payback_month
         payback = "never paid back" if month is None else f"paid back by month {month}"
@@ -238,12 +252,12 @@ def _payment_sentences(result: Result, money: Money) -> Iterator[str]:
         month = money.renting_costs_as_much_by_month
         rent = significant(money.market_rent_usd_per_chip_hour)
         yield (
-            f"Rented at {rent} USD a chip-hour, committed, the chips would have cost as much as "
+            f"Rented at {rent} USD per chip-hour, committed, the chips would have cost as much as "
             f"owning them has {'never within its life' if month is None else f'by month {month}'}, "
             "without interest."
         )
     if money.delay_usd_per_rack_month is not None:
-        yield f"A month's delay costs {significant(money.delay_usd_per_rack_month)} USD a rack."
+        yield f"A month's delay costs {significant(money.delay_usd_per_rack_month)} USD per rack."
     if money.carrying_usd > 0:
         yield (
             f"{significant(money.working_capital_usd)} USD are paid before the first month of "

@@ -108,9 +108,10 @@ def _origin(node: Node, view: View) -> str:
 
 def _explanation_lines(metric: str, root: Node, view: View) -> Iterator[str]:
     """Yield the lines of the tree, the terms of a sum from the largest down; a node met again is
-    named by its id.
+    named by its id. The source of an equation stands where it is first used.
     """
     seen: set[str] = set()
+    cited: set[str] = set()
 
     def visit(
         name: str, node: Node, lead: str, tail: str, level: int, share: str = ""
@@ -118,19 +119,23 @@ def _explanation_lines(metric: str, root: Node, view: View) -> Iterator[str]:
         value, unit = node.shown or (node.value, node.unit)
         path = node.path or ""
         shown = f"{weak(node.kind)}{input_text(path, value)} {input_unit(path, unit)}".rstrip()
-        text = f"{lead}{node.path if node.is_leaf and node.path else name} = {shown}{share}"
+        label = node.path if node.is_leaf and node.path else name
+        if share:  # a term of a sum, whose own name says where it belongs
+            label = label.rpartition("/")[2]
+        text = f"{lead}{label} = {shown}{share}"
         if node.is_leaf:
             yield f"{text}  [{_origin(node, view)}]"
         elif node.id in seen:
             yield f"{text}  (see {node.id})"
         elif view.ends(level):
-            yield f"{text}  ({len(node.inputs)} below {node.id})"
+            yield f"{text}  ({count_with_noun(len(node.inputs), 'input')} below {node.id})"
         else:
             seen.add(node.id)
             yield f"{text}  ({node.id})"
-            yield f"{tail}  = {node_equation(node)}" + (
-                "" if node.source == STRUCTURE else f"  [{source_text(node, view.catalogue)}]"
-            )
+            source = "" if node.source == STRUCTURE else source_text(node, view.catalogue)
+            is_new = bool(source) and source not in cited
+            cited.add(source)
+            yield f"{tail}  = {node_equation(node)}" + (f"  [{source}]" if is_new else "")
             terms, rest = _expanded_terms(node, view)
             for position, (inner_name, inner, inner_share) in enumerate(terms):
                 last = position == len(terms) - 1 and not rest
@@ -223,11 +228,15 @@ def explanation_answer(result: Result, metric: str, root: Node, view: View, shor
     """
     title = f"{result.title}: {METRICS[metric].label if metric in METRICS else metric}"
     deeper = (
-        f"--depth {(short.depth or 0) + 1} opens one more, --all everything, `tco explain "
-        f"{result.scenario} CELL` what lies below a cell"
+        f"--depth {(short.depth or 0) + 1} opens one more, --all all of them, and "
+        f"`tco explain {result.scenario} NAME` what lies below a named number"
     )
-    below = [f"{STRUCTURE}: {STRUCTURE_TITLE}; ~ an estimate or an assumption."]
-    below += [] if short.depth is None else [f"{short.depth} levels; {deeper}."]
+    below = [
+        f"{STRUCTURE}: {STRUCTURE_TITLE}; ~ an estimate or an assumption.",
+        "All figures are of the base case. [ ]: source; that of an equation stands where it is "
+        "first used. ( ): name of the number.",
+    ]
+    below += [] if short.depth is None else [f"{short.depth} levels are open; {deeper}."]
     below += structure_text(result.structure)
 
     def tables() -> list[Table]:

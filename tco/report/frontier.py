@@ -22,7 +22,7 @@ from tco.report.assumptions import (
 )
 from tco.report.ranges import RANGE, figures, range_end_label, rounded_percent
 from tco.report.record import Answer, Document, Maybe, Member, Record, record_of
-from tco.report.table import Table, sentence, significant
+from tco.report.table import Table, fixed_digits, sentence, significant
 from tco.scenario.metrics import METRICS, MORE_IS_BETTER
 
 if TYPE_CHECKING:
@@ -277,46 +277,54 @@ def frontier_table(frontier: Frontier) -> Table:
         return Table((), [], title, above, [f"No point: {frontier.reason}."])
     designs = _thinned(_points_of(frontier), lambda design: design.point.chosen)
     below = [
-        f"{len(frontier.points)} points that no other of {frontier.plans:,} pairs of plans beats, "
-        f"{len(designs)} shown; {frontier.feasible:,} fit.",
-        "* the cheapest at this workload's interactivity; + no other system of the call is "
-        "cheaper.",
-        "Output tokens/s for each user and each chip, those that prefill among them. All are "
-        "estimates.",
-        "plan: chips/tensor parallel/batch of a decode instance; a prefill instance has "
-        f"{designs[0].point.prefill_chips} chips.",
+        f"{len(frontier.points)} Pareto points, {len(designs)} shown: the best of "
+        f"{frontier.plans:,} pairs of plans, of which {frontier.feasible:,} fit.",
+        "* target: the cheapest plan at the workload's own speed. + cheapest: no other system of "
+        "this call is cheaper at this speed.",
+        "Speeds are output tokens/s, of all chips, those that prefill among them. Costs are USD "
+        "per million tokens in the base case; all are estimates.",
+        "chips, TP (tensor parallel) and batch are of a decode instance. A prefill instance has "
+        f"{designs[0].point.prefill_chips} chips. limited by: what takes most of a decode step, "
+        "and its share of it.",
     ]
     if frontier.bands:
         plan = "of the point held" if frontier.hold else "re-optimised in each"
         below.append(
-            f"P10 to P90 of $/M out: every input drawn within its low and high, the plan {plan}, "
-            "the batch solved for the point's tokens/s a user; "
-            "draws: the share that reaches them. The others lie beyond P90 as costs without end."
+            f"P10 to P90 of USD/M out: every input drawn within its low and high, the plan {plan}, "
+            "the batch solved for the point's tokens/s per user. "
+            "draws: the share that reaches them; the others count as costs without end."
         )
     columns = (
-        "per user",
-        "per chip",
-        "$/M out",
-        *(("P10 to P90", "draws") if frontier.bands else ("$/M all", "TTFT s")),
-        "plan",
-        "bound by",
+        "tok/s per user",
+        "tok/s per chip",
+        "USD/M out",
+        *(("P10 to P90", "draws") if frontier.bands else ("USD/M in+out", "TTFT, s")),
+        "chips",
+        "TP",
+        "batch",
+        "limited by",
+        "share",
+        "",
     )
-    return Table(columns, list(map(_point_cells, designs)), title, above, below, "rrrrrll")
+    return Table(columns, list(map(_point_cells, designs)), title, above, below, "rrrrrrrrlrl")
 
 
 def _point_cells(design: Design) -> tuple[str, ...]:
     point, band = design.point, design.band
-    beside = (significant(point.usd_per_million_tokens, 3), significant(point.ttft_s, 3))
+    beside = (fixed_digits(point.usd_per_million_tokens), f"{point.ttft_s:.2f}")
     if band is not None:
         beside = (_band_words(band), rounded_percent(band.share_of_draws_that_meet_the_target))
-    marks = "*" * point.chosen + "+" * point.cheapest
     return (
-        significant(point.tokens_per_s_per_user),
-        significant(point.output_tokens_per_s_per_chip),
-        significant(point.usd_per_million_output_tokens),
+        fixed_digits(point.tokens_per_s_per_user),
+        fixed_digits(point.output_tokens_per_s_per_chip),
+        fixed_digits(point.usd_per_million_output_tokens),
         *beside,
-        _instance_text(point),
-        f"{point.bound} {point.bound_share * 100:.0f} % {marks}".rstrip(),
+        f"{point.chips}",
+        f"{point.tp}",
+        f"{point.batch:,.0f}",
+        point.bound,
+        f"{point.bound_share * 100:.0f} %",
+        "*" * point.chosen + "+" * point.cheapest,
     )
 
 
@@ -341,10 +349,10 @@ def _pair_table(frontiers: Sequence[Frontier]) -> Table:
                 (
                     prefill,
                     decode,
-                    significant(point.prefill_chips_per_decode_chip, 3),
-                    significant(point.ttft_s, 3),
-                    significant((point.hand_over_s or 0.0) * 1e3, 3),
-                    significant(point.usd_per_million_output_tokens),
+                    fixed_digits(point.prefill_chips_per_decode_chip),
+                    f"{point.ttft_s:.2f}",
+                    fixed_digits((point.hand_over_s or 0.0) * 1e3),
+                    fixed_digits(point.usd_per_million_output_tokens),
                     "" if change is None else f"{(change - 1) * 100:+.1f} %",
                 )
             )
@@ -354,15 +362,15 @@ def _pair_table(frontiers: Sequence[Frontier]) -> Table:
         if frontier.chosen is None:
             decode, prefill = _pool_names(frontier)
             speed = frontier.decode.values["workload.interactivity"]
-            reason = frontier.reason or f"no plan gives {speed:g} tokens/s a user"
+            reason = frontier.reason or f"no plan gives {speed:g} tokens/s per user"
             below.append(f"{prefill} for {decode}: {reason}.")
     below += [
-        "ratio: prefilling chips for each decoding one. KV ms: a prompt's cache over the scale-out "
-        "network, after the prompt.",
-        "vs own: against a prefill pool of the decode system. Each pool costs what its own "
-        "scenario says. All are estimates.",
+        "prefill chips: for each chip that decodes. KV, ms: time that a prompt's cache takes over "
+        "the scale-out network.",
+        "vs own: cost against prefill on the decode system itself. Each pool costs what its own "
+        "scenario says. Costs are USD per million output tokens, all estimates of the base case.",
     ]
-    columns = ("prefill", "decode", "ratio", "TTFT s", "KV ms", "$/M out", "vs own")
+    columns = ("prefill", "decode", "prefill chips", "TTFT, s", "KV, ms", "USD/M out", "vs own")
     return Table(columns, rows, "Pairs of pools, the cheapest first", above, below, "llrrrrr")
 
 
@@ -387,7 +395,7 @@ def _free_table(frontiers: Sequence[Frontier], designs: Sequence[Design]) -> Tab
     rows = [
         (
             frontier_scenario_label(design.frontier),
-            *(significant(getattr(design.point, axis)) for axis in axes),
+            *(fixed_digits(getattr(design.point, axis)) for axis in axes),
             _instance_text(design.point),
             "*" * design.point.chosen,
         )
@@ -407,19 +415,19 @@ def _free_table(frontiers: Sequence[Frontier], designs: Sequence[Design]) -> Tab
     below = [
         f"{len(free)} of {len(designs)} designs (a system on one of its plans): "
         f"{', '.join(counts)}.",
-        "None is as good or better in cost, output tokens a chip, a user and a site MW, and better "
-        "in one.",
-        "* the cheapest at this workload's interactivity. plan: chips/tensor parallel/batch of a "
-        "decode instance. All are estimates.",
+        "No other design is as good in cost and in output tokens/s per chip, per user and per MW "
+        "of site, and better in one of them.",
+        "* the cheapest at the workload's own speed. plan: chips/tensor parallel/batch of a decode "
+        "instance. Per user, chip and MW: output tokens/s. All are estimates of the base case.",
     ]
     if len({frontier.decode.workload for frontier in frontiers}) > 1:
-        below.append("A design is held against those of its own workload, date and owner alone.")
+        below.append("A design is compared with those of its own workload, date and owner alone.")
     below += [
         f"{frontier_scenario_label(frontier)}: {frontier.reason}."
         for frontier in frontiers
         if not frontier.points
     ]
-    columns = ("design", "per user", "per chip", "per MW", "$/M out", "plan", "")
+    columns = ("design", "per user", "per chip", "per MW", "USD/M out", "plan", "")
     return Table(columns, rows, "Designs no other beats", above, below, "lrrrrll")
 
 
@@ -438,20 +446,20 @@ def _beaten_table(designs: Sequence[Design]) -> Table:
     below = [
         "Of those that beat a design the one is named that leads most where it leads least. "
         "Changes: from the design to what beats it, in cost, "
-        "output tokens a chip, a user and a site MW. Every design is in --format csv and json."
+        "output tokens/s per chip, per user and per MW of site. --format csv has every design."
     ]
     drawn = any(design.chance is not None for design in designs)
     if drawn:
         below.append(
-            "draws: of those in which both keep their tokens/s a user, the share in which the "
+            "draws: of those in which both keep their tokens/s per user, the share in which the "
             "design is beaten still."
         )
     columns = (
         "per user",
-        "draws" if drawn else "$/M out",
+        "draws" if drawn else "USD/M out",
         "beaten by",
         "its plan",
-        "$/M",
+        "cost",
         "chip",
         "user",
         "MW",

@@ -165,8 +165,8 @@ def test_designs_where_no_rack_fits_say_why():
 
 def test_designs_of_several_workloads_are_told_apart():
     text = tco("frontier", "gb200-nvl72", "moe-3t-decode-gb200-nvl72", "--pareto").stdout
-    assert "held against those of its own workload" in text
-    assert "held against those of its own workload" not in tco(*PARETO).stdout
+    assert "compared with those of its own workload" in text
+    assert "compared with those of its own workload" not in tco(*PARETO).stdout
 
 
 def test_a_system_without_a_scenario_stands_on_the_headlines_terms():
