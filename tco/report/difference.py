@@ -31,7 +31,6 @@ FIRST_METRICS = (
     "tco_usd_per_chip_hour",
     "capex_usd_per_chip",
 )
-SHORT_METRICS = {metric: shown for metric, *shown in SHOWN}  # label, unit and size
 KINDS = ("price", "quantity", "assumption", "data", *PROGRAM_KINDS)  # in the order of the table
 
 
@@ -125,8 +124,8 @@ def diff_answer(
         if walk is None:
             return listed
         tables = [] if metrics and walk.metric not in metrics else [counterfactual_table(walk)]
-        asked = [move for move in difference.moves if move.metric in metrics]
-        steps = [_step_table(move) for move in asked if move.metric != walk.metric]
+        chosen = [move for move in difference.moves if move.metric in metrics]
+        steps = [_step_table(move) for move in chosen if move.metric != walk.metric]
         if full:
             tables += listed
         else:
@@ -255,16 +254,24 @@ def _sized_sides(move: Move) -> tuple[str, str]:
 
 
 def _metric_label(metric: str) -> str:
-    return SHORT_METRICS[metric][0] if metric in SHORT_METRICS else METRICS[metric].label
+    return _shown_metric(metric)[0]
 
 
 def _metric_unit(metric: str) -> str:
-    unit = SHORT_METRICS[metric][1] if metric in SHORT_METRICS else METRICS[metric].unit
+    unit = _shown_metric(metric)[1]
     return "" if unit == "x" else unit
 
 
 def _metric_size(metric: str) -> float:
-    return SHORT_METRICS[metric][2] if metric in SHORT_METRICS else 1.0
+    return _shown_metric(metric)[2]
+
+
+def _shown_metric(metric: str) -> tuple[str, str, float]:
+    # label, unit and size of the unit
+    for name, label, unit, size in SHOWN:
+        if name == metric:
+            return label, unit, size
+    return METRICS[metric].label, METRICS[metric].unit, 1.0
 
 
 def _change_text(change: Move | ChangeCause) -> str:
