@@ -309,9 +309,9 @@ def _flip_tables(study: Sensitivity) -> list[Table]:
         return []
     rows = []
     for swing in study.flips:
-        given = swing.given
-        turn = turn_words(swing.flips_at or 0.0, given.value, given.unit, given.shown)
-        rows.append([short_name(given.path), turn, "", ""])
+        source = swing.given
+        turn = turn_words(swing.flips_at or 0.0, source.value, source.unit, source.shown)
+        rows.append([short_name(source.path), turn, "", ""])
     for pair in pairs[:NAMED]:
         cells = [(short_name(end.path), _pair_end_text(end)) for end in pair.inputs]
         rows.append([cell for end in cells for cell in end])

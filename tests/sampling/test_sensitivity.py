@@ -465,7 +465,7 @@ def test_flips_stand_in_table_document_and_csv():
     a, b = (one["path"] for one in first["inputs"])
     assert first["metric"] < 1 < found["metric_value"]
     lines = command("sensitivity", MI450X, "--metric", RATIO, *ahead).stdout.splitlines()
-    (head,) = (at for at, line in enumerate(lines) if line.startswith("turns the order"))
+    (head,) = (number for number, line in enumerate(lines) if line.startswith("turns the order"))
     pairs = [line for line in lines[head:] if short_name(a) in line and short_name(b) in line]
     assert pairs
     alone = [row for row in found["inputs"] if row["flips_at"] is not None]
