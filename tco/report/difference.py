@@ -248,7 +248,7 @@ def _side_text(value: Side) -> str:
 def _sized_sides(move: Move) -> tuple[str, str]:
     size = _metric_size(move.metric)
     before, after = (
-        "-" if side is None else fixed_digits(side / size) for side in (move.old, move.new)
+        "-" if side is None else fixed_digits(side / size, 4) for side in (move.old, move.new)
     )
     return before, after
 
