@@ -240,22 +240,25 @@ def sensitivity(
         key=rank,
     )
     drivers = _sobol_indices_by_input(quantity, sides, swings, sobol, seed) if sobol else {}
-    centre = quantity.metric_or_ratio(
-        [
-            np.array([np.nan if (value := side.result.metrics[read]) is None else value])
-            for side in sides
-        ]
-    )
     return Sensitivity(
         metric,
         sides,
         hold,
-        finite_or_none(float(centre[0])),
+        _base_value(quantity, sides),
         swings,
         drivers,
         _variance_shares(quantity),
         pairs,
     )
+
+
+def _base_value(quantity: ScenarioQuantity, sides: Sequence[Evaluation]) -> float | None:
+    """Return the metric, or the ratio of both sides, with every input at its value."""
+    metrics = [side.result.metrics[quantity.metric] for side in sides]
+    base_value = quantity.metric_or_ratio(
+        [np.array([np.nan if metric is None else metric]) for metric in metrics]
+    )
+    return finite_or_none(float(base_value[0]))
 
 
 def _variance_shares(quantity: ScenarioQuantity) -> dict[str, float]:
