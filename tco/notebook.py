@@ -42,10 +42,11 @@ class Comparison(study.ScenarioComparison):
         Of a single scenario it may be `tornado`, `range`, `roofline`, `operators`, `bom` or
         `money`, too.
         """
-        known = (*OF_MANY, *(OF_ONE if len(self.results) == 1 else ()))
-        if kind not in known:
+        figure_kinds = (*OF_MANY, *(OF_ONE if len(self.results) == 1 else ()))
+        if kind not in figure_kinds:
             raise UsageError(
-                f"plot({kind!r}): expected {', '.join(map(repr, known))}; a comparison of one "
+                f"plot({kind!r}): expected {', '.join(map(repr, figure_kinds))}; a comparison of "
+                "one "
                 "scenario has those of one, too"
             )
         with TemporaryDirectory() as folder:
@@ -94,23 +95,26 @@ def compare(
     >>> round(compare(["gb200-nvl72"]).results[0].metrics["chips"])
     72
     """
-    some = [scenarios] if isinstance(scenarios, str) else scenarios
-    found = Comparison(
+    scenario_list = [scenarios] if isinstance(scenarios, str) else scenarios
+    comparison = Comparison(
         *study.compare_results(
-            [one.result for one in evaluate_each(some, data, dict(set or {}), refuse=False)],
+            [
+                evaluation.result
+                for evaluation in evaluate_each(scenario_list, data, dict(set or {}), refuse=False)
+            ],
             baseline,
         )
     )
     settings = [
         word for path, value in (set or {}).items() for word in ("--set", f"{path}={value}")
     ]
-    names = [str(one) for one in some if not isinstance(one, Result)]
-    found.asked = (
+    names = [str(scenario) for scenario in scenario_list if not isinstance(scenario, Result)]
+    comparison.asked = (
         [*names, *settings, *(["--data", str(data)] if data else [])]
-        if len(names) == len(some)
+        if len(names) == len(scenario_list)
         else ()
     )
-    return found
+    return comparison
 
 
 def _commanded(*words: str) -> None:

@@ -123,8 +123,8 @@ def standing(
     """
     if not kind:
         return STATED
-    found = _chip_standing(catalogue, kind, chip, relatives)
-    return found._replace(path=path, text=f"{found.text}. This answer: {path}")
+    chip_standing = _chip_standing(catalogue, kind, chip, relatives)
+    return chip_standing._replace(path=path, text=f"{chip_standing.text}. This answer: {path}")
 
 
 def _chip_standing(
@@ -141,34 +141,43 @@ def _chip_standing(
     )
     # of several kinds the one with most rows
     measured = {row["part"]: row for row in sorted(rows, key=lambda row: int(row["n"]))}
-    found = measured.get(chip)
-    if found is None and catalogue.is_own(chip):
+    measured_chip = measured.get(chip)
+    if measured_chip is None and catalogue.is_own(chip):
         text = f"not checked (prior): {chip} is a sketch of one's own, of which nothing is measured"
         return Standing(0, None, None, text, unmeasured="a sketch")
-    own = int(found["n"]) if found else 0
-    others = (
+    own_rows = int(measured_chip["n"]) if measured_chip else 0
+    related_kinds = (
         sorted(
             (-int(row["n"]), part)
             for part, row in measured.items()
             if part in relatives and part != chip
         )
-        if own < FEW
+        if own_rows < FEW
         else []
     )
-    anchors, anchored = tuple(part for _, part in others), -sum(count for count, _ in others)
+    anchors, anchored = (
+        tuple(part for _, part in related_kinds),
+        -sum(count for count, _ in related_kinds),
+    )
     runs = f"{anchored:,} run{'s' * (anchored != 1)} of {', '.join(anchors)}"
     rest = f"; {runs} stand in" if anchors else ""
-    if found is None:
+    if measured_chip is None:
         prior = "" if anchors else " (prior)"
         text = f"not checked{prior}: no published {WORDS[kind]} of {chip}{rest}"
         return Standing(0, None, None, text, anchors=anchors, anchored_rows=anchored)
-    median = float(found["median_ape"])
-    apart = float(found["left_out"]) if found["left_out"] else None  # too few rows to say
-    unseen = "" if apart is None else f" ({apart * 100:.0f} % where the fit had not seen the chip)"
+    median = float(measured_chip["median_ape"])
+    left_out_error = (
+        float(measured_chip["left_out"]) if measured_chip["left_out"] else None
+    )  # too few rows to say
+    unseen = (
+        ""
+        if left_out_error is None
+        else f" ({left_out_error * 100:.0f} % where the fit had not seen the chip)"
+    )
     error = f"median error {median * 100:.0f} %{unseen}"
     doubt = "" if median < FAR else ", too far off to prove a figure"
-    text = f"checked on {own:,} published {WORDS[kind]} of {chip}, {error}{doubt}{rest}"
-    return Standing(own, median, apart, text, anchors=anchors, anchored_rows=anchored)
+    text = f"checked on {own_rows:,} published {WORDS[kind]} of {chip}, {error}{doubt}{rest}"
+    return Standing(own_rows, median, left_out_error, text, anchors=anchors, anchored_rows=anchored)
 
 
 def order_of(catalogue: Catalogue, kind: str) -> str:

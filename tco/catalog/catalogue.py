@@ -106,7 +106,7 @@ class Catalogue:
         """
         found: Rows = {}
         for level, folder in enumerate(self.folders):
-            own: Rows = {}
+            own_owners: Rows = {}
             for path in sorted((folder / folder_name).rglob("*.csv")):
                 for line, cells in read_csv(
                     path, (key, "attribute", *COLUMNS), optional=("use", "residual", *OPTIONAL)
@@ -116,8 +116,8 @@ class Catalogue:
                         stripped = {name: cell.strip() for name, cell in cells.items()}
                         names = stripped[key], stripped["attribute"]
                         row = self.own_row(row._replace(cells=stripped), group, *names, found)
-                    own.setdefault((row.cells[key], row.cells["attribute"]), []).append(row)
-            found |= own
+                    own_owners.setdefault((row.cells[key], row.cells["attribute"]), []).append(row)
+            found |= own_owners
         return found
 
     @cached_property
@@ -137,13 +137,13 @@ class Catalogue:
         measurements, a prior, or that of owners of its kind.
         """
         key = (f"performance.{family}.{name}", "")
-        found = self._inputs.get(key)
-        if found is None:
+        practice_input = self._inputs.get(key)
+        if practice_input is None:
             rows = self.calibration_rows.get(
                 (family, name), self.calibration_rows.get((self.kind_of(family), name))
             )
             if rows is None:
-                families = {known for known, _ in self.calibration_rows}
+                families = {family for family, _ in self.calibration_rows}
                 if family not in families:
                     raise unknown("family of chips", family, families)
                 raise unknown(
@@ -151,8 +151,8 @@ class Catalogue:
                     name,
                     [n for f, n in self.calibration_rows if f == family],
                 )
-            found = self._inputs[key] = self.chosen(rows, "performance", name, key[0], "")
-        return found
+            practice_input = self._inputs[key] = self.chosen(rows, "performance", name, key[0], "")
+        return practice_input
 
     def kind_of(self, owner: str) -> str:
         """Return the kind of a software-maturity owner, or an empty text.
@@ -160,21 +160,25 @@ class Catalogue:
         The kind is a chip, a model, a configuration or a run. Owners of these kinds need no rows of
         their own. The text is empty for every other owner.
         """
-        alone = next((level for level in (CONFIGURATION, RUN) if owner.startswith(f"{level}-")), "")
-        return alone or ("chip" if owner in self.parts else "model" if owner in self.models else "")
+        bare_owner = next(
+            (level for level in (CONFIGURATION, RUN) if owner.startswith(f"{level}-")), ""
+        )
+        return bare_owner or (
+            "chip" if owner in self.parts else "model" if owner in self.models else ""
+        )
 
     @cached_property
     def parts(self) -> dict[str, list[str]]:
         """The attributes known of each part, by part id."""
-        found: dict[str, list[str]] = {}
+        part_attributes: dict[str, list[str]] = {}
         for part, name in self.part_rows:
-            found.setdefault(part, []).append(name)
-        return found
+            part_attributes.setdefault(part, []).append(name)
+        return part_attributes
 
     @cached_property
     def sources(self) -> dict[str, Source]:
         """Every source by id."""
-        found: dict[str, Source] = {}
+        source_records: dict[str, Source] = {}
         for level, folder in enumerate(self.folders):
             path = folder / "sources.csv"
             if path.is_file():
@@ -186,21 +190,21 @@ class Catalogue:
                         if level and making.get()
                         else {}
                     )
-                    found[row["id"]] = Source(**row | kept_back)
-        return found
+                    source_records[row["id"]] = Source(**row | kept_back)
+        return source_records
 
     def source_title(self, source: str) -> str:
         """Return the title of a source id; a text that is no id stands for itself."""
-        found = self.sources.get(source)
-        return found.title if found else source
+        source_record = self.sources.get(source)
+        return source_record.title if source_record else source
 
     def publisher(self, source: str) -> str:
         """Return the publisher of a source, or the title of the source.
 
         The title counts where no publisher is named. An unknown source is returned as it is.
         """
-        found = self.sources.get(source)
-        return found.publisher or found.title if found else source
+        source_record = self.sources.get(source)
+        return source_record.publisher or source_record.title if source_record else source
 
     @cached_property
     def directness(self) -> dict[str, str]:
@@ -213,12 +217,18 @@ class Catalogue:
             row["source"]: row["directness"] for _, row in read_csv(path, ("source", "directness"))
         }
 
-    def with_directness(self, given: Input) -> Input:
+    def with_directness(self, stated_input: Input) -> Input:
         """Return an input with who says it and how direct it is: as its row says, else as its
         source is; one's own is what its kind says.
         """
-        direct = given.directness or self.directness.get(given.source) or BY_KIND[given.kind]
-        return given._replace(directness=direct, publisher=self.publisher(given.source))
+        direct = (
+            stated_input.directness
+            or self.directness.get(stated_input.source)
+            or BY_KIND[stated_input.kind]
+        )
+        return stated_input._replace(
+            directness=direct, publisher=self.publisher(stated_input.source)
+        )
 
     # ---------------------------------------------------------------- one value
     def chosen(
@@ -227,9 +237,11 @@ class Catalogue:
         """Return the input of the row that holds: the chosen one, or of a dated series the latest
         not after `date`.
         """
-        wanted = attribute(group, name, rows[0].where)
+        wanted_attribute = attribute(group, name, rows[0].where)
         return self.with_directness(
-            to_input(at_date(live(rows, wanted.dated, path), date), path, wanted)
+            to_input(
+                at_date(live(rows, wanted_attribute.dated, path), date), path, wanted_attribute
+            )
         )
 
     def part_input(self, part: str, name: str, date: str) -> Input:
@@ -237,20 +249,23 @@ class Catalogue:
         `DataError`.
         """
         key = (f"parts.{part}.{name}", date)
-        found = self._inputs.get(key)
-        if found is None:
+        shipped_input = self._inputs.get(key)
+        if shipped_input is None:
             rows = self.part_rows.get((part, name))
             if rows is None:
                 if part not in self.parts:
                     raise unknown("part", part, self.parts)
                 attribute("parts", name, f"parts.{part}")
-                where, others = self.folders[-1] / "parts", self.also_missing(part, name)
+                where, parts_with_attribute = (
+                    self.folders[-1] / "parts",
+                    self.also_missing(part, name),
+                )
                 raise UnavailableError(
                     f"parts.{part}.{name} is missing in {where}; a missing value is never taken as "
-                    f"zero{others}"
+                    f"zero{parts_with_attribute}"
                 )
-            found = self._inputs[key] = self.chosen(rows, "parts", name, key[0], date)
-        return found
+            shipped_input = self._inputs[key] = self.chosen(rows, "parts", name, key[0], date)
+        return shipped_input
 
     def also_missing(self, part: str, name: str) -> str:
         """Return a text on the further attributes missing from `part`.
@@ -258,9 +273,15 @@ class Catalogue:
         All other parts with the attribute `name` have them, so the user can give all of them at
         once. The text is empty where no further attribute is missing.
         """
-        known = self.parts
-        alike = [set(names) for other, names in known.items() if name in names and other != part]
-        lacking = sorted(set.intersection(*alike) - set(known[part]) - {name}) if alike else []
+        part_attributes = self.parts
+        alike = [
+            set(names)
+            for part_name, names in part_attributes.items()
+            if name in names and part_name != part
+        ]
+        lacking = (
+            sorted(set.intersection(*alike) - set(part_attributes[part]) - {name}) if alike else []
+        )
         return (
             f"; every part that has it has these too, and {part} has not: {', '.join(lacking)}"
             if lacking
@@ -273,10 +294,10 @@ class Catalogue:
 
     def share_price(self, company: str, date: str) -> Input:
         """Return the share price of a company at a date."""
-        if (company, "price") not in (known := self.rows("shares")):
-            raise unknown("company", company, {name for name, _ in known})
+        if (company, "price") not in (share_rows := self.rows("shares")):
+            raise unknown("company", company, {name for name, _ in share_rows})
         return self.chosen(
-            known[company, "price"], "shares", "price", f"shares.{company}.price", date
+            share_rows[company, "price"], "shares", "price", f"shares.{company}.price", date
         )
 
     def grid_carbon(self, region: str, date: str) -> Input:
@@ -284,10 +305,10 @@ class Catalogue:
 
         Raises `DataError` for an unknown region.
         """
-        if (region, "grid_carbon") not in (known := self.rows("site")):
-            raise unknown("grid", region, {name for name, _ in known}, "site.grid")
+        if (region, "grid_carbon") not in (site_rows := self.rows("site")):
+            raise unknown("grid", region, {name for name, _ in site_rows}, "site.grid")
         return self.chosen(
-            known[region, "grid_carbon"], "site", "grid_carbon", "site.grid_carbon", date
+            site_rows[region, "grid_carbon"], "site", "grid_carbon", "site.grid_carbon", date
         )
 
     def of_country(self, country: str, date: str) -> dict[str, Input]:
@@ -296,15 +317,17 @@ class Catalogue:
         A site in the country has these values unless it states its own. Raises `DataError` for an
         unknown country.
         """
-        known = self.rows("site")
-        found = {f"site.{key}": rows for (region, key), rows in known.items() if region == country}
-        if not found:
+        site_rows = self.rows("site")
+        country_rows = {
+            f"site.{key}": rows for (region, key), rows in site_rows.items() if region == country
+        }
+        if not country_rows:
             raise unknown(
-                "country", country, {region for region, key in known if key != "grid_carbon"}
+                "country", country, {region for region, key in site_rows if key != "grid_carbon"}
             )
         return {
             path: self.chosen(rows, "site", path.partition(".")[2], path, date)
-            for path, rows in found.items()
+            for path, rows in country_rows.items()
         }
 
     def vested(self, agreement: str, date: str) -> Input:
@@ -327,9 +350,9 @@ class Catalogue:
             if self.has_shares(company)
             else []
         )
-        wanted = attribute("shares", "price", SHARE_SERIES)
+        price_attribute = attribute("shares", "price", SHARE_SERIES)
         prices = [
-            to_input(row, f"shares.{company}.price", wanted)
+            to_input(row, f"shares.{company}.price", price_attribute)
             for row in rows
             if row.begins <= period(date).last
         ]
@@ -445,7 +468,12 @@ class Catalogue:
 
     def is_own(self, part: str) -> bool:
         """Whether a part is one that a person added: no shipped row is of it."""
-        rows = [row for (owner, _), some in self.part_rows.items() if owner == part for row in some]
+        rows = [
+            row
+            for (owner, _), part_rows in self.part_rows.items()
+            if owner == part
+            for row in part_rows
+        ]
         return bool(rows) and all(row.overlay for row in rows)
 
     def is_overlay(self, path: Path) -> bool:
@@ -493,7 +521,7 @@ class Catalogue:
         is_own = self.is_overlay(path)
         stated = values_of(document, prefix, path, is_own, in_place)
         stated |= values_of(hall, prefix, path, is_own, in_place, f"halls.{cooling}.")
-        return {key: self.with_directness(given) for key, given in stated.items()}
+        return {key: self.with_directness(stated_input) for key, stated_input in stated.items()}
 
     def in_place(
         self, folder_name: str, path: Path, cooling: str | None = None
@@ -505,9 +533,9 @@ class Catalogue:
         if not (making.get() and self.is_overlay(path)):
             return lambda row, *_: row
         shipped = {
-            (one.stem, name): [CatalogueRow(cells, f"{one}:{name}", False)]
-            for one in sorted((self.folders[0] / folder_name).glob("*.toml"))
-            for name, cells in in_hall(self.toml(one), cooling).items()
+            (document_path.stem, name): [CatalogueRow(cells, f"{document_path}:{name}", False)]
+            for document_path in sorted((self.folders[0] / folder_name).glob("*.toml"))
+            for name, cells in in_hall(self.toml(document_path), cooling).items()
             if isinstance(cells, dict) and "value" in cells
         }
         return lambda row, group, name, key: self.own_row(row, group, name, key, shipped)
@@ -525,16 +553,16 @@ class Catalogue:
         """
         if not making.get():
             return row
-        path, wanted = (
+        path, row_attribute = (
             f"{group}.{name}.{key}" if name else f"{group}.{key}",
             attribute(group, key, row.where),
         )
         return row_in_place(
             row,
             path,
-            wanted,
+            row_attribute,
             shipped.get((name, key), []),
-            lambda: self.once(("usual", group, key), lambda: usual_value(shipped, wanted)),
+            lambda: self.once(("usual", group, key), lambda: usual_value(shipped, row_attribute)),
         )
 
     @cached_property
@@ -624,21 +652,21 @@ def values_of(
 
     """
     group, _, owner = prefix.partition(".")
-    found = {}
+    cell_values = {}
     for name, cells in document.items():
         if isinstance(cells, dict) and "value" in cells:
-            place = f"{where}:{table}{name}"
+            cell_place = f"{where}:{table}{name}"
             surplus = set(cells) - {*COLUMNS, *OPTIONAL}
             if surplus:
-                raise unknown("key", sorted(surplus)[0], (*COLUMNS, *OPTIONAL), place)
-            row = in_place(CatalogueRow(cells, place, overlay), group, owner, name)
+                raise unknown("key", sorted(surplus)[0], (*COLUMNS, *OPTIONAL), cell_place)
+            row = in_place(CatalogueRow(cells, cell_place, overlay), group, owner, name)
             path = f"{prefix}.{name}"
-            found[path] = read_row(row, path)
+            cell_values[path] = read_row(row, path)
         elif (group, name) in input_attributes():
             raise DataError(
                 f"{where}:{table}{name}: expected a table with value, unit, kind and source"
             )
-    return found
+    return cell_values
 
 
 def load_catalogue(data: Path | str | None = None) -> Catalogue:
@@ -669,10 +697,14 @@ def shipped() -> Catalogue:
     the scenarios beside it, has changed.
     """
     folder, now = data_directory(), monotonic()
-    held = _read.get(folder)
-    if held is not None and now - held.looked < LOOK:
-        return held.catalogue
+    kept_reading = _read.get(folder)
+    if kept_reading is not None and now - kept_reading.looked < LOOK:
+        return kept_reading.catalogue
     stamp = (*stamp_of(folder, "measured"), *stamp_of(scenario_directory()))
-    found = held.catalogue if held is not None and held.stamp == stamp else Catalogue()
-    _read[folder] = Read(found, stamp, now)
-    return found
+    fresh_catalogue = (
+        kept_reading.catalogue
+        if kept_reading is not None and kept_reading.stamp == stamp
+        else Catalogue()
+    )
+    _read[folder] = Read(fresh_catalogue, stamp, now)
+    return fresh_catalogue

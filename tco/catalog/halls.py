@@ -49,7 +49,7 @@ def hall_cooling(
 
     """
     picked = stated or next(
-        (str(one[COOLING]) for one in reversed(documents) if COOLING in one), None
+        (str(document[COOLING]) for document in reversed(documents) if COOLING in document), None
     )
     halls = [cooling for document in documents for cooling in document.get("halls", {})]
     if picked is not None or not halls:

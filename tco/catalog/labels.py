@@ -34,8 +34,8 @@ def short_name(path: str) -> str:
 
     """
     for pattern, name in _patterns():
-        if found := pattern.fullmatch(path):
-            return name.format(*found.groups())
+        if match := pattern.fullmatch(path):
+            return name.format(*match.groups())
     _, *owner, name = path.split(".")
     return " ".join([*owner, name]).replace("_", " ")
 

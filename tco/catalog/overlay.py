@@ -81,15 +81,19 @@ def own_note(catalogue: Catalogue, inputs: Mapping[str, Input]) -> list[str]:
     rows = dict(own_rows(catalogue))
     if not rows:
         return []
-    places = {one.where for one in inputs.values()}  # a row of a grid stands for any site on it
-    in_force = {path for path, row in own_rows(catalogue) if path in inputs or row.where in places}
-    known = _shipped_owners(catalogue, "parts") | _in_own_trees(catalogue)
+    own_places = {
+        own_input.where for own_input in inputs.values()
+    }  # a row of a grid stands for any site on it
+    in_force = {
+        path for path, row in own_rows(catalogue) if path in inputs or row.where in own_places
+    }
+    known_owners = _shipped_owners(catalogue, "parts") | _in_own_trees(catalogue)
     unread = [(path, row) for path, row in rows.items() if path not in in_force]
     idle = [
-        (path, row, hint(path, known) if place < LOOKED else "")
-        for place, (path, row) in enumerate(unread)
+        (path, row, hint(path, known_owners) if row_index < LOOKED else "")
+        for row_index, (path, row) in enumerate(unread)
     ]
-    idle.sort(key=lambda one: not one[2])  # what looks like a slip comes first
+    idle.sort(key=lambda unread_row: not unread_row[2])  # what looks like a slip comes first
     named = [f"{row.where} {path.partition('.')[2]}{slip}" for path, row, slip in idle[:NAMED]]
     more = [f"{len(idle) - NAMED} more"] if len(idle) > NAMED else []
     return [
@@ -100,13 +104,13 @@ def own_note(catalogue: Catalogue, inputs: Mapping[str, Input]) -> list[str]:
 
 def _in_own_trees(catalogue: Catalogue) -> set[str]:
     """Return the parts that trees of a person's own systems name: new ones, and no slips."""
-    found: set[str] = set()
+    tree_parts: set[str] = set()
     for folder in catalogue.folders[1:]:
         for path in (folder / "systems").glob("*.toml"):
             assemblies = catalogue.toml(path).get("assemblies")
             for children in assemblies.values() if isinstance(assemblies, dict) else ():
-                found.update(children if isinstance(children, dict) else ())
-    return found
+                tree_parts.update(children if isinstance(children, dict) else ())
+    return tree_parts
 
 
 def untaken_rows(catalogue: Catalogue, names: Iterable[str] = ()) -> list[str]:
@@ -186,8 +190,8 @@ def _names_in(content: object) -> Iterator[str]:
 def hint(path: str, parts: Collection[str]) -> str:
     """Return the nearest known part where the row's part is none of them, most likely a slip."""
     group, part, *_ = path.split(".")
-    found = nearest(part, parts) if group == "parts" and part not in parts else ""
-    return found and f" ({found.removeprefix('; ')})"
+    nearest_part = nearest(part, parts) if group == "parts" and part not in parts else ""
+    return nearest_part and f" ({nearest_part.removeprefix('; ')})"
 
 
 def range_notes(catalogue: Catalogue, inputs: Mapping[str, Input]) -> list[str]:

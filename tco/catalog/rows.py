@@ -72,7 +72,7 @@ def input_attributes() -> dict[tuple[str, str], Attribute]:
         "description",
         "also",
     )
-    found = {}
+    attribute_table = {}
     for _, row in read_csv(data_directory() / "attributes.csv", columns):
         key = (row["group"], row["attribute"])
         # physics binds closer than what can be written
@@ -80,7 +80,7 @@ def input_attributes() -> dict[tuple[str, str], Attribute]:
             float(row["floor"] or row["minimum"]),
             float(row["ceiling"] or row["maximum"]),
         )
-        found[key] = Attribute(
+        attribute_table[key] = Attribute(
             *key,
             row["unit"],
             *ends,
@@ -89,7 +89,7 @@ def input_attributes() -> dict[tuple[str, str], Attribute]:
             row["description"],
             row["also"],
         )
-    return found
+    return attribute_table
 
 
 def attribute(group: str, name: str, where: str) -> Attribute:
@@ -104,12 +104,12 @@ def attribute(group: str, name: str, where: str) -> Attribute:
         DataError: The group has no such attribute; the message says the nearest name.
 
     """
-    found = input_attributes().get((group, name))
-    if found is None:
+    matched_attribute = input_attributes().get((group, name))
+    if matched_attribute is None:
         raise unknown(
             f"attribute of {group}", name, [n for g, n in input_attributes() if g == group], where
         )
-    return found
+    return matched_attribute
 
 
 class CatalogueRow(NamedTuple):
@@ -153,13 +153,13 @@ def parse_finite_number(text: Any, name: str, where: str) -> float:
     return value
 
 
-def to_input(row: CatalogueRow, path: str, wanted: Attribute) -> Input:
+def to_input(row: CatalogueRow, path: str, expected_attribute: Attribute) -> Input:
     """Return a row as an input in the unit of its attribute.
 
     Args:
         row: Row of the catalogue.
         path: Path of the input.
-        wanted: Attribute with the unit and the bounds.
+        expected_attribute: Attribute with the unit and the bounds.
 
     Raises:
         DataError: The value or source is missing, a cell is malformed, the unit does not convert,
@@ -178,8 +178,10 @@ def to_input(row: CatalogueRow, path: str, wanted: Attribute) -> Input:
     if not source:
         raise DataError(f"{row_path}: the source is missing")
     with located(row_path):
-        amount = convert(*written, wanted.unit)
-        low, high = (None if end is None else convert(*end, wanted.unit) for end in ends)
+        amount = convert(*written, expected_attribute.unit)
+        low, high = (
+            None if end is None else convert(*end, expected_attribute.unit) for end in ends
+        )
     if row.as_of:
         period(row.as_of, f"{row_path}: as_of")
     if kind in GUESSED and None in (low, high):
@@ -191,7 +193,7 @@ def to_input(row: CatalogueRow, path: str, wanted: Attribute) -> Input:
     row_input = Input(
         path,
         amount,
-        wanted.unit,
+        expected_attribute.unit,
         low,
         high,
         row.as_of,
@@ -205,7 +207,7 @@ def to_input(row: CatalogueRow, path: str, wanted: Attribute) -> Input:
         solved_from=str(cells.get("solved_from") or ""),
         evidence_of=_evidence_date(row, path),
     )
-    return bounded(row_input, wanted.minimum, wanted.maximum)
+    return bounded(row_input, expected_attribute.minimum, expected_attribute.maximum)
 
 
 def _quantity(row: CatalogueRow, column: str, row_path: str) -> tuple[float, str] | None:
@@ -266,18 +268,20 @@ def _own_directness(row: CatalogueRow, kind: str, note: str, path: str) -> str:
     The result is empty where the row leaves the directness to its source. An unknown or
     contradictory directness raises `DataError`.
     """
-    said = str(row.cells.get("directness") or "")
-    if said and said not in DIRECTNESS:
+    stated_directness = str(row.cells.get("directness") or "")
+    if stated_directness and stated_directness not in DIRECTNESS:
         raise DataError(
-            f"{row.where}: {path}: directness {said!r} is not one of "
-            f"{', '.join(DIRECTNESS)}{nearest(said, DIRECTNESS)}"
+            f"{row.where}: {path}: directness {stated_directness!r} is not one of "
+            f"{', '.join(DIRECTNESS)}{nearest(stated_directness, DIRECTNESS)}"
         )
-    if said in ("first-hand", "quoted") and (kind in GUESSED or "recalled" in note.lower()):
+    if stated_directness in ("first-hand", "quoted") and (
+        kind in GUESSED or "recalled" in note.lower()
+    ):
         raise DataError(
-            f"{row.where}: {path}: directness {said!r}, but its "
+            f"{row.where}: {path}: directness {stated_directness!r}, but its "
             f"{'kind is ' + kind if kind in GUESSED else 'note says recalled'}"
         )
-    return said or (
+    return stated_directness or (
         "estimate" if kind in GUESSED else "recalled" if "recalled" in note.lower() else ""
     )
 
@@ -295,21 +299,23 @@ def live(rows: Sequence[CatalogueRow], dated: bool, path: str) -> list[Catalogue
             not depend on the date has two rows.
 
     """
-    found = [row for row in rows if row.cells.get("use", "") != ALTERNATIVE]
-    if not found:
+    live_rows = [row for row in rows if row.cells.get("use", "") != ALTERNATIVE]
+    if not live_rows:
         raise DataError(f"{rows[0].where}: {path}: every row is an alternative, one must be chosen")
-    if len(found) > 1 and (not dated or len({row.as_of for row in found}) < len(found)):
-        seen: dict[str, CatalogueRow] = {}
+    if len(live_rows) > 1 and (not dated or len({row.as_of for row in live_rows}) < len(live_rows)):
+        rows_by_place: dict[str, CatalogueRow] = {}
         row = next(
-            row for row in found if seen.setdefault(row.as_of if dated else "", row) is not row
+            row
+            for row in live_rows
+            if rows_by_place.setdefault(row.as_of if dated else "", row) is not row
         )
         day = f", both of {row.as_of}" if dated and row.as_of else ""
-        also = f"(also {seen[row.as_of if dated else ''].where}){day}"
+        also = f"(also {rows_by_place[row.as_of if dated else ''].where}){day}"
         raise DataError(
             f"{row.where}: {path} is given twice {also}; mark one {ALTERNATIVE!r} or date "
             f"both{' apart' if day else ''}"
         )
-    return found
+    return live_rows
 
 
 def at_date(rows: list[CatalogueRow], when: str) -> CatalogueRow:
@@ -327,14 +333,14 @@ def at_date(rows: list[CatalogueRow], when: str) -> CatalogueRow:
 
 
 def usual_value(
-    shipped: Mapping[tuple[str, str], Sequence[CatalogueRow]], wanted: Attribute
+    shipped: Mapping[tuple[str, str], Sequence[CatalogueRow]], target_attribute: Attribute
 ) -> float | None:
     """Return the middle of the shipped values of an attribute, if there are any."""
     values = sorted(
-        to_input(one, wanted.name, wanted).value
+        to_input(candidate_row, target_attribute.name, target_attribute).value
         for (_, name), rows in shipped.items()
-        if name == wanted.name
-        for one in rows
+        if name == target_attribute.name
+        for candidate_row in rows
     )
     return values[len(values) // 2] if values else None
 
@@ -342,7 +348,7 @@ def usual_value(
 def row_in_place(
     row: CatalogueRow,
     path: str,
-    wanted: Attribute,
+    target_attribute: Attribute,
     like: Sequence[CatalogueRow],
     usual: Callable[[], float | None],
 ) -> CatalogueRow:
@@ -355,15 +361,15 @@ def row_in_place(
     value.
     """
     with untold_errors(f"{row.where}: {path}: cannot be read"):
-        given = to_input(row, path, wanted)
+        row_input = to_input(row, path, target_attribute)
 
     def usual_in_place() -> float | None:
-        return to_input(like[-1], path, wanted).value if like else usual()
+        return to_input(like[-1], path, target_attribute).value if like else usual()
 
-    after = own_input(given, usual_in_place, wanted.minimum, wanted.maximum)
-    unit = after.shown[1] if after.shown else wanted.unit
+    after = own_input(row_input, usual_in_place, target_attribute.minimum, target_attribute.maximum)
+    unit = after.shown[1] if after.shown else target_attribute.unit
     ends = {
-        name: "" if end is None else repr(convert(end, wanted.unit, unit))
+        name: "" if end is None else repr(convert(end, target_attribute.unit, unit))
         for name, end in (("value", after.value), ("low", after.low), ("high", after.high))
     }
     return row._replace(cells=row.cells | ends | {"note": after.note})

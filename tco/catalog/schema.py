@@ -152,9 +152,9 @@ class ScenarioSchema(Strict):
 
 def problems(where: str, error: ValidationError) -> Iterator[str]:
     """Yield a line per pydantic error: key, expectation and found value."""
-    for found in error.errors():
-        key = ".".join(str(part) for part in found["loc"])
-        yield f"{where}: {key + ': ' if key else ''}{found['msg']}, found {found['input']!r}"[:400]
+    for fault in error.errors():
+        key = ".".join(str(part) for part in fault["loc"])
+        yield f"{where}: {key + ': ' if key else ''}{fault['msg']}, found {fault['input']!r}"[:400]
 
 
 def expect_system(path: Path, document: JsonObject) -> None:
@@ -184,9 +184,9 @@ def expect(schema: type[BaseModel], path: Path, document: JsonObject) -> None:
         schema.model_validate(document)
     except ValidationError as error:
         of_the_file = {
-            found["type"]: str(found["loc"][0])
-            for found in reversed(error.errors())
-            if len(found["loc"]) == 1
+            fault["type"]: str(fault["loc"][0])
+            for fault in reversed(error.errors())
+            if len(fault["loc"]) == 1
         }
         if key := of_the_file.get("extra_forbidden"):
             raise unknown("key", key, schema.model_fields, str(path)) from None

@@ -110,7 +110,7 @@ def bare_system(catalogue: Catalogue, chip: str, domain: float, point_to_point: 
     fabric: JsonObject = {"kind": "mesh" if point_to_point else "star", "lanes": {}}
     contains = {"world": {chip: domain}}
     where = catalogue.part_rows[chip, DOMAIN][0].where
-    made = System(
+    system = System(
         chip,
         chip,
         chip,
@@ -129,8 +129,8 @@ def bare_system(catalogue: Catalogue, chip: str, domain: float, point_to_point: 
         {},
         bare=True,
     )
-    made.leaves, made.quantity = [Leaf(chip, chip, domain, "")], {chip: domain}
-    return made
+    system.leaves, system.quantity = [Leaf(chip, chip, domain, "")], {chip: domain}
+    return system
 
 
 def known_systems(catalogue: Catalogue) -> list[str]:
@@ -164,9 +164,11 @@ def load_system(
         DataError: The file is bad, a variant is unknown, or the tree has a cycle.
 
     """
-    wanted, parts = dict(variant or {}), dict(chosen or {})
-    key = ("system", name, *sorted(wanted.items()), *sorted(parts.items()))
-    system: System = catalogue.once(key, lambda: _read_system(catalogue, name, wanted, parts))
+    chosen_variants, parts = dict(variant or {}), dict(chosen or {})
+    key = ("system", name, *sorted(chosen_variants.items()), *sorted(parts.items()))
+    system: System = catalogue.once(
+        key, lambda: _read_system(catalogue, name, chosen_variants, parts)
+    )
     return system
 
 
@@ -209,8 +211,10 @@ def _read_system(
         racks = float(branch.get("racks", racks))
         for table_key, table in tables.items():
             table.update(branch.get(table_key, {}))
-    for place, candidates in tables["alternatives"].items():
-        contains = _substitute_alternative(contains, place, candidates, parts.get(place), where)
+    for slot_place, candidates in tables["alternatives"].items():
+        contains = _substitute_alternative(
+            contains, slot_place, candidates, parts.get(slot_place), where
+        )
     system = System(
         name,
         document["name"],
@@ -264,7 +268,7 @@ def _expect_parts(catalogue: Catalogue, system: System) -> None:
 
 def _substitute_alternative(
     contains: Mapping[str, Mapping[str, float]],
-    place: str,
+    slot_place: str,
     candidates: Any,
     part: str | None,
     where: str,
@@ -278,22 +282,26 @@ def _substitute_alternative(
         or not all(is_part_count(number) for number in candidates.values())
     ):
         raise DataError(
-            f"{where}: alternatives.{place} is {candidates!r}, expected parts and how many of "
+            f"{where}: alternatives.{slot_place} is {candidates!r}, expected parts and how many of "
             f"each, such as {{ a = 8, b = 4 }}"
         )
-    if not any(place in children for children in contains.values()):
+    if not any(slot_place in children for children in contains.values()):
         raise DataError(
-            f"{where}: alternatives.{place} stands nowhere in the tree; name {place!r} in an "
+            f"{where}: alternatives.{slot_place} stands nowhere in the tree; name {slot_place!r} "
+            "in an "
             "assembly"
         )
     chosen = next(iter(candidates)) if part is None else part
     changed: dict[str, dict[str, float]] = {}
     for holder, children in contains.items():
         changed[holder] = {
-            chosen if child == place else child: quantity for child, quantity in children.items()
+            chosen if child == slot_place else child: quantity
+            for child, quantity in children.items()
         }
-        if is_part_count(children.get(place)):
-            changed[holder][chosen] = children[place] * candidates[chosen] + children.get(chosen, 0)
+        if is_part_count(children.get(slot_place)):
+            changed[holder][chosen] = children[slot_place] * candidates[chosen] + children.get(
+                chosen, 0
+            )
     return changed
 
 
@@ -316,7 +324,7 @@ def _shared_assemblies(catalogue: Catalogue) -> dict[str, dict[str, float]]:
     The contents are the same in every system. Raises `DataError` where the contents of a part are
     no table of parts.
     """
-    found: dict[str, dict[str, float]] = {}
+    shared_parts: dict[str, dict[str, float]] = {}
     for folder in catalogue.folders:
         path = folder / "assemblies.toml"
         if path.is_file():
@@ -329,23 +337,26 @@ def _shared_assemblies(catalogue: Catalogue) -> dict[str, dict[str, float]]:
                         f"{path}: {part} is {children!r}, expected the parts it contains, such as "
                         f"{{ hbm4-stack = 4 }}"
                     )
-            found |= document
-    return found
+            shared_parts |= document
+    return shared_parts
 
 
 def _choose_variants(
-    variants: JsonMapping, wanted: Mapping[str, str], name: str, where: str
+    variants: JsonMapping, chosen_variants: Mapping[str, str], name: str, where: str
 ) -> dict[str, str]:
     """Return the variant in force of each kind: the wanted one, else the default."""
-    for key in wanted:
+    for key in chosen_variants:
         if key not in variants:
             raise unknown(f"variant of {name}", key, variants)
     chosen = {}
     for key, options in variant_options(variants).items():
-        value = wanted.get(key, variants[key].get("default", ""))
+        value = chosen_variants.get(key, variants[key].get("default", ""))
         if value not in options:
             raise unknown(
-                f"variant {key} of {name}", value, options, where if key not in wanted else ""
+                f"variant {key} of {name}",
+                value,
+                options,
+                where if key not in chosen_variants else "",
             )
         chosen[key] = value
     return chosen
@@ -370,7 +381,7 @@ def expand(contains: Mapping[str, Mapping[str, float]], where: str) -> Iterator[
     """Yield every place of the tree below `world`, parents first, with the quantity in one whole
     world.
     """
-    places = itertools.count(1)
+    place_numbers = itertools.count(1)
 
     def below(part: str, path: str, count: float, above: tuple[str, ...]) -> Iterator[Leaf]:
         if len(above) > DEEPEST:
@@ -386,14 +397,14 @@ def expand(contains: Mapping[str, Mapping[str, float]], where: str) -> Iterator[
             if child in above:
                 raise DataError(f"{where}: {child} contains itself: {' > '.join([*above, child])}")
             if quantity:
-                if next(places) > MOST_PLACES:
+                if next(place_numbers) > MOST_PLACES:
                     raise DataError(
                         f"{where}: the tree has more than {MOST_PLACES:,} places, expected "
                         "assemblies named once"
                     )
-                place = f"{path}/{child}" if path else child
-                yield Leaf(place, child, count * quantity, path)
-                yield from below(child, place, count * quantity, (*above, child))
+                child_path = f"{path}/{child}" if path else child
+                yield Leaf(child_path, child, count * quantity, path)
+                yield from below(child, child_path, count * quantity, (*above, child))
 
     if "world" not in contains:
         raise DataError(f"{where}: the assembly 'world' is missing; it is the root of the tree")

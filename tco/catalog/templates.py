@@ -119,13 +119,13 @@ def _family_line(catalogue: Catalogue, folder: Path, part: str, like: str) -> Fi
     """Return the list of families with the new chip in that of the other; nothing for what is no
     chip.
     """
-    for known in catalogue.folders:
-        path = known / FAMILIES
+    for data_folder in catalogue.folders:
+        path = data_folder / FAMILIES
         if is_there(path) and (family := catalogue.toml(path).get(like)) is not None:
-            own = folder / FAMILIES
+            own_families = folder / FAMILIES
             text = (
-                read_text(own)
-                if is_there(own)
+                read_text(own_families)
+                if is_there(own_families)
                 else "# The family whose practice each chip shares.\n"
             )
             return {FAMILIES: f'{text.rstrip()}\n{part} = "{family}"\n'}
@@ -181,7 +181,7 @@ def scenario_draft(
     lines = [
         f'title = "{name}, as {title}"',
         f'system = "{system}"',
-        *(f'{group} = "{one}"' for group, one in documents.items()),
+        *(f'{group} = "{document_name}"' for group, document_name in documents.items()),
     ]
     lines += ["", "[variant]", *(f'{key} = "{choice}"' for key, choice in variant.items())]
     lines += [
@@ -192,12 +192,12 @@ def scenario_draft(
     return "\n".join(lines) + "\n"
 
 
-def refuse_taken(name: str, known: Sequence[str] | Mapping[str, object], what: str) -> None:
+def refuse_taken(name: str, taken_names: Sequence[str] | Mapping[str, object], what: str) -> None:
     """Refuse a new name that is not valid or already taken.
 
     Args:
         name: The new name.
-        known: Names that are taken.
+        taken_names: Names that are taken.
         what: Kind of thing that is named, for the message.
 
     Raises:
@@ -208,7 +208,7 @@ def refuse_taken(name: str, known: Sequence[str] | Mapping[str, object], what: s
         raise DataError(
             f"{name!r} is no name for a {what}; expected letters, digits, dots and dashes"
         )
-    if name in known:
+    if name in taken_names:
         raise DataError(
             f"{name} is a {what} already; a row of your own in data/ replaces one of its values"
         )

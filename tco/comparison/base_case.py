@@ -60,69 +60,84 @@ class BaseCase(NamedTuple):
         )
 
 
-def base_cases(asked: Sequence[Evaluation], found: Confidence, hold: bool) -> list[BaseCase]:
+def base_cases(
+    evaluations: Sequence[Evaluation], confidence: Confidence, hold: bool
+) -> list[BaseCase]:
     """Return the base case of each scenario that was drawn, at its own speed.
 
     A scenario is left out if its base case or the median of its draws has no cost.
 
     Args:
-        asked: Evaluated scenarios.
-        found: Uncertainty of the comparison, with the median cost of each scenario at each speed.
+        evaluations: Evaluated scenarios.
+        confidence: Uncertainty of the comparison, with the median cost of each scenario at each
+            speed.
         hold: Whether the plan is held in every draw.
 
     """
     middles = {
-        (one.scenario, one.tokens_per_s_per_user): one.median_usd_per_million_output_tokens
-        for one in found.curve
+        (
+            curve_point.scenario,
+            curve_point.tokens_per_s_per_user,
+        ): curve_point.median_usd_per_million_output_tokens
+        for curve_point in confidence.curve
     }
-    drawn = ((one, speed_of(one.result)) for one in asked if one.why_undrawable(hold) is None)
-    made = (
-        (one, middles.get((one.result.scenario, speed)))
-        for one, speed in drawn
+    drawn = (
+        (evaluation, speed_of(evaluation.result))
+        for evaluation in evaluations
+        if evaluation.why_undrawable(hold) is None
+    )
+    evaluation_medians = (
+        (evaluation, middles.get((evaluation.result.scenario, speed)))
+        for evaluation, speed in drawn
         if speed is not None
     )
     return [
         case
-        for one, middle in made
-        if middle is not None and (case := _base_case(one, middle, hold)) is not None
+        for evaluation, middle in evaluation_medians
+        if middle is not None and (case := _base_case(evaluation, middle, hold)) is not None
     ]
 
 
-def _base_case(asked: Evaluation, middle: float, hold: bool) -> BaseCase | None:
+def _base_case(evaluation: Evaluation, middle: float, hold: bool) -> BaseCase | None:
     """Return a scenario's base case beside the middle of its draws; none where it costs nothing
     known, or nothing at its medians.
     """
-    function = asked.drawn_function(hold)
-    medians = {path: float(one.quantile(np.zeros(1))[0]) for path, one in function.ranges.items()}
-    moved = [
+    function = evaluation.drawn_function(hold)
+    medians = {
+        path: float(input_range.quantile(np.zeros(1))[0])
+        for path, input_range in function.ranges.items()
+    }
+    off_median_paths = [
         path
-        for path, one in function.ranges.items()
-        if not math.isclose(medians[path], one.value, rel_tol=ALIKE)
+        for path, input_range in function.ranges.items()
+        if not math.isclose(medians[path], input_range.value, rel_tol=ALIKE)
     ]
-    many = {}
+    input_values = {}
     # first the base case, then all at their medians, then one by one
-    for place, path in enumerate(moved, 2):
-        values = np.full(2 + len(moved), function.ranges[path].value)
-        values[[1, place]] = medians[path]
-        many[path] = values, function.ranges[path].unit
+    for draw_index, path in enumerate(off_median_paths, 2):
+        values = np.full(2 + len(off_median_paths), function.ranges[path].value)
+        values[[1, draw_index]] = medians[path]
+        input_values[path] = values, function.ranges[path].unit
     costs = (
-        np.array([asked.result.metrics[COST]]) if not many else function.draws(many).metrics[COST]
+        np.array([evaluation.result.metrics[COST]])
+        if not input_values
+        else function.draws(input_values).metrics[COST]
     )
     if costs is None or costs[0] is None or not np.all(np.isfinite(costs[:2].astype(float))):
         return None
     factors = costs / costs[0]
     causes = [
-        OffMedianInput(path, function.ranges[path].value, medians[path], float(factors[place]))
-        for place, path in enumerate(moved, 2)
+        OffMedianInput(path, function.ranges[path].value, medians[path], float(factors[draw_index]))
+        for draw_index, path in enumerate(off_median_paths, 2)
     ]
     causes = sorted(
-        (one for one in causes if one.factor > 0 and one.factor != 1),
-        key=lambda one: -abs(math.log(one.factor)),
+        (cause for cause in causes if cause.factor > 0 and cause.factor != 1),
+        key=lambda cause: -abs(math.log(cause.factor)),
     )
     return BaseCase(
-        asked.result.scenario,
+        evaluation.result.scenario,
         float(costs[0]),
-        float(costs[1] if many else costs[0]),
+        float(costs[1] if input_values else costs[0]),
         middle,
         causes,
     )

@@ -114,27 +114,29 @@ class Solution(Shown):
     def gap(self, value: float) -> float | None:
         """Return by how much the metric is above the target; none where either has no value."""
         try:
-            apart = self.metric_at(value) - self.target_at(value)
+            metric_gap = self.metric_at(value) - self.target_at(value)
         except (DataError, ArithmeticError) as error:
             self.missing[value] = str(error)
             return None
-        if not math.isfinite(apart):
+        if not math.isfinite(metric_gap):
             self.missing[value] = "it is no finite number there"
             return None
-        return apart
+        return metric_gap
 
     @property
     def line(self) -> str:
         """The input, and the value at which the metric reaches its target."""
-        found = self.today.text(self.breaks[0].value) if self.breaks else f"none, {self.reason}"
-        return f"{self.scenario}: {self.metric} {self.words} at {self.path} {found}"
+        crossing_text = (
+            self.today.text(self.breaks[0].value) if self.breaks else f"none, {self.reason}"
+        )
+        return f"{self.scenario}: {self.metric} {self.words} at {self.path} {crossing_text}"
 
     def to_frame(self) -> Any:
         """Return the metric over the range of the input, crossings among it."""
         import pandas as pd
 
         rows = [(value, metric, False) for value, metric in self.points] + [
-            (one.value, one.metric, True) for one in self.breaks
+            (break_point.value, break_point.metric, True) for break_point in self.breaks
         ]
         return pd.DataFrame(
             sorted(rows, key=lambda row: row[0]), columns=[self.path, self.metric, "crossing"]
@@ -197,34 +199,39 @@ def solve(
         for side in sides
     ]
     searched = any(mover.searches_plan for mover in movers)
-    asked = Solution(scenario, metric, words, today, movers, target, centre)
-    fill(asked, today.grid(ends, SEARCHED if searched else POINTS))
-    return asked
+    solution = Solution(scenario, metric, words, today, movers, target, centre)
+    fill(solution, today.grid(ends, SEARCHED if searched else POINTS))
+    return solution
 
 
-def fill(asked: Solution, grid: list[float]) -> None:
+def fill(solution: Solution, grid: list[float]) -> None:
     """Find where the metric reaches the target on a grid."""
-    gaps = {value: asked.gap(value) for value in grid}
-    known = [value for value in grid if gaps[value] is not None]
-    if not known:
+    gaps = {value: solution.gap(value) for value in grid}
+    valid_values = [value for value in grid if gaps[value] is not None]
+    if not valid_values:
         raise DataError(
-            f"{asked.metric} has no value from {asked.today.text(grid[0])} to "
-            f"{asked.today.text(grid[-1])}: {asked.missing[grid[0]]}"
+            f"{solution.metric} has no value from {solution.today.text(grid[0])} to "
+            f"{solution.today.text(grid[-1])}: {solution.missing[grid[0]]}"
         )
-    _refuse_unmoved(asked, known)
-    if len(known) > 1 and all(
-        abs(gaps[value] or 0.0) <= EXACT * abs(asked.target_at(value)) for value in known
+    _refuse_unmoved(solution, valid_values)
+    if len(valid_values) > 1 and all(
+        abs(gaps[value] or 0.0) <= EXACT * abs(solution.target_at(value)) for value in valid_values
     ):
         raise DataError(
-            f"{asked.metric} of {asked.scenario} meets {asked.words} at every value of "
-            f"{asked.path}: there is nothing to find"
+            f"{solution.metric} of {solution.scenario} meets {solution.words} at every value of "
+            f"{solution.path}: there is nothing to find"
         )
-    asked.points = [(value, asked.metric_at(value) if value in known else None) for value in grid]
-    asked.breaks = [broken(asked, one) for one in crossings(asked.gap, grid, asked.today.stepwise)]
-    if (today := asked.today.value) is not None:
-        asked.breaks.sort(key=lambda one: abs(one.value - today))
-    asked.reason = "" if asked.breaks else _no_crossing(asked, known)
-    asked.notes = _solution_notes(asked, grid, known)
+    solution.points = [
+        (value, solution.metric_at(value) if value in valid_values else None) for value in grid
+    ]
+    solution.breaks = [
+        broken(solution, crossing)
+        for crossing in crossings(solution.gap, grid, solution.today.stepwise)
+    ]
+    if (today := solution.today.value) is not None:
+        solution.breaks.sort(key=lambda break_point: abs(break_point.value - today))
+    solution.reason = "" if solution.breaks else _no_crossing(solution, valid_values)
+    solution.notes = _solution_notes(solution, grid, valid_values)
 
 
 # ---------------------------------------------------------------- what is asked
@@ -276,8 +283,8 @@ def _ratio_or_own(values: Sequence[float]) -> float:
     """Return the metric that was asked for: that of the scenario itself, or the ratio of the
     baseline's to it.
     """
-    own, *other = values
-    return float(perf_per_tco(other[0], own)) if other else own
+    own_metric, *baseline_metrics = values
+    return float(perf_per_tco(baseline_metrics[0], own_metric)) if baseline_metrics else own_metric
 
 
 def _moved_side(side: Evaluation, today: VariedInput, metric: str, hold: bool) -> Mover:
@@ -303,43 +310,48 @@ def _metric_at_rest(side: Evaluation, metric: str, _: float) -> float:
 
 
 # ---------------------------------------------------------------- what is found
-def _refuse_unmoved(asked: Solution, known: Sequence[float]) -> None:
+def _refuse_unmoved(solution: Solution, valid_values: Sequence[float]) -> None:
     """Refuse an input that moves neither the metric nor the target."""
-    for at in (asked.metric_at, asked.target_at):
-        levels = [at(value) for value in known]
-        if len(known) < 2 or max(levels) - min(levels) > EXACT * max(map(abs, levels)):
+    for level_at in (solution.metric_at, solution.target_at):
+        levels = [level_at(value) for value in valid_values]
+        if len(valid_values) < 2 or max(levels) - min(levels) > EXACT * max(map(abs, levels)):
             return
-    does = f"`tco sensitivity {asked.scenario} --metric {asked.metric}` says what does"
-    raise DataError(f"{asked.path} does not move {asked.metric} of {asked.scenario}; {does}")
+    does = f"`tco sensitivity {solution.scenario} --metric {solution.metric}` says what does"
+    raise DataError(
+        f"{solution.path} does not move {solution.metric} of {solution.scenario}; {does}"
+    )
 
 
-def broken(asked: Solution, one: Crossing) -> Break:
+def broken(solution: Solution, crossing: Crossing) -> Break:
     """Return a crossing as seen from today: the side on which the target is reached, or the value
     that meets it.
     """
     sides = sorted(
-        (one.before, one.beyond), key=lambda value: abs(value - (asked.today.value or 0.0))
+        (crossing.before, crossing.beyond),
+        key=lambda value: abs(value - (solution.today.value or 0.0)),
     )
     near, far = sides
-    gaps = {value: abs(asked.gap(value) or 0.0) for value in sides}
-    if min(gaps.values()) <= EXACT * abs(asked.target_at(near)):
+    gaps = {value: abs(solution.gap(value) or 0.0) for value in sides}
+    if min(gaps.values()) <= EXACT * abs(solution.target_at(near)):
         near = far = min(sides, key=lambda value: gaps[value])
-    return Break(far, asked.metric_at(far), asked.metric_at(near))
+    return Break(far, solution.metric_at(far), solution.metric_at(near))
 
 
-def _no_crossing(asked: Solution, known: Sequence[float]) -> str:
+def _no_crossing(solution: Solution, valid_values: Sequence[float]) -> str:
     """Return the explanation for a metric that never reaches its target."""
-    levels = [asked.metric_at(value) for value in known]
-    low, high = (_rounded_text(asked.today, value) for value in (known[0], known[-1]))
-    metric = METRICS[asked.metric]
+    levels = [solution.metric_at(value) for value in valid_values]
+    low, high = (
+        _rounded_text(solution.today, value) for value in (valid_values[0], valid_values[-1])
+    )
+    metric = METRICS[solution.metric]
     where = (
-        f"with {short_name(asked.path)} from {low} to {high} the {metric.label} lies between "
+        f"with {short_name(solution.path)} from {low} to {high} the {metric.label} lies between "
         f"{min(levels):,.3g} and {max(levels):,.3g} {metric.unit}"
     ).rstrip()
-    if asked.target is not None:
-        return f"{where}; the target is {asked.target:.6g}"
-    side = "above" if levels[0] > asked.target_at(known[0]) else "below"
-    return f"{where}, {side} that of {asked.words} everywhere"
+    if solution.target is not None:
+        return f"{where}; the target is {solution.target:.6g}"
+    side = "above" if levels[0] > solution.target_at(valid_values[0]) else "below"
+    return f"{where}, {side} that of {solution.words} everywhere"
 
 
 def _rounded_text(varied: VariedInput, value: float) -> str:
@@ -348,20 +360,22 @@ def _rounded_text(varied: VariedInput, value: float) -> str:
     return f"{float(f'{value:.3g}'):,g} {varied.unit}".strip()
 
 
-def _solution_notes(asked: Solution, grid: Sequence[float], known: Sequence[float]) -> list[str]:
+def _solution_notes(
+    solution: Solution, grid: Sequence[float], valid_values: Sequence[float]
+) -> list[str]:
     """Return notes on other scenarios moved, missing answers and steps."""
-    (own, *others), breaks = asked.movers, asked.breaks
+    (own_mover, *other_movers), breaks = solution.movers, solution.breaks
     notes = [
-        f"{asked.path} is moved in {one.side.scenario.name} {'too' if own.function else 'alone'}"
-        for one in others
-        if one.function
+        f"{solution.path} is moved in {mover.side.scenario.name} {'too' if own_mover.function else 'alone'}"
+        for mover in other_movers
+        if mover.function
     ]
-    lost = [value for value in grid if value not in known]
+    lost = [value for value in grid if value not in valid_values]
     if lost:
-        first = f"the first at {asked.today.text(lost[0])}: {asked.missing[lost[0]]}"
+        first = f"the first at {solution.today.text(lost[0])}: {solution.missing[lost[0]]}"
         notes.append(f"no answer at {len(lost)} of the {len(grid)} values looked at, {first}")
-    if asked.today.stepwise:
-        newest = newest_price(own.side.catalogue)
+    if solution.today.stepwise:
+        newest = newest_price(own_mover.side.catalogue)
         if breaks:
             notes.append(
                 "prices are those of each month's last day: seen from today's date, the target is "
@@ -369,10 +383,10 @@ def _solution_notes(asked: Solution, grid: Sequence[float], known: Sequence[floa
             )
         if period(newest).last.toordinal() < grid[-1]:
             notes.append(
-                f"{asked.today.text(grid[-1])} lies beyond the prices known: the last is of "
+                f"{solution.today.text(grid[-1])} lies beyond the prices known: the last is of "
                 f"{newest}, and holds on"
             )
-    elif any(one.metric != one.short for one in breaks):
+    elif any(break_point.metric != break_point.short for break_point in breaks):
         notes.append(
             "the metric moves in steps, as plans, tiers and switches come whole: a target within a "
             "step is reached with it"
@@ -404,16 +418,20 @@ def crossings(gap: Gap, grid: Sequence[float], stepwise: bool = False) -> Iterat
     """Yield the zeros of a function between the neighbours of a grid, and on it; a stepwise one has
     nothing between two neighbours.
     """
-    at = [(one, gap(one)) for one in grid]
-    for place, (one, value) in enumerate(at):
+    grid_gaps = [(grid_value, gap(grid_value)) for grid_value in grid]
+    for grid_index, (grid_value, value) in enumerate(grid_gaps):
         if value == 0:
-            yield Crossing(one, one)
-        elif place + 1 < len(at):
-            other, its = at[place + 1]
-            if value is not None and its is not None and value * its < 0:
-                found = Crossing(one, other) if stepwise else _narrowed(gap, one, other)
-                if found is not None:
-                    yield found
+            yield Crossing(grid_value, grid_value)
+        elif grid_index + 1 < len(grid_gaps):
+            next_value, next_gap = grid_gaps[grid_index + 1]
+            if value is not None and next_gap is not None and value * next_gap < 0:
+                crossing = (
+                    Crossing(grid_value, next_value)
+                    if stepwise
+                    else _narrowed(gap, grid_value, next_value)
+                )
+                if crossing is not None:
+                    yield crossing
 
 
 def _narrowed(gap: Gap, a: float, b: float) -> Crossing | None:
@@ -437,9 +455,11 @@ def _narrowed(gap: Gap, a: float, b: float) -> Crossing | None:
             return None
         if at_guess == 0:
             return Crossing(guess, guess)
-        known = sorted(
+        bracket_points = sorted(
             [(a, at_a), (middle, at_middle), (guess, at_guess), (b, at_b)],
-            key=lambda one: abs(one[0] - a),
+            key=lambda bracket_point: abs(bracket_point[0] - a),
         )
-        (a, at_a), (b, at_b) = next(pair for pair in pairwise(known) if pair[0][1] * pair[1][1] < 0)
+        (a, at_a), (b, at_b) = next(
+            pair for pair in pairwise(bracket_points) if pair[0][1] * pair[1][1] < 0
+        )
     return Crossing(a, b)

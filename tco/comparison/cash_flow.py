@@ -135,8 +135,8 @@ def _market_rent(result: Result, catalogue: Catalogue, chip: str) -> float | Non
     )
     if name is None:
         return None
-    given = catalogue.part_input(chip, name, result.texts["terms.date"])
-    return None if given.source == CIRCULAR else given.value
+    rent_input = catalogue.part_input(chip, name, result.texts["terms.date"])
+    return None if rent_input.source == CIRCULAR else rent_input.value
 
 
 ENERGY = "site/energy"  # the line of which a part is paid by use
@@ -205,12 +205,12 @@ class Project:
                 "money.token_price"
             )
         # both prices that pay it back are those at which income, linear in them, is as much
-        whole = net_present_value(costs, self.rate)
-        hour = -whole / net_present_value(self.income(self.lead, 1.0, 0.0), self.rate)
+        present_cost = net_present_value(costs, self.rate)
+        hour = -present_cost / net_present_value(self.income(self.lead, 1.0, 0.0), self.rate)
         tokens = (
             None
             if self.tokens is None
-            else -whole / net_present_value(self.income(self.lead, 0.0, 1.0), self.rate)
+            else -present_cost / net_present_value(self.income(self.lead, 0.0, 1.0), self.rate)
         )
         # otherwise idle hours earn as well
         linear = rent > 0 and not self.values["money.take_or_pay"]
@@ -218,19 +218,24 @@ class Project:
             self.break_even(
                 hour,
                 hour
-                * net_present_value([one for one in costs if one.line == ENERGY], self.rate)
-                / whole,
+                * net_present_value(
+                    [cash_payment for cash_payment in costs if cash_payment.line == ENERGY],
+                    self.rate,
+                )
+                / present_cost,
                 rent,
             )
             if linear
             else None
         )
         books = list(self.books())
-        ordered = sorted([*costs, *income, *loan], key=lambda one: one.month)
+        ordered = sorted([*costs, *income, *loan], key=lambda cash_payment: cash_payment.month)
         ahead = [
-            one._replace(month=one.month - self.lead) for one in costs if one.month <= self.lead
+            cash_payment._replace(month=cash_payment.month - self.lead)
+            for cash_payment in costs
+            if cash_payment.month <= self.lead
         ]
-        tied = float(sum(one.usd for one in ahead))
+        tied = float(sum(cash_payment.usd for cash_payment in ahead))
         carrying = net_present_value(ahead, self.rate) - tied
         return Money(
             npv,
@@ -288,10 +293,12 @@ class Project:
         """Yield the recurring payments from month `first` to month `last` of operation."""
         for flow in flows:
             if flow.recurs:
-                each = payment(flow.amount, flow.recurrence)
+                period_payment = payment(flow.amount, flow.recurrence)
                 months = range(flow.first_month, last + 1, flow.recurrence)
                 yield from (
-                    Payment(lead + month, each, flow.path) for month in months if month >= first
+                    Payment(lead + month, period_payment, flow.path)
+                    for month in months
+                    if month >= first
                 )
 
     def purchases(self, flow: Flow, lead: int) -> Iterator[Payment]:
@@ -315,27 +322,35 @@ class Project:
             if flow.asset in SOLD:
                 yield Payment(lead + month, resale(flow.amount, flow.residual), flow.path)
         if month > self.months:
-            interest, each = self.terms.monthly(self.terms.paths(flow.asset)[0])
-            rest = capital_recovery_factor(interest, period_in_years(month - self.months), each)
-            whole = self.terms.recovery(flow.asset)
-            yield Payment(lead + self.months, -left_over(flow.amount, whole, rest), flow.path)
+            interest, month_length = self.terms.monthly(self.terms.paths(flow.asset)[0])
+            rest = capital_recovery_factor(
+                interest, period_in_years(month - self.months), month_length
+            )
+            full_recovery = self.terms.recovery(flow.asset)
+            yield Payment(
+                lead + self.months, -left_over(flow.amount, full_recovery, rest), flow.path
+            )
 
     def loan(self, costs: Iterable[Payment]) -> Iterator[Payment]:
         """Yield the loan on the purchases and its equal monthly repayments."""
         share = self.values["money.debt_share"]
         if not share:
             return
-        principal = share * sum(one.usd for one in costs if one.month <= 0)
+        principal = share * sum(
+            cash_payment.usd for cash_payment in costs if cash_payment.month <= 0
+        )
         term = self.values["money.debt_term"]
         interest = rate_of_period(self.values["money.debt_rate"], MONTHLY)
-        each = payment(
+        monthly_repayment = payment(
             yearly_capital(
                 principal, capital_recovery_factor(interest, term, period_in_years(MONTHLY))
             ),
             MONTHLY,
         )
         yield Payment(0, -principal, DEBT)
-        yield from (Payment(month, each, DEBT) for month in range(1, _months(term) + 1))
+        yield from (
+            Payment(month, monthly_repayment, DEBT) for month in range(1, _months(term) + 1)
+        )
 
     # ---------------------------------------------------------------- what comes in
     def income(self, lead: int, rent: Any, price: Any) -> list[Payment]:
@@ -398,7 +413,14 @@ class Project:
         hours = np.arange(1.0, self.months + 1)
         rented = rent_income(self.market_rent, self.chips, hours)
         owned = np.array(
-            [sum(one.usd for one in costs if one.month - self.lead <= month) for month in hours]
+            [
+                sum(
+                    cash_payment.usd
+                    for cash_payment in costs
+                    if cash_payment.month - self.lead <= month
+                )
+                for month in hours
+            ]
         )
         months = np.flatnonzero(rented >= owned)
         return int(months[0]) + 1 if months.size else None
@@ -426,8 +448,8 @@ def by_month(payments: Sequence[Payment]) -> tuple[Any, Any]:
     """Return the months from the first payment to the last, and what is paid in each."""
     if not payments:
         return np.zeros(0), np.zeros(0)
-    when = np.array([one.month for one in payments])
-    paid = np.bincount(when - when.min(), [float(one.usd) for one in payments])
+    when = np.array([cash_payment.month for cash_payment in payments])
+    paid = np.bincount(when - when.min(), [float(cash_payment.usd) for cash_payment in payments])
     return np.arange(float(when.min()), float(when.max()) + 1), paid
 
 
@@ -490,12 +512,12 @@ def swap_of(text: str) -> SystemUpgrade:
         UsageError: The text has another form, or the month is 0.
 
     """
-    found = FORM.fullmatch(text)
-    if found is None or not int(found["month"]):
+    swap_match = FORM.fullmatch(text)
+    if swap_match is None or not int(swap_match["month"]):
         raise UsageError(
             f"--swap {text}: expected a variant and a month of operation, such as switch=gen2@24"
         )
-    return SystemUpgrade(found["key"], found["value"], int(found["month"]))
+    return SystemUpgrade(swap_match["key"], swap_match["value"], int(swap_match["month"]))
 
 
 def _upgrade_payments(before: Result, after: Result, month: int) -> Iterator[Payment]:
@@ -515,8 +537,8 @@ def _upgrade_payments(before: Result, after: Result, month: int) -> Iterator[Pay
 
 
 def _priced_part_counts(result: Result) -> dict[str, float]:
-    found: dict[str, float] = {}
+    part_counts: dict[str, float] = {}
     for line in result.bill.lines if result.bill else []:
         if line.extended is not None:
-            found[line.part] = found.get(line.part, 0.0) + line.quantity
-    return found
+            part_counts[line.part] = part_counts.get(line.part, 0.0) + line.quantity
+    return part_counts

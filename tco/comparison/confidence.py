@@ -54,10 +54,10 @@ def confidence_of(
     return confidence
 
 
-def _is_shipped(one: Evaluation) -> bool:
-    catalogue = one.catalogue
-    return one.name in catalogue.scenarios and not (
-        one.settings or one.saved or catalogue.anchors or len(catalogue.folders) > 1
+def _is_shipped(evaluation: Evaluation) -> bool:
+    catalogue = evaluation.catalogue
+    return evaluation.name in catalogue.scenarios and not (
+        evaluation.settings or evaluation.saved or catalogue.anchors or len(catalogue.folders) > 1
     )
 
 
@@ -71,33 +71,37 @@ class Elsewhere(NamedTuple):
     rests_on: str
 
 
-def cheaper_elsewhere(asked: Sequence[Evaluation], found: Confidence) -> list[Elsewhere]:
+def cheaper_elsewhere(evaluations: Sequence[Evaluation], confidence: Confidence) -> list[Elsewhere]:
     """Return the shipped systems that cost less than all compared systems.
 
     Args:
-        asked: Evaluations of the compared scenarios.
-        found: Confidence of the comparison, with the median costs at each speed.
+        evaluations: Evaluations of the compared scenarios.
+        confidence: Confidence of the comparison, with the median costs at each speed.
 
     Returns:
         Systems with their median cost, USD per million output tokens; empty where a scenario is not
         shipped or is asked for other work than the headline's.
 
     """
-    if not all(_is_shipped(one) and one.scenario.documents == HEADLINE_DOCUMENTS for one in asked):
+    if not all(
+        _is_shipped(evaluation) and evaluation.scenario.documents == HEADLINE_DOCUMENTS
+        for evaluation in evaluations
+    ):
         return []
     costs = [
-        one.median_usd_per_million_output_tokens
-        for one in found.curve
-        if one.tokens_per_s_per_user == speed_of(asked[0].result)
+        curve_point.median_usd_per_million_output_tokens
+        for curve_point in confidence.curve
+        if curve_point.tokens_per_s_per_user == speed_of(evaluations[0].result)
     ]
     least = min((cost for cost in costs if cost is not None), default=0.0)
     rows = [row for _, row in read_csv(data_directory() / RANKS, RANKED)]
-    every = [
+    shipped_systems = [
         Elsewhere(row["system"], float(row["usd_per_million_output_tokens"]), row["rests_on"])
         for row in rows
     ]
     return [
-        one
-        for one in every
-        if one.cost < least and one.system not in {other.result.system for other in asked}
+        shipped_system
+        for shipped_system in shipped_systems
+        if shipped_system.cost < least
+        and shipped_system.system not in {evaluation.result.system for evaluation in evaluations}
     ]

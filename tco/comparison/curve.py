@@ -238,16 +238,16 @@ def sample_side(
     if side.reason:
         return side
     function = evaluation.drawn_function(request.hold)
-    others = [speed for speed in speeds if speed != own_speed]
+    other_speeds = [speed for speed in speeds if speed != own_speed]
     if request.ranges and moves:
         ends = [{REACH: end} for end in ENDS.values()] if REACH in function.ranges else []
-        samples = sample_with_moves(function, dice, others, ends, SOFTWARE_DRAWS)
+        samples = sample_with_moves(function, dice, other_speeds, ends, SOFTWARE_DRAWS)
         return side._replace(function=function, samples=samples)
     if request.ranges:
-        draws = function.sample(dice, others)
+        draws = function.sample(dice, other_speeds)
     elif own_speed is not None:
         target = {SPEED: (np.array([own_speed]), result.inputs[SPEED].unit)}
-        draws = function.draws(target, speeds=others)
+        draws = function.draws(target, speeds=other_speeds)
     else:
         return side._replace(function=function)
     return side._replace(function=function, samples=SampledScenario(draws, draws))

@@ -54,7 +54,9 @@ def add_bands(frontier: Frontier, hold: bool) -> None:
             for point in frontier.points
         ]
     )
-    alone = [place for place, point in enumerate(frontier.points) if hold or point.chosen]
+    fixed_plan_indices = [
+        point_index for point_index, point in enumerate(frontier.points) if hold or point.chosen
+    ]
     bands: dict[int, Band] = {}
     for start in range(0, len(speeds) if not hold else 0, AT_ONCE):
         bands |= enumerate(
@@ -62,37 +64,51 @@ def add_bands(frontier: Frontier, hold: bool) -> None:
         )
     # so few draws are weighed with every plan, as those of a comparison are, or each has a plan of
     # its own
-    for place in alone:
-        fixed, plan = function.structure, _plan_of_point(frontier.held, place)
+    for point_index in fixed_plan_indices:
+        fixed, plan = function.structure, _plan_of_point(frontier.held, point_index)
         on_plan = function._replace(structure=fixed and fixed._replace(plan=plan))
-        (bands[place],) = _bands_in(_at_speeds(on_plan, draws, speeds[place : place + 1]))
-    frontier.bands = [bands[place] for place in range(len(speeds))]
+        (bands[point_index],) = _bands_in(
+            _at_speeds(on_plan, draws, speeds[point_index : point_index + 1])
+        )
+    frontier.bands = [bands[point_index] for point_index in range(len(speeds))]
 
 
-def _plan_of_point(plans: ServingPlan, place: int) -> ServingPlan:
+def _plan_of_point(plans: ServingPlan, point_index: int) -> ServingPlan:
     decode, prefill = (
-        [float(axis[place]) for axis in pool] for pool in (plans.decode, plans.prefill)
+        [float(axis[point_index]) for axis in pool] for pool in (plans.decode, plans.prefill)
     )
     return ServingPlan(DecodePlan(*decode), PrefillPlan(*prefill))
 
 
 def _at_speeds(function: ScenarioFunction, draws: Many, speeds: AnyArray) -> Draws:
-    every = {path: (np.tile(many, len(speeds)), unit) for path, (many, unit) in draws.items()}
-    return function.draws(every | {SPEED: (np.repeat(speeds, DRAWS), "token/s")})
-
-
-def _bands_in(made: Draws) -> list[Band]:
-    """Return the bands of some points, whose draws stand one after the other."""
-    points = len(made.meets) // DRAWS
-    draws = {
-        metric: metric_or_nan(made, metric).reshape(points, DRAWS)
-        for metric in BANDED
-        if made.metrics[metric] is not None
+    tiled_draws = {
+        path: (np.tile(input_draws, len(speeds)), unit)
+        for path, (input_draws, unit) in draws.items()
     }
-    every = [{metric: many[place] for metric, many in draws.items()} for place in range(points)]
+    return function.draws(tiled_draws | {SPEED: (np.repeat(speeds, DRAWS), "token/s")})
+
+
+def _bands_in(scenario_draws: Draws) -> list[Band]:
+    """Return the bands of some points, whose draws stand one after the other."""
+    points = len(scenario_draws.meets) // DRAWS
+    draws = {
+        metric: metric_or_nan(scenario_draws, metric).reshape(points, DRAWS)
+        for metric in BANDED
+        if scenario_draws.metrics[metric] is not None
+    }
+    draws_by_point = [
+        {metric: metric_draws[point_index] for metric, metric_draws in draws.items()}
+        for point_index in range(points)
+    ]
     return [
-        Band({metric: metric_percentiles(metric, many) for metric, many in own.items()}, own)
-        for own in every
+        Band(
+            {
+                metric: metric_percentiles(metric, metric_draws)
+                for metric, metric_draws in point_draws.items()
+            },
+            point_draws,
+        )
+        for point_draws in draws_by_point
     ]
 
 
@@ -136,8 +152,8 @@ class Design(NamedTuple):
         if self.by is None:
             return {}
         return {
-            axis: theirs / own - 1
-            for axis, own, theirs in zip(AXES, self.figures, self.by.figures, strict=True)
+            axis: theirs / own_figure - 1
+            for axis, own_figure, theirs in zip(AXES, self.figures, self.by.figures, strict=True)
         }
 
     @property
@@ -145,15 +161,19 @@ class Design(NamedTuple):
         """The share of draws in which it is beaten still, of those in which either keeps its
         interactivity; none where nothing was drawn.
         """
-        own, theirs = self.band, None if self.by is None else self.by.band
-        if own is None or theirs is None or not (either := own.meets | theirs.meets).any():
+        own_band, theirs = self.band, None if self.by is None else self.by.band
+        if (
+            own_band is None
+            or theirs is None
+            or not (either := own_band.meets | theirs.meets).any()
+        ):
             return None
         leads = [
-            _sign_of(axis) * (theirs.draws[axis] - own.draws[axis])
+            _sign_of(axis) * (theirs.draws[axis] - own_band.draws[axis])
             for axis in AXES
-            if axis in own.draws
+            if axis in own_band.draws
         ]
-        beaten = theirs.meets & (~own.meets | (np.minimum.reduce(leads) >= 0))
+        beaten = theirs.meets & (~own_band.meets | (np.minimum.reduce(leads) >= 0))
         return float(beaten[either].mean())
 
 
@@ -174,13 +194,13 @@ def designs_of(frontiers: Sequence[Frontier]) -> list[Design]:
         Only designs of the same workload beat each other.
 
     """
-    found = []
+    designs = []
     for workload in dict.fromkeys(frontier.decode.workload for frontier in frontiers):
         alike = [
-            Design(frontier, place)
+            Design(frontier, point_index)
             for frontier in frontiers
             if frontier.decode.workload == workload
-            for place in range(len(frontier.points))
+            for point_index in range(len(frontier.points))
         ]
         alike.sort(
             key=lambda design: (
@@ -189,11 +209,11 @@ def designs_of(frontiers: Sequence[Frontier]) -> list[Design]:
             )
         )
         best = beaten_by(merits([design.figures for design in alike])) if alike else ()
-        found += [
+        designs += [
             design._replace(by=None if by < 0 else alike[by])
             for design, by in zip(alike, best, strict=True)
         ]
-    return found
+    return designs
 
 
 def merits(figures: Sequence[Sequence[float]]) -> AnyArray:
@@ -201,8 +221,8 @@ def merits(figures: Sequence[Sequence[float]]) -> AnyArray:
     each design.
     """
     rounded = np.array([[float(f"{figure:.{DIGITS - 1}e}") for figure in row] for row in figures])
-    found: AnyArray = np.array([_sign_of(axis) for axis in AXES]) * np.log(rounded)
-    return found
+    merit_logs: AnyArray = np.array([_sign_of(axis) for axis in AXES]) * np.log(rounded)
+    return merit_logs
 
 
 def _sign_of(axis: str) -> float:

@@ -50,12 +50,12 @@ FREE = {
 @cache
 def _kind_of_rows() -> Mapping[str, str]:
     """Return by which kind of measurements each parameter of practice is fitted."""
-    found = dict(FREE)
+    kinds_by_attribute = dict(FREE)
     for file in sorted((data_directory() / "fits").glob("*.csv")):
         kind = next((kind for kind in KINDS if file.stem.endswith(kind)), None)
         if kind is not None:
-            found |= {row["attribute"]: kind for _, row in read_csv(file, COLUMNS)}
-    return found
+            kinds_by_attribute |= {row["attribute"]: kind for _, row in read_csv(file, COLUMNS)}
+    return kinds_by_attribute
 
 
 def regime_with_evidence(
@@ -67,19 +67,24 @@ def regime_with_evidence(
     `costs` are those of every choice in every draw, by which a measurement is worth something to
     who chooses.
     """
-    places = {path: ratio.dice.correlated_deviates(one) for path, one in ratio.ranges.items()}
+    input_deviates = {
+        path: ratio.dice.correlated_deviates(input_range)
+        for path, input_range in ratio.ranges.items()
+    }
     return regime._replace(
         drivers=leading_drivers(
             ratio.ranges, ratio.one_at_a_time_values(), ratio.together, DRIVERS
         ),
-        measurements=_measurements_of(ratio.draws(), ratio.ranges, places, costs, catalogue),
+        measurements=_measurements_of(
+            ratio.draws(), ratio.ranges, input_deviates, costs, catalogue
+        ),
     )
 
 
 def _measurements_of(
-    many: FloatArray,
+    ratio_draws: FloatArray,
     ranges: Mapping[str, Range],
-    places: Mapping[str, FloatArray],
+    input_deviates: Mapping[str, FloatArray],
     costs: FloatArray,
     catalogue: Catalogue,
 ) -> list[Measurement]:
@@ -94,29 +99,29 @@ def _measurements_of(
             whose = owner[-1].removeprefix("configuration-").removeprefix("run-")
             groups.setdefault((_kind_of_rows()[name], whose), []).append(path)
     shares = [
-        (rank_share(many, [places[path] for path in paths]) or 0.0, *one)
-        for one, paths in groups.items()
+        (rank_share(ratio_draws, [input_deviates[path] for path in paths]) or 0.0, *group_key)
+        for group_key, paths in groups.items()
     ]
-    most = sorted(shares, key=lambda one: (-one[0], one[1:]))[:NAMED]
-    reached, kept = np.isfinite(costs).any(axis=0), shares_of_best(costs)
-    found = []
+    most = sorted(shares, key=lambda group_share: (-group_share[0], group_share[1:]))[:NAMED]
+    reached, best_shares = np.isfinite(costs).any(axis=0), shares_of_best(costs)
+    measurements = []
     for share, kind, whose in most:
-        seen = [places[path][reached] for path in groups[kind, whose]]
+        observed_deviates = [input_deviates[path][reached] for path in groups[kind, whose]]
         errors = [
             standardised_measurement_error(catalogue, kind, ranges[path])
             for path in groups[kind, whose]
         ]
         if share > 0:
-            found.append(
+            measurements.append(
                 Measurement(
                     kind,
                     whose,
                     narrowing(share),
-                    gain(kept, seen),
-                    gain(kept, noisy_deviates(seen, errors)),
+                    gain(best_shares, observed_deviates),
+                    gain(best_shares, noisy_deviates(observed_deviates, errors)),
                 )
             )
-    return found
+    return measurements
 
 
 STILL = 1e-9  # relative change of a prediction that is none
@@ -136,30 +141,39 @@ def evidence_of(catalogue: Catalogue, inputs: Mapping[str, Input]) -> list[Notic
         log(predicted / measured) at the low end, the value and the high end of the input.
 
     """
-    asked = [
-        one
-        for one in inputs.values()
-        if one.path.startswith("performance.") and one.low is not None and one.high is not None
+    ranged_inputs = [
+        ranged_input
+        for ranged_input in inputs.values()
+        if ranged_input.path.startswith("performance.")
+        and ranged_input.low is not None
+        and ranged_input.high is not None
     ]
-    found: dict[tuple[str, str], list[FloatArray]] = {}
-    for file in sorted((data_directory() / "measured").glob("*.csv.gz")) if asked else ():
-        for kind, logs in _errors_in(catalogue, file, asked):
-            for at, one in enumerate(asked):
-                own = logs[[1 + 2 * at, 0, 2 + 2 * at]]
-                moved = (np.abs(own - own[1]) > STILL).any(axis=0)
-                if moved.any():
-                    found.setdefault((one.path, kind), []).append(own[:, moved])
+    errors_by_input: dict[tuple[str, str], list[FloatArray]] = {}
+    for file in sorted((data_directory() / "measured").glob("*.csv.gz")) if ranged_inputs else ():
+        for kind, logs in _errors_in(catalogue, file, ranged_inputs):
+            for input_index, ranged_input in enumerate(ranged_inputs):
+                input_errors = logs[[1 + 2 * input_index, 0, 2 + 2 * input_index]]
+                is_moved = (np.abs(input_errors - input_errors[1]) > STILL).any(axis=0)
+                if is_moved.any():
+                    errors_by_input.setdefault((ranged_input.path, kind), []).append(
+                        input_errors[:, is_moved]
+                    )
     notices = []
-    for (path, kind), parts in found.items():
-        every = np.concatenate(parts, axis=1)
+    for (path, kind), parts in errors_by_input.items():
+        joined_errors = np.concatenate(parts, axis=1)
         notices.append(
-            Notice(path, kind, every.shape[1], tuple(np.sqrt(np.mean(every**2, axis=1)).tolist()))
+            Notice(
+                path,
+                kind,
+                joined_errors.shape[1],
+                tuple(np.sqrt(np.mean(joined_errors**2, axis=1)).tolist()),
+            )
         )
     return notices
 
 
 def _errors_in(
-    catalogue: Catalogue, file: Path, asked: Sequence[Input]
+    catalogue: Catalogue, file: Path, ranged_inputs: Sequence[Input]
 ) -> Iterator[tuple[str, FloatArray]]:
     """Yield the kind of a file, and the logarithms of the errors of each chip's rows: all inputs at
     their values first, then each at both ends.
@@ -167,19 +181,19 @@ def _errors_in(
     kind, table = read_measured(file)
     values = plain_inputs(catalogue, {}).values(as_number)
     measurements = MeasuredRows(table, catalogue, values)
-    sets = 1 + 2 * len(asked)
-    for at, one in enumerate(asked):
-        column = np.full((sets, 1), one.value)
-        column[1 + 2 * at :][:2, 0] = one.low, one.high
-        values[one.path] = column
+    sets = 1 + 2 * len(ranged_inputs)
+    for input_index, ranged_input in enumerate(ranged_inputs):
+        column = np.full((sets, 1), ranged_input.value)
+        column[1 + 2 * input_index :][:2, 0] = ranged_input.low, ranged_input.high
+        values[ranged_input.path] = column
     for part in sorted({*measurements.parts} - {""}):
         rows = measurements.parts == part
-        made = tried(PREDICTORS[kind], measurements.chosen(rows))
-        if not isinstance(made, DataError) and (scored := made.skip == "").any():
+        prediction = tried(PREDICTORS[kind], measurements.chosen(rows))
+        if not isinstance(prediction, DataError) and (scored := prediction.skip == "").any():
             yield (
                 kind,
                 np.log(
-                    np.broadcast_to(made.predicted, (sets, int(rows.sum())))[:, scored]
-                    / made.target[scored]
+                    np.broadcast_to(prediction.predicted, (sets, int(rows.sum())))[:, scored]
+                    / prediction.target[scored]
                 ),
             )

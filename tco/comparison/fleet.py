@@ -105,33 +105,43 @@ def fleet_of(
     taken = sum(parsed(wave.power, wave.scenario) for wave in waves)
     if limit is not None and taken > limit * (1 + 1e-9):
         raise DataError(f"the waves take {taken / 1e6:,.0f} MW, --power has {limit / 1e6:,.0f} MW")
-    found = []
+    wave_evaluations = []
     for wave in waves:
         dated = {"terms.date": wave.date} if wave.date else {}
         implied = {SITE_POWER: wave.power}
-        found += evaluate_each([wave.scenario], data, {**settings, **dated}, implied=implied)
-    asked = sorted(
-        found,
-        key=lambda one: (
-            year_of(one.result.texts["terms.date"])
-            + (one.result.available.months if one.result.available else 0.0) / MONTHS
+        wave_evaluations += evaluate_each(
+            [wave.scenario], data, {**settings, **dated}, implied=implied
+        )
+    ordered_evaluations = sorted(
+        wave_evaluations,
+        key=lambda evaluation: (
+            year_of(evaluation.result.texts["terms.date"])
+            + (evaluation.result.available.months if evaluation.result.available else 0.0) / MONTHS
         ),
     )
     stages: list[Stage] = []
     late = []
-    for one in asked:
-        own, date, there = _of_wave(one), one.result.texts["terms.date"], one.result.available
-        late += late_notes(one.name, one.result)
+    for evaluation in ordered_evaluations:
+        wave_totals, date, there = (
+            _of_wave(evaluation),
+            evaluation.result.texts["terms.date"],
+            evaluation.result.available,
+        )
+        late += late_notes(evaluation.name, evaluation.result)
         arrives = there.volume if there is not None and there.months else date
         before = stages[-1].so_far if stages else {}
         # none as soon as one of their terms is unknown
-        sums = {name: (before.get(name, 0.0), value) for name, value in own.items()}
+        sums = {name: (before.get(name, 0.0), value) for name, value in wave_totals.items()}
         so_far: dict[str, float | None] = {
             name: None if None in pair else sum(pair)  # type: ignore[arg-type]
             for name, pair in sums.items()
         }
-        stages.append(Stage(one.name, date, arrives, own, so_far, one.result.hall_cooling))
-    return FleetRollout(stages, limit, asked, late)
+        stages.append(
+            Stage(
+                evaluation.name, date, arrives, wave_totals, so_far, evaluation.result.hall_cooling
+            )
+        )
+    return FleetRollout(stages, limit, ordered_evaluations, late)
 
 
 def purchase_notes(evaluation: Evaluation) -> list[str]:
@@ -168,11 +178,12 @@ def late_notes(name: str, result: Result) -> list[str]:
         A single note, or an empty list for a system that is there in time.
 
     """
-    found, date = result.available, result.texts["terms.date"]
-    if found is None or not found.months:
+    availability, date = result.available, result.texts["terms.date"]
+    if availability is None or not availability.months:
         return []
     return [
-        f"{name}: not there in numbers in {date}: it arrives in {found.words}, {found.months:.1f} "
+        f"{name}: not there in numbers in {date}: it arrives in {availability.words}, "
+        f"{availability.months:.1f} "
         f"months later, at the prices of {date}"
     ]
 
@@ -182,20 +193,21 @@ def parsed(power: str, where: str) -> float:
     with located(where):
         if (quantity := question_number_and_unit(power)) is not None and not quantity[1]:
             raise DataError(f"{power!r} has no unit; expected a power such as '{power} MW'")
-        found = question_quantity(power, "W")
-    if found <= 0:
+        power_watts = question_quantity(power, "W")
+    if power_watts <= 0:
         raise DataError(f"{where}: a power of {power} fills nothing")
-    return found
+    return power_watts
 
 
-def _of_wave(one: Evaluation) -> dict[str, float | None]:
+def _of_wave(evaluation: Evaluation) -> dict[str, float | None]:
     """Return a wave's hall totals with its yearly and waiting cost, USD.
 
     A cost is None where its metric is unknown.
     """
-    hall = filled_hall(one)
+    hall = filled_hall(evaluation)
     cost, waiting = (
-        one.result.metrics[name] for name in ("tco_usd_per_chip_hour", "waiting_usd_per_chip")
+        evaluation.result.metrics[name]
+        for name in ("tco_usd_per_chip_hour", "waiting_usd_per_chip")
     )
     return {name: hall[name] for name in SUMMED} | {
         "cost_usd_per_year": None if cost is None else float(chips_cost(hall["chips"], cost)),
@@ -204,22 +216,23 @@ def _of_wave(one: Evaluation) -> dict[str, float | None]:
 
 
 # ---------------------------------------------------------------- a site filled with one system
-def filled_hall(one: Evaluation) -> JsonObject:
+def filled_hall(evaluation: Evaluation) -> JsonObject:
     """Return the hall totals of a system at its site's power.
 
     Power too small for any of its racks raises `DataError` with the least power that suffices.
     """
-    hall = hall_of(one.result)
+    hall = hall_of(evaluation.result)
     if hall is None or not hall["chips"]:
-        metrics = one.result.metrics
+        metrics = evaluation.result.metrics
         least = (
             float(metrics["peak_facility_power_w_per_chip"] or 0)
             * float(metrics["chips"] or 0)
             / 1e6
         )
-        asked = one.result.inputs[SITE_POWER].value / 1e6
+        site_power_mw = evaluation.result.inputs[SITE_POWER].value / 1e6
         raise DataError(
-            f"{one.name}: {asked:g} MW carry no scale-up domain of {one.result.system}, the least "
+            f"{evaluation.name}: {site_power_mw:g} MW carry no scale-up domain of "
+            f"{evaluation.result.system}, the least "
             f"that do are {least:.3g} MW"
         )
     return hall

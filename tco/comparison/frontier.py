@@ -122,8 +122,10 @@ def evaluate_plan_grid(decode: PoolScenario, prefill: PoolScenario, separate: bo
     request, limit = request_of(values), values["workload.ttft"] or np.inf
     prompt, answer = request.prompt, request.answer
     chosen = decode.result.plan  # whose sequences of a group are tried beside those of every search
-    own = [float(chosen.decode.sequences)] if chosen is not None and chosen.engines is None else []
-    batches = np.array([sorted({*map(float, SEQUENCES), *own})])
+    chosen_sequences = (
+        [float(chosen.decode.sequences)] if chosen is not None and chosen.engines is None else []
+    )
+    batches = np.array([sorted({*map(float, SEQUENCES), *chosen_sequences})])
     axes = offered_axes(decode.machine, decode.model, prompt + answer)
     plan = decoding_at(axes, batches, depths_of(decode.machine, decode.model, request, values))
     before = PrefillPlan(
@@ -131,10 +133,13 @@ def evaluate_plan_grid(decode: PoolScenario, prefill: PoolScenario, separate: bo
     )
     step = passes.decode_pass(decode.machine, decode.model, plan, request)
     ready = passes.prefill_pool(prefill.machine, prefill.model, before, request)
-    made = passes.decode_rate(plan.sequences, attention_chips(plan), step.per_token)
+    decode_rate = passes.decode_rate(plan.sequences, attention_chips(plan), step.per_token)
     whole_prompt = ready.until_read
     read = passes.prefill_rate(prompt, attention_chips(before), ready.per_prompt)
-    held, whole = step.memory <= decode.machine.memory, ready.memory <= prefill.machine.memory
+    decode_fits, prefill_fits = (
+        step.memory <= decode.machine.memory,
+        ready.memory <= prefill.machine.memory,
+    )
     handed: Any = 0.0
     cache: Any = 0.0
     if separate:
@@ -142,8 +147,8 @@ def evaluate_plan_grid(decode: PoolScenario, prefill: PoolScenario, separate: bo
         cache = cache_bytes(
             1, prompt, *passes.cached_numbers(prefill.model, 1), prefill.machine.cache_size
         )
-        made, read = (
-            apart.fed_rate(made, into.network, cache, answer),
+        decode_rate, read = (
+            apart.fed_rate(decode_rate, into.network, cache, answer),
             apart.fed_rate(read, out.network, cache, prompt),
         )
         slower = max(out.latencies.network_step, into.latencies.network_step)
@@ -163,18 +168,20 @@ def evaluate_plan_grid(decode: PoolScenario, prefill: PoolScenario, separate: bo
     )
     # pools are in the proportion that is best for the money, of one system in that for its chips
     dearer = read_hourly / hourly
-    pools = made, read / dearer, prompt, answer, decode.machine.shared("pool_sharpness")
+    pools = decode_rate, read / dearer, prompt, answer, decode.machine.shared("pool_sharpness")
     spent = passes.prefill_share(*pools)
     share = spent / (spent + (1 - spent) * dearer)
     hour = joined.hour_of_both_pools(hourly, read_hourly, share)
     rate = passes.output_rate(*pools) * hour / hourly
     if decode.machine.deployed is not None:
         rate = deployed_rate(rate, decode.machine.deployed)
-    cost = np.where(held & whole & soon, as_array(joined.usd_per_million(hour, rate, 1.0)), np.inf)
+    cost = np.where(
+        decode_fits & prefill_fits & soon, as_array(joined.usd_per_million(hour, rate, 1.0)), np.inf
+    )
     reason = ""
-    if not np.any(held):
+    if not np.any(decode_fits):
         reason = f"no decode plan: {memory_shortfall_reason(step.memory, decode.machine)}"
-    elif not np.any(whole):
+    elif not np.any(prefill_fits):
         reason = f"no prefill plan: {memory_shortfall_reason(ready.memory, prefill.machine)}"
     elif not np.any(np.isfinite(cost)):
         reason = f"no pair of plans gives the first token within {limit:g} s"
@@ -193,37 +200,37 @@ def frontier_of(decode: PoolScenario, prefill: PoolScenario, separate: bool) -> 
         return Frontier(decode, prefill, separate, reason=reason)
     grid = evaluate_plan_grid(decode, prefill, separate)
     feasible = int(np.count_nonzero(np.isfinite(grid.cost)))
-    made = Frontier(
+    pool_frontier = Frontier(
         decode, prefill, separate, plans=grid.cost.size, feasible=feasible, reason=grid.reason
     )
     if grid.reason:
-        return made
+        return pool_frontier
     # the cheapest prefill plan of every decode plan, then the decode plans no other beats
     best = grid.cost.argmin(axis=0)
     least = grid.cost.min(axis=0)
-    kept = _undominated(
+    undominated_plans = _undominated(
         np.broadcast_to(as_array(passes.tokens_per_user(grid.step.per_token)), best.shape).ravel(),
         least.ravel(),
     )
-    rows, batches = np.unravel_index(kept, best.shape)
-    places = best[rows, batches], rows, batches
-    made.points = _frontier_points(made, grid, places)
-    own, before = (
-        [np.broadcast_to(axis, grid.cost.shape)[places] for axis in plan]
+    rows, batches = np.unravel_index(undominated_plans, best.shape)
+    grid_indices = best[rows, batches], rows, batches
+    pool_frontier.points = _frontier_points(pool_frontier, grid, grid_indices)
+    decode_axes, before = (
+        [np.broadcast_to(axis, grid.cost.shape)[grid_indices] for axis in plan]
         for plan in (grid.decode, grid.prefill)
     )
-    made.held = ServingPlan(DecodePlan(*own), PrefillPlan(*before))
-    return made
+    pool_frontier.held = ServingPlan(DecodePlan(*decode_axes), PrefillPlan(*before))
+    return pool_frontier
 
 
 def _frontier_points(
-    frontier: Frontier, grid: Grid, places: tuple[AnyArray, AnyArray, AnyArray]
+    frontier: Frontier, grid: Grid, grid_indices: tuple[AnyArray, AnyArray, AnyArray]
 ) -> list[Point]:
     """Return the points at some places of the grid."""
     values, separate = frontier.decode.values, frontier.separate
 
     def at_grid_points(quantity: Any) -> AnyArray:
-        return np.broadcast_to(quantity, grid.cost.shape)[places]
+        return np.broadcast_to(quantity, grid.cost.shape)[grid_indices]
 
     plan, rate, share = grid.decode, at_grid_points(grid.rate), at_grid_points(grid.share)
     read = passes.input_rate(
@@ -262,23 +269,25 @@ def _frontier_points(
         plan.drafts,
         *before[:4],
     )
-    crossed = borders_crossed(plan, frontier.decode.machine.links)[places[1]]
-    whole = np.rint([at_grid_points(count) for count in counts]).astype(int).T.tolist()
-    found = []
+    crossed = borders_crossed(plan, frontier.decode.machine.links)[grid_indices[1]]
+    count_rows = np.rint([at_grid_points(count) for count in counts]).astype(int).T.tolist()
+    frontier_points = []
     for position, numbers in enumerate(
         zip(*(as_array(column).tolist() for column in columns), strict=True)
     ):
         *rates, handed, cache, memory = numbers
-        bounds = pass_at(grid.step, (int(places[1][position]), int(places[2][position]))).shares
+        bounds = pass_at(
+            grid.step, (int(grid_indices[1][position]), int(grid_indices[2][position]))
+        ).shares
         bound = max(bounds, key=lambda name: bounds[name])
-        moved = (handed, cache) if separate else (None, None)
-        found.append(
+        hand_over = (handed, cache) if separate else (None, None)
+        frontier_points.append(
             Point._make(
                 [
                     *rates,
-                    *moved,
+                    *hand_over,
                     memory,
-                    *whole[position],
+                    *count_rows[position],
                     str(crossed[position]),
                     bound,
                     bounds[bound],
@@ -287,7 +296,7 @@ def _frontier_points(
                 ]
             )
         )
-    return found
+    return frontier_points
 
 
 def mark_cheapest(frontiers: Sequence[Frontier]) -> None:
@@ -296,19 +305,19 @@ def mark_cheapest(frontiers: Sequence[Frontier]) -> None:
     """
     for workload in {frontier.decode.workload for frontier in frontiers}:
         alike = [frontier for frontier in frontiers if frontier.decode.workload == workload]
-        every = [
+        point_positions = [
             (frontier, position) for frontier in alike for position in range(len(frontier.points))
         ]
-        points = [frontier.points[position] for frontier, position in every]
+        points = [frontier.points[position] for frontier, position in point_positions]
         speed = np.array([point.tokens_per_s_per_user for point in points])
         leading = (
             _undominated(speed, np.array([point.usd_per_million_output_tokens for point in points]))
             if points
             else ()
         )
-        for place in leading:
-            frontier, position = every[place]
-            frontier.points[position] = points[place]._replace(cheapest=True)
+        for point_index in leading:
+            frontier, position = point_positions[point_index]
+            frontier.points[position] = points[point_index]._replace(cheapest=True)
 
 
 def _system_frontiers(
@@ -319,17 +328,19 @@ def _system_frontiers(
     """Return the frontier of every system; with systems that prefill, that of every pair of pools,
     the decode system's own among them.
     """
-    found = []
+    frontiers = []
     for name, catalogue in decoding:
         pool = pool_of(catalogue, name, settings)
-        found.append(frontier_of(pool, pool, bool(prefilling)))
-        for other, its_catalogue in prefilling:
-            if other != name:
-                found.append(
-                    frontier_of(pool, pool_of(its_catalogue, other, settings, pool.scenario), True)
+        frontiers.append(frontier_of(pool, pool, bool(prefilling)))
+        for prefill_name, its_catalogue in prefilling:
+            if prefill_name != name:
+                frontiers.append(
+                    frontier_of(
+                        pool, pool_of(its_catalogue, prefill_name, settings, pool.scenario), True
+                    )
                 )
-    mark_cheapest(found)
-    return found
+    mark_cheapest(frontiers)
+    return frontiers
 
 
 @finite
@@ -373,10 +384,10 @@ def frontier(
         [(name, catalogue_for(name, data) if isfile(name) else shared) for name in part]
         for part in (scenarios, prefill)
     )
-    found = Frontiers(_system_frontiers(decoding, prefilling, dict(set or {})))
+    frontiers = Frontiers(_system_frontiers(decoding, prefilling, dict(set or {})))
     if ranges:
         from tco.comparison.designs import add_bands  # draws are not what most ask for
 
-        for one in found:
-            add_bands(one, hold)
-    return found
+        for system_frontier in frontiers:
+            add_bands(system_frontier, hold)
+    return frontiers

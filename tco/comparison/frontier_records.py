@@ -76,14 +76,14 @@ class PoolScenario:
         Answers are compared only where their keys are equal.
         """
         texts, values = self.result.texts, self.values
-        asked = (
+        workload_key = (
             texts["workload.model"],
             texts["workload.precision"],
             values["workload.input_tokens"],
             values["workload.output_tokens"],
         )
         return (
-            *asked,
+            *workload_key,
             period(texts["terms.date"]).last,
             self.result.perspective,
             texts.get("terms.owner"),
@@ -167,9 +167,13 @@ class Frontier(Shown):
         """Return every point as a row of a pandas data frame, with what it is of."""
         import pandas as pd
 
-        own = {**self.decode.result.context, "prefill_scenario": self.prefill.result.scenario}
+        context_columns = {
+            **self.decode.result.context,
+            "prefill_scenario": self.prefill.result.scenario,
+        }
         return pd.DataFrame(
-            [own | point._asdict() for point in self.points], columns=[*own, *Point._fields]
+            [context_columns | point._asdict() for point in self.points],
+            columns=[*context_columns, *Point._fields],
         )
 
     def table(self) -> Any:
@@ -183,13 +187,13 @@ class Frontiers(Shown, list[Frontier]):
     @property
     def line(self) -> str:
         """Names of all scenarios with their numbers of frontier points."""
-        return ", ".join(one.line for one in self)
+        return ", ".join(frontier.line for frontier in self)
 
     def to_frame(self) -> Any:
         """Return every point as a row of a pandas data frame, with what it is of."""
         import pandas as pd
 
-        return pd.concat([one.to_frame() for one in self], ignore_index=True)
+        return pd.concat([frontier.to_frame() for frontier in self], ignore_index=True)
 
     def table(self) -> Any:
         """Return the figures of the points that are shown."""

@@ -72,7 +72,10 @@ class Map(Shown):
     def leaders(self) -> dict[str, float]:
         """The share of the cells in which each scenario is the best."""
         best = self.best
-        return {name: float(np.mean(best == place)) for place, name in enumerate(self.scenarios)}
+        return {
+            name: float(np.mean(best == scenario_index))
+            for scenario_index, name in enumerate(self.scenarios)
+        }
 
     @property
     def line(self) -> str:
@@ -88,7 +91,10 @@ class Map(Shown):
         import pandas as pd
 
         names = [
-            [self.scenarios[place] if place != NOBODY else None for place in row]
+            [
+                self.scenarios[scenario_index] if scenario_index != NOBODY else None
+                for scenario_index in row
+            ]
             for row in self.best
         ]
         return pd.DataFrame(
@@ -133,9 +139,9 @@ def field_of(
         )
     refuse_unknown_metrics([metric])
     sides = [
-        one
+        side
         for name in scenarios
-        for one in evaluate_each([name], data, set or {}, variant, priced=False)
+        for side in evaluate_each([name], data, set or {}, variant, priced=False)
     ]
     if all(side.result.metrics[metric] is None for side in sides):
         sides[0].metric(metric)  # says why
@@ -161,17 +167,17 @@ def _map_axis_around(sides: Sequence[Evaluation], path: str, ends: Ends, steps: 
 def _on_grid(side: Evaluation, metric: str, x: MapAxis, y: MapAxis) -> FloatArray:
     """Return a metric of a scenario in every cell, row by row of the second input."""
     grid = np.array(list(product(y.values, x.values)))
-    moved = {
-        axis.path: (grid[:, at], axis.unit)
-        for axis, at in ((x, 1), (y, 0))
+    input_values = {
+        axis.path: (grid[:, grid_column], axis.unit)
+        for axis, grid_column in ((x, 1), (y, 0))
         if axis.path in side.result.inputs
     }
-    if moved:
-        found = metric_or_nan(side.function().draws(moved), metric)
+    if input_values:
+        metric_values = metric_or_nan(side.function().draws(input_values), metric)
     else:
         value = side.result.metrics[metric]
-        found = np.full(len(grid), np.nan if value is None else float(value))
-    return found.reshape(len(y.values), len(x.values))
+        metric_values = np.full(len(grid), np.nan if value is None else float(value))
+    return metric_values.reshape(len(y.values), len(x.values))
 
 
 def map_of(
@@ -210,14 +216,17 @@ def map_of(
     if metric in RATIOS or metric in NEITHER:
         raise UsageError(f"{metric}: of it no scenario has the best; name a cost or a rate")
     field = field_of(scenarios, vary, metric, ends, data, set, variant)
-    if all(len(np.unique(one[np.isfinite(one)])) < 2 for one in field.values):
+    if all(
+        len(np.unique(scenario_values[np.isfinite(scenario_values)])) < 2
+        for scenario_values in field.values
+    ):
         raise DataError(f"{' and '.join(vary)} do not move {metric} of {', '.join(scenarios)}")
     return field
 
 
 def _leading(values: FloatArray, metric: str) -> FloatArray:
-    known, more = np.isfinite(values), metric in MORE_IS_BETTER
-    ranked = np.where(known, values, -np.inf if more else np.inf)
+    has_value, more = np.isfinite(values), metric in MORE_IS_BETTER
+    ranked = np.where(has_value, values, -np.inf if more else np.inf)
     return np.where(
-        known.any(axis=0), ranked.argmax(axis=0) if more else ranked.argmin(axis=0), NOBODY
+        has_value.any(axis=0), ranked.argmax(axis=0) if more else ranked.argmin(axis=0), NOBODY
     )

@@ -125,32 +125,44 @@ def candidate_rows(
         DataError: The operation or algorithm is unknown, or not offered by the library.
 
     """
-    at = reach(links, group)
-    found = algorithms_for(at, operation, size)
+    group_links = reach(links, group)
+    algorithms = algorithms_for(group_links, operation, size)
     open_ = timings_of_available(
-        at,
+        group_links,
         operation,
-        found if algorithm is None else {algorithm: algorithm_named(found, operation, algorithm)},
+        algorithms
+        if algorithm is None
+        else {algorithm: algorithm_named(algorithms, operation, algorithm)},
         size,
     )
     best = min(open_, key=lambda name: float(open_[name].time))
-    rest = timings_of_available(at, operation, found, size)
-    made = {
-        name: rest[name] if name in rest else with_caller_overhead(at, operation, way(), size)
-        for name, way in found.items()
+    rest = timings_of_available(group_links, operation, algorithms, size)
+    timings_by_name = {
+        name: rest[name]
+        if name in rest
+        else with_caller_overhead(group_links, operation, time_algorithm(), size)
+        for name, time_algorithm in algorithms.items()
     }
-    rows, moved = [], float(reported_bytes(at, size))
+    rows, buffer_bytes = [], float(reported_bytes(group_links, size))
     for name, timing in sorted(
-        made.items(), key=lambda item: (item[0] != best, item[0] not in rest, float(item[1].time))
+        timings_by_name.items(),
+        key=lambda item: (item[0] != best, item[0] not in rest, float(item[1].time)),
     ):
         time = float(timing.time)
-        bus = bus_bandwidth(operation, group.ranks, moved, time)
+        bus = bus_bandwidth(operation, group.ranks, buffer_bytes, time)
         parts = _collective_time_breakdown(
             timing, float(links.latencies.ends) * float(timing.kernels)
         )
         rows.append(
             Measured(
-                moved, name, time * 1e6, moved / time / 1e9, bus, name == best, name in rest, parts
+                buffer_bytes,
+                name,
+                time * 1e6,
+                buffer_bytes / time / 1e9,
+                bus,
+                name == best,
+                name in rest,
+                parts,
             )
         )
     return rows
@@ -333,12 +345,12 @@ def answer_kernel_query(
         raise UsageError(
             f"{operation} needs {', '.join('--' + name.replace('_', '-') for name in missing)}"
         )
-    known = sorted(
+    known_libraries = sorted(
         family for family, name in catalogue.calibration_rows if name == STATED[operation]
     )
     of_engine = library is not None and is_of_engine(library)
-    if library is not None and library not in known and not of_engine:
-        raise unknown("library", library, known, "--library")
+    if library is not None and library not in known_libraries and not of_engine:
+        raise unknown("library", library, known_libraries, "--library")
     shape = {name: sides[name] for name in SHAPES[operation]}
     if cores is not None:
         _refuse_cores(catalogue, values, chip, operation, cores)
@@ -347,13 +359,13 @@ def answer_kernel_query(
         chip_on(catalogue, values, chip),
     )
     runs = BARE if library is None or of_engine else library
-    made, learnt, factor = kernel_timing(on, operation, form, shape, runs, cores), None, None
+    kernel_time, learnt, factor = kernel_timing(on, operation, form, shape, runs, cores), None, None
     if library is not None and of_engine:
         learnt = asked_correction(catalogue, operation, library, precision, chip, "--library")
-        physics, runs = made.time, learnt.kernel
-        made = kernel_timing(on, operation, form, shape, BARE, cores, learnt)
-        factor = float(made.time / physics)
-    if not 0 < float(made.time) < math.inf:
+        physics, runs = kernel_time.time, learnt.kernel
+        kernel_time = kernel_timing(on, operation, form, shape, BARE, cores, learnt)
+        factor = float(kernel_time.time / physics)
+    if not 0 < float(kernel_time.time) < math.inf:
         raise DataError(
             f"{operation} of {', '.join(f'{name} {side:g}' for name, side in shape.items())}: "
             "takes no finite time"
@@ -369,7 +381,7 @@ def answer_kernel_query(
         form,
         runs,
         shape,
-        made,
+        kernel_time,
         cut,
         float(values[f"parts.{chip}.{form.peak}"]),
         learnt,
@@ -387,9 +399,9 @@ def _refuse_cores(
         raise UsageError(
             "--cores: only products on chips whose cores software hands out may have some of them"
         )
-    every = values.structure(f"parts.{chip}.cores")
-    if cores > every:
-        raise UsageError(f"--cores {cores:g}: {chip} has {every:g}")
+    chip_cores = values.structure(f"parts.{chip}.cores")
+    if cores > chip_cores:
+        raise UsageError(f"--cores {cores:g}: {chip} has {chip_cores:g}")
 
 
 DECIDES = {  # the figures a phase decides; those that are a time fall with it, the others grow
@@ -414,24 +426,26 @@ def performance_bound_rows(result: Result) -> list[JsonObject]:
         is known.
 
     """
-    found = []
-    for phase, made in result.report.phases.items():
+    bound_rows = []
+    for phase, phase_profile in result.report.phases.items():
         for metric in DECIDES.get(phase, ()):
             value = result.metrics.get(metric)
             if value is None:
                 continue
-            one = made.alone or made if metric == "ttft_s" else made
-            shares, lines = one.shares, one.lines
+            timed_profile = (
+                phase_profile.alone or phase_profile if metric == "ttft_s" else phase_profile
+            )
+            shares, lines = timed_profile.shares, timed_profile.lines
             bound = max(shares, key=lambda name: shares[name])
             # the time of what it binds at its peak
             floor = sum(
                 line.ideal for line in lines if line.bound == bound and line.ideal is not None
             )
-            gap = float(one.time) / floor if floor else None
+            gap = float(timed_profile.time) / floor if floor else None
             at_bound = (
                 None if gap is None else value / gap if METRICS[metric].unit == "s" else value * gap
             )
-            found.append(
+            bound_rows.append(
                 {
                     "metric": metric,
                     "value": value,
@@ -442,4 +456,4 @@ def performance_bound_rows(result: Result) -> list[JsonObject]:
                     "gap": gap,
                 }
             )
-    return found
+    return bound_rows

@@ -72,50 +72,62 @@ def ranking(
     }
     # who builds or sells it
     vendors = {
-        system: str(one.get("builder") or str(one["name"]).partition(" ")[0])
-        for system, one in documents.items()
+        system: str(document.get("builder") or str(document["name"]).partition(" ")[0])
+        for system, document in documents.items()
     }
-    cooling = {system: str(one["cooling"]) for system, one in documents.items()}
-    if vendor is not None and vendor.lower() not in {one.lower() for one in vendors.values()}:
+    cooling = {system: str(document["cooling"]) for system, document in documents.items()}
+    if vendor is not None and vendor.lower() not in {
+        vendor_name.lower() for vendor_name in vendors.values()
+    }:
         raise unknown("vendor", vendor, sorted(set(vendors.values())), "--vendor")
     of_vendor = [
-        system for system, its in vendors.items() if vendor is None or its.lower() == vendor.lower()
+        system
+        for system, vendor_name in vendors.items()
+        if vendor is None or vendor_name.lower() == vendor.lower()
     ]
-    wanted = [system for system in of_vendor if not air or cooling[system] == "air"]
-    if not wanted:
+    eligible_systems = [system for system in of_vendor if not air or cooling[system] == "air"]
+    if not eligible_systems:
         raise DataError(
             f"--vendor {vendor} --air: air cools no system of {vendor}; liquid cools "
             f"{', '.join(of_vendor)}"
         )
-    asked = evaluate_each(
-        list(dict.fromkeys([*wanted, HEADLINE_SYSTEM])), data, settings, refuse=False
+    evaluations = evaluate_each(
+        list(dict.fromkeys([*eligible_systems, HEADLINE_SYSTEM])), data, settings, refuse=False
     )
     results = [
-        one
-        for one in compare_results([one.result for one in asked], HEADLINE_SYSTEM).results
-        if one.system in wanted
+        result
+        for result in compare_results(
+            [evaluation.result for evaluation in evaluations], HEADLINE_SYSTEM
+        ).results
+        if result.system in eligible_systems
     ]
     metric = rated_by(results) or PRICED[0]
     rated = [
-        one
-        for one in asked
-        if one.result.system in wanted and one.result.metrics[metric] is not None
+        evaluation
+        for evaluation in evaluations
+        if evaluation.result.system in eligible_systems
+        and evaluation.result.metrics[metric] is not None
     ]
     with named_step("drawing the inputs of systems"):
-        found = dict(fork_map(lambda one: _median_cost_of_draws(one, metric), rated))
-    medians = {one.result.system: found[place] for place, one in enumerate(rated)}
+        median_by_index = dict(
+            fork_map(lambda evaluation: _median_cost_of_draws(evaluation, metric), rated)
+        )
+    medians = {
+        evaluation.result.system: median_by_index[evaluation_index]
+        for evaluation_index, evaluation in enumerate(rated)
+    }
     order = sorted((median, system) for system, median in medians.items() if median is not None)
-    ranks = {system: place for place, (_, system) in enumerate(order, 1)}
+    ranks = {system: rank_number for rank_number, (_, system) in enumerate(order, 1)}
 
-    def ranked(one: Result) -> Ranked:
+    def ranked(result: Result) -> Ranked:
         why = (
-            why_absent(one, metric)
-            if one.metrics[metric] is None
+            why_absent(result, metric)
+            if result.metrics[metric] is None
             else None
-            if one.system in ranks
+            if result.system in ranks
             else MISSED
         )
-        chip = documents[one.system]["chip"]
+        chip = documents[result.system]["chip"]
         year = (
             catalogue.part_input(chip, "released", "").value
             if catalogue.has_part_value(chip, "released")
@@ -123,11 +135,11 @@ def ranking(
         )
         dated = None if year is None else month_text(year)
         return Ranked(
-            ranks.get(one.system),
-            one,
-            medians.get(one.system),
-            vendors[one.system],
-            cooling[one.system],
+            ranks.get(result.system),
+            result,
+            medians.get(result.system),
+            vendors[result.system],
+            cooling[result.system],
             dated,
             why,
         )
@@ -151,16 +163,16 @@ def _rewrite_ranking() -> None:
 MISSED = "it misses what is promised in half of the draws"
 
 
-def _median_cost_of_draws(one: Evaluation, metric: str) -> float | None:
+def _median_cost_of_draws(evaluation: Evaluation, metric: str) -> float | None:
     """Return the middle of what a scenario's work costs in the draws of a comparison; what has no
     draws costs what it does.
     """
-    if one.why_undrawable() is not None:
-        cost: float | None = one.result.metrics[metric]
+    if evaluation.why_undrawable() is not None:
+        cost: float | None = evaluation.result.metrics[metric]
         return cost
-    draws = one.drawn_function().sample(Dice(one.catalogue, SEED, 0, DRAWS))
-    found = draw_statistics(metric, metric_or_nan(draws, metric))
-    return None if found is None else found["p50"]
+    draws = evaluation.drawn_function().sample(Dice(evaluation.catalogue, SEED, 0, DRAWS))
+    cost_statistics = draw_statistics(metric, metric_or_nan(draws, metric))
+    return None if cost_statistics is None else cost_statistics["p50"]
 
 
 if __name__ == "__main__":

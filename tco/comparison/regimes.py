@@ -129,36 +129,39 @@ def otherwise(regime: Regime) -> dict[str, tuple[str, ...]]:
     }
 
 
-def _is_alike(regime: Regime, other: Regime) -> bool:
+def _is_alike(regime: Regime, next_regime: Regime) -> bool:
     """Say whether two neighbouring speeds are one regime."""
-    if regime.picks != other.picks or (regime.kind == "alone") != (other.kind == "alone"):
+    if regime.picks != next_regime.picks or (regime.kind == "alone") != (
+        next_regime.kind == "alone"
+    ):
         return False
-    return otherwise(regime) == otherwise(other) and (regime.late, regime.available) == (
-        other.late,
-        other.available,
+    return otherwise(regime) == otherwise(next_regime) and (regime.late, regime.available) == (
+        next_regime.late,
+        next_regime.available,
     )
 
 
-def _joined_regime(regime: Regime, other: Regime) -> Regime:
+def _joined_regime(regime: Regime, next_regime: Regime) -> Regime:
     """Return two neighbours as one, as sure and keeping as little as the lesser."""
-    least = min(regime, other, key=lambda either: either.probability or 0.0)
-    ends = [end for end in regime.by_software if end in other.by_software]
+    least = min(regime, next_regime, key=lambda either: either.probability or 0.0)
+    ends = [end for end in regime.by_software if end in next_regime.by_software]
     common = {
-        end: tuple(name for name in regime.by_software[end] if name in other.by_software[end])
+        end: tuple(name for name in regime.by_software[end] if name in next_regime.by_software[end])
         for end in ends
     }
     return least._replace(
-        kind=max(regime.kind, other.kind, key=KINDS.index),
-        keeps=min(filter(None, (regime.keeps, other.keeps)), default=None),
-        most=max(filter(None, (regime.most, other.most)), default=None),
+        kind=max(regime.kind, next_regime.kind, key=KINDS.index),
+        keeps=min(filter(None, (regime.keeps, next_regime.keeps)), default=None),
+        most=max(filter(None, (regime.most, next_regime.most)), default=None),
         worst=None
-        if regime.worst is None or other.worst is None
-        else min(regime.worst, other.worst),
+        if regime.worst is None or next_regime.worst is None
+        else min(regime.worst, next_regime.worst),
         by_software=common,
         by_software_keeps={
-            end: min(regime.by_software_keeps[end], other.by_software_keeps[end]) for end in ends
+            end: min(regime.by_software_keeps[end], next_regime.by_software_keeps[end])
+            for end in ends
         },
-        speeds=(*regime.speeds, *other.speeds),
+        speeds=(*regime.speeds, *next_regime.speeds),
     )
 
 
@@ -194,8 +197,8 @@ def regimes_of(
     borders = [
         None,
         *(
-            float(f"{(one.speeds[-1] * other.speeds[0]) ** 0.5:.3g}")
-            for one, other in pairwise(regimes)
+            float(f"{(regime.speeds[-1] * next_regime.speeds[0]) ** 0.5:.3g}")
+            for regime, next_regime in pairwise(regimes)
         ),
         None,
     ]

@@ -51,18 +51,18 @@ def shares_of_best(costs: FloatArray) -> FloatArray:
     `costs` has a row per choice and a column per draw, nan where the choice misses the speed.
     A miss has a share of nought. Draws that no choice reaches are left out.
     """
-    known = np.where(np.isnan(costs), np.inf, costs)
-    least = known.min(axis=0, initial=np.inf)
+    costs_or_inf = np.where(np.isnan(costs), np.inf, costs)
+    least = costs_or_inf.min(axis=0, initial=np.inf)
     reached = np.isfinite(least)
-    found: FloatArray = least[reached] / known[:, reached]
-    return found
+    best_shares: FloatArray = least[reached] / costs_or_inf[:, reached]
+    return best_shares
 
 
-def _share_of(kept: FloatArray) -> Share:
-    if not len(kept):
+def _share_of(best_shares: FloatArray) -> Share:
+    if not len(best_shares):
         return Share(0.0, 0.0, 0.0)
-    low, middle = quantiles(kept, np.array([0.1, 0.5]))
-    return Share(float(kept.mean()), float(low), float(middle))
+    low, middle = quantiles(best_shares, np.array([0.1, 0.5]))
+    return Share(float(best_shares.mean()), float(low), float(middle))
 
 
 def stakes(costs: FloatArray) -> list[Stake]:
@@ -70,15 +70,17 @@ def stakes(costs: FloatArray) -> list[Stake]:
 
     `costs` has a row per choice and a column per draw.
     """
-    kept = shares_of_best(costs)
-    reached = kept.shape[1] / costs.shape[1]
-    best = kept >= 1 - 1e-12
+    best_shares = shares_of_best(costs)
+    reached = best_shares.shape[1] / costs.shape[1]
+    best = best_shares >= 1 - 1e-12
     cheapest = (
-        (best / best.sum(axis=0)).mean(axis=1) * reached if kept.shape[1] else np.zeros(len(costs))
+        (best / best.sum(axis=0)).mean(axis=1) * reached
+        if best_shares.shape[1]
+        else np.zeros(len(costs))
     )
     return [
-        Stake(float(share), 1 - reached, _share_of(own))
-        for share, own in zip(cheapest, kept, strict=True)
+        Stake(float(share), 1 - reached, _share_of(choice_shares))
+        for share, choice_shares in zip(cheapest, best_shares, strict=True)
     ]
 
 
@@ -120,10 +122,10 @@ def paired_errors(differences: FloatArray, reached: FloatArray) -> FloatArray:
 
 @cache
 def _resamplings(draws: int) -> FloatArray:
-    found: FloatArray = (
+    draw_weights: FloatArray = (
         np.random.default_rng(0).multinomial(draws, np.full(draws, 1 / draws), RESAMPLINGS) / draws
     )
-    return found
+    return draw_weights
 
 
 def surely(which: FloatArray) -> float:
@@ -142,23 +144,27 @@ class SpendingMix(NamedTuple):
     shares: Mapping[str, float]
 
 
-def choices_in(text: str, known: Sequence[str]) -> list[SpendingMix]:
+def choices_in(text: str, scenario_names: Sequence[str]) -> list[SpendingMix]:
     """Return the choices that `A,B:0.5+C:0.5` names; what is none raises `UsageError` or
     `DataError`.
     """
-    found = []
+    spending_mixes = []
     for part in text.split(","):
         pairs = [
-            one.strip().rpartition(":") if ":" in one else (one.strip(), "", "1")
-            for one in part.split("+")
+            share_text.strip().rpartition(":")
+            if ":" in share_text
+            else (share_text.strip(), "", "1")
+            for share_text in part.split("+")
         ]
-        refuse_unknown("scenario to choose", [name for name, _, _ in pairs], known, "--choose")
+        refuse_unknown(
+            "scenario to choose", [name for name, _, _ in pairs], scenario_names, "--choose"
+        )
         try:
             shares = {name: float(share) for name, _, share in pairs}
         except ValueError:
             raise UsageError(
                 f"--choose {part}: expected shares of dollars, such as "
-                f"{known[0]}:0.5+{known[-1]}:0.5"
+                f"{scenario_names[0]}:0.5+{scenario_names[-1]}:0.5"
             ) from None
         if (
             any(share < 0 for share in shares.values())
@@ -169,8 +175,8 @@ def choices_in(text: str, known: Sequence[str]) -> list[SpendingMix]:
                 f"--choose {part}: shares of dollars are none below nought and sum to 1; these sum "
                 f"to {sum(shares.values()):g}"
             )
-        found.append(SpendingMix(part, shares))
-    return found
+        spending_mixes.append(SpendingMix(part, shares))
+    return spending_mixes
 
 
 def rated(choice: SpendingMix, names: Sequence[str], costs: FloatArray) -> Share:
@@ -178,10 +184,10 @@ def rated(choice: SpendingMix, names: Sequence[str], costs: FloatArray) -> Share
 
     Every dollar counts by its part of the mix.
     """
-    kept = shares_of_best(costs)
+    best_shares = shares_of_best(costs)
     return _share_of(
         sum(
-            (share * kept[names.index(name)] for name, share in choice.shares.items()),
-            np.zeros(kept.shape[1]),
+            (share * best_shares[names.index(name)] for name, share in choice.shares.items()),
+            np.zeros(best_shares.shape[1]),
         )
     )

@@ -40,12 +40,12 @@ class Rent(NamedTuple):
 
 
 def rents_of(
-    asked: str | None, data: Path | None, settings: Mapping[str, str]
+    chip_or_system: str | None, data: Path | None, settings: Mapping[str, str]
 ) -> tuple[Catalogue, list[Rent]]:
     """Return the rents of a chip or of all chips.
 
     Args:
-        asked: Id of a chip or of a system; None for all chips.
+        chip_or_system: Id of a chip or of a system; None for all chips.
         data: Folder of a person's own data.
         settings: Values by input path, for the cost of a chip-hour.
 
@@ -58,46 +58,48 @@ def rents_of(
     """
     catalogue = catalogue_for(None, data)
     chips = sorted({chip for chip, name in catalogue.part_rows if name in RENTS})
-    if asked is not None:
+    if chip_or_system is not None:
         system = catalogue.ids("systems")
         chip = (
-            str(catalogue.document("systems", asked, "system")[1]["chip"])
-            if asked in system
-            else asked
+            str(catalogue.document("systems", chip_or_system, "system")[1]["chip"])
+            if chip_or_system in system
+            else chip_or_system
         )
         if chip not in chips:
-            raise unknown("chip with a rent", asked, chips)
+            raise unknown("chip with a rent", chip_or_system, chips)
         chips = [chip]
-    rents = [one for chip in chips for one in _chip_rents(catalogue, chip, settings)]
+    rents = [rent for chip in chips for rent in _chip_rents(catalogue, chip, settings)]
     return catalogue, rents
 
 
 def _chip_rents(catalogue: Catalogue, chip: str, settings: Mapping[str, str]) -> list[Rent]:
     """Return every rent of a chip, by statistic and date."""
     costs: dict[str, float | None] = {}
-    found = []
+    rents = []
     for name in RENTS:
         rows: Sequence[CatalogueRow] = catalogue.part_rows.get((chip, name), [])
         path = f"parts.{chip}.{name}"
         for row in sorted(live(rows, True, path), key=lambda row: row.begins) if rows else ():
-            given = to_input(row, path, attribute_of("parts", name, row.where))
-            if given.as_of not in costs:
-                costs[given.as_of] = _supplier_chip_hour_cost(
-                    catalogue, chip, {**settings, "terms.date": given.as_of}
+            rent_input = to_input(row, path, attribute_of("parts", name, row.where))
+            if rent_input.as_of not in costs:
+                costs[rent_input.as_of] = _supplier_chip_hour_cost(
+                    catalogue, chip, {**settings, "terms.date": rent_input.as_of}
                 )
-            cost = costs[given.as_of]
-            margin = None if cost is None or not given.value else 1 - cost / float(given.value)
-            said = (
+            cost = costs[rent_input.as_of]
+            margin = (
+                None if cost is None or not rent_input.value else 1 - cost / float(rent_input.value)
+            )
+            rent_fields = (
                 chip,
                 RENTS[name],
-                catalogue.publisher(given.source),
-                given.as_of,
-                float(given.value),
-                given.low,
-                given.high,
+                catalogue.publisher(rent_input.source),
+                rent_input.as_of,
+                float(rent_input.value),
+                rent_input.low,
+                rent_input.high,
             )
-            found.append(Rent(*said, cost, margin))
-    return found
+            rents.append(Rent(*rent_fields, cost, margin))
+    return rents
 
 
 def _supplier_chip_hour_cost(
@@ -114,7 +116,7 @@ def _supplier_chip_hour_cost(
         if document.get("chip") == chip:
             whose = "hyperscaler" if document.get("owner_pays") == "built-up" else "neocloud"
             try:
-                found = evaluate(
+                supplier_result = evaluate(
                     name,
                     {"terms.perspective": whose, **settings},
                     catalogue=catalogue,
@@ -123,6 +125,6 @@ def _supplier_chip_hour_cost(
                 )
             except DataError:
                 return None  # a date before its prices
-            cost: float | None = found.metrics["tco_usd_per_chip_hour"]
+            cost: float | None = supplier_result.metrics["tco_usd_per_chip_hour"]
             return cost
     return None

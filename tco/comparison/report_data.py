@@ -57,7 +57,7 @@ class Material(NamedTuple):
     @property
     def results(self) -> list[Result]:
         """The results of the scenarios, in their order."""
-        return [one.result for one in self.asked]
+        return [evaluation.result for evaluation in self.asked]
 
     @property
     def sure(self) -> Sequence[Sureness]:
@@ -83,40 +83,57 @@ def material_of(
         DataError: A saved result holds no formulas, or the baseline is not among the scenarios.
 
     """
-    asked = evaluate_each(names, data, settings, refuse=False, trace=True)
-    for one in asked:
-        if not one.result.nodes:
+    evaluations = evaluate_each(names, data, settings, refuse=False, trace=True)
+    for evaluation in evaluations:
+        if not evaluation.result.nodes:
             raise DataError(
-                f"{one.result.scenario}: a saved result holds no formulas, a report needs its "
+                f"{evaluation.result.scenario}: a saved result holds no formulas, a report needs "
+                "its "
                 "scenario"
             )
-    base, results = compare_results([one.result for one in asked], baseline)
-    asked = [one._replace(result=result) for one, result in zip(asked, results, strict=True)]
+    base, results = compare_results([evaluation.result for evaluation in evaluations], baseline)
+    evaluations = [
+        evaluation._replace(result=result)
+        for evaluation, result in zip(evaluations, results, strict=True)
+    ]
     notes: list[str] = []
     tornados = [
         tornado
-        for one in stepped(asked, lambda side: f"moving each input of {side.name} to its ends")
+        for evaluation in stepped(
+            evaluations, lambda side: f"moving each input of {side.name} to its ends"
+        )
         if (
             tornado := _study_or_note(
-                partial(_tornado_of, one, asked, base, data), one, "tornado", notes
+                partial(_tornado_of, evaluation, evaluations, base, data),
+                evaluation,
+                "tornado",
+                notes,
             )
         )
     ]
     frontiers = _evaluation_frontiers(
-        [one for one in asked if one.result.texts["workload.kind"] == "serving"], notes
+        [
+            evaluation
+            for evaluation in evaluations
+            if evaluation.result.texts["workload.kind"] == "serving"
+        ],
+        notes,
     )
-    fabrics = {(one.result.system, str(variant_of(one))): one for one in asked}
+    fabrics = {
+        (evaluation.result.system, str(variant_of(evaluation))): evaluation
+        for evaluation in evaluations
+    }
     scopes = [
-        found
-        for one in fabrics.values()
-        if (found := _study_or_note(partial(fabric_of, one), one, "fabric", notes))
+        fabric
+        for evaluation in fabrics.values()
+        if (fabric := _study_or_note(partial(fabric_of, evaluation), evaluation, "fabric", notes))
     ]
-    field = _field_between(asked, tornados, data, settings, notes)
+    field = _field_between(evaluations, tornados, data, settings, notes)
     return Material(
-        catalogue_of(asked, data),
-        asked,
+        catalogue_of(evaluations, data),
+        evaluations,
         base,
-        confidence_of(asked, base),
+        confidence_of(evaluations, base),
         tornados,
         frontiers,
         scopes,
@@ -126,36 +143,38 @@ def material_of(
 
 
 def _study_or_note(
-    make: Callable[[], T], asked: Evaluation, what: str, notes: list[str]
+    make: Callable[[], T], evaluation: Evaluation, what: str, notes: list[str]
 ) -> T | None:
     """Return a study of a scenario, or a note why there is none."""
     try:
         return make()
     except DataError as error:
-        notes.append(f"{asked.result.scenario}: no {what}, {error}")
+        notes.append(f"{evaluation.result.scenario}: no {what}, {error}")
         return None
 
 
 def _tornado_of(
-    one: Evaluation, asked: Sequence[Evaluation], baseline: str, data: Path | None
+    evaluation: Evaluation, evaluations: Sequence[Evaluation], baseline: str, data: Path | None
 ) -> Sensitivity:
     """Return the sensitivity analysis of a scenario against the baseline.
 
     The metric is the ratio to the baseline. For the baseline itself, or without a ratio, the metric
     is the cost.
     """
-    base = next(each for each in asked if each.result.scenario == baseline)
-    if one is not base and one.result.metrics[RATIO] is not None:
-        return sensitivity(one.name, RATIO, data, one.settings, baseline=base.name)
-    metric = next((name for name in COSTS if one.result.metrics[name] is not None), COSTS[-1])
-    found = sensitivity(one.name, metric, data, one.settings)
-    if found.centre is None:  # a tornado stands about a middle
-        found.sides[0].metric(metric)
-    return found
+    base = next(candidate for candidate in evaluations if candidate.result.scenario == baseline)
+    if evaluation is not base and evaluation.result.metrics[RATIO] is not None:
+        return sensitivity(evaluation.name, RATIO, data, evaluation.settings, baseline=base.name)
+    metric = next(
+        (name for name in COSTS if evaluation.result.metrics[name] is not None), COSTS[-1]
+    )
+    tornado = sensitivity(evaluation.name, metric, data, evaluation.settings)
+    if tornado.centre is None:  # a tornado stands about a middle
+        tornado.sides[0].metric(metric)
+    return tornado
 
 
 def _field_between(
-    asked: Sequence[Evaluation],
+    evaluations: Sequence[Evaluation],
     tornados: Sequence[Sensitivity],
     data: Path | None,
     settings: Mapping[str, str],
@@ -167,9 +186,9 @@ def _field_between(
     without a contest, or where fewer than two inputs move it.
     """
     contests = [
-        (abs(log(one.centre)), place)
-        for place, one in enumerate(tornados)
-        if one.metric == RATIO and one.centre
+        (abs(log(tornado.centre)), tornado_index)
+        for tornado_index, tornado in enumerate(tornados)
+        if tornado.metric == RATIO and tornado.centre
     ]
     if not contests:
         return None
@@ -183,17 +202,22 @@ def _field_between(
     if len(ranges) < 2:
         return None
     ends = [
-        (f"{given.low!r} {given.unit}".rstrip(), f"{given.high!r} {given.unit}".rstrip())
-        for given in ranges
+        (
+            f"{swing_input.low!r} {swing_input.unit}".rstrip(),
+            f"{swing_input.high!r} {swing_input.unit}".rstrip(),
+        )
+        for swing_input in ranges
     ]
-    cost = rated_by([evaluation.result for evaluation in asked])
+    cost = rated_by([evaluation.result for evaluation in evaluations])
     if cost is None:
         return None
-    rated = [evaluation for evaluation in asked if evaluation.result.metrics[cost] is not None]
+    rated = [
+        evaluation for evaluation in evaluations if evaluation.result.metrics[cost] is not None
+    ]
     make = partial(
         field_of,
         [evaluation.name for evaluation in rated],
-        [given.path for given in ranges],
+        [swing_input.path for swing_input in ranges],
         cost,
         ends,
         data,
@@ -202,39 +226,48 @@ def _field_between(
     return _study_or_note(make, rated[0], "map", notes)
 
 
-def _evaluation_frontiers(asked: Sequence[Evaluation], notes: list[str]) -> list[Frontier]:
+def _evaluation_frontiers(evaluations: Sequence[Evaluation], notes: list[str]) -> list[Frontier]:
     """Return the frontiers of cost against interactivity, per system.
 
     The frontiers are compared with each other. A system without a frontier adds a note.
     """
-    found = []
-    for one in asked:
+    frontiers = []
+    for evaluation in evaluations:
         pool = _study_or_note(
-            partial(pool_of, one.catalogue, one.name, one.settings), one, "frontier", notes
+            partial(pool_of, evaluation.catalogue, evaluation.name, evaluation.settings),
+            evaluation,
+            "frontier",
+            notes,
         )
         if pool is not None:
-            found.append(frontier_of(pool, pool, False))
-            notes += [f"{one.name}: no frontier, {found[-1].reason}"] if found[-1].reason else []
-    mark_cheapest(found)
-    return found
+            frontiers.append(frontier_of(pool, pool, False))
+            notes += (
+                [f"{evaluation.name}: no frontier, {frontiers[-1].reason}"]
+                if frontiers[-1].reason
+                else []
+            )
+    mark_cheapest(frontiers)
+    return frontiers
 
 
-def variant_of(one: Evaluation) -> Mapping[str, str]:
+def variant_of(evaluation: Evaluation) -> Mapping[str, str]:
     """Return the variants of the system a scenario is of.
 
     Args:
-        one: Evaluation of the scenario.
+        evaluation: Evaluation of the scenario.
 
     Returns:
         Variants by key; empty where the result has no structure.
 
     """
-    return one.result.structure.variant if one.result.structure else {}
+    return evaluation.result.structure.variant if evaluation.result.structure else {}
 
 
-def fabric_of(one: Evaluation) -> Fabric | None:
+def fabric_of(evaluation: Evaluation) -> Fabric | None:
     """Return the fabric of the system a scenario is of; a chip alone has none."""
-    if one.result.bill is None:
+    if evaluation.result.bill is None:
         return None
-    inputs = system_inputs(one.catalogue, one.result.system, one.settings, variant_of(one))
+    inputs = system_inputs(
+        evaluation.catalogue, evaluation.result.system, evaluation.settings, variant_of(evaluation)
+    )
     return Fabric(inputs.system, fabric_scopes(inputs.system, inputs.values()))

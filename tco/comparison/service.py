@@ -55,14 +55,14 @@ METRICS = (
     *("chips", "chips_bought", "racks", "usd_per_million_output_tokens"),
     *("usd_per_million_output_tokens_in_use", "usd_per_month", "requests_per_s_per_chip"),
     *("output_tokens_per_s_per_chip", "rejected_share", "attainment"),
-    *(f"{name}_p{at}_s" for name in PROMISED for at in PERCENTILES),
+    *(f"{name}_p{percentile}_s" for name in PROMISED for percentile in PERCENTILES),
     *("utilisation", "hit_rate", "agents_per_chip", "agents_per_mw", "usd_per_agent_hour"),
     "joule_per_token",
 )
 # metrics that rest on waits
 OF_WAITS = frozenset(
     (
-        *(f"{name}_p{at}_s" for name in WAITS for at in PERCENTILES),
+        *(f"{name}_p{percentile}_s" for name in WAITS for percentile in PERCENTILES),
         *("agents_per_chip", "agents_per_mw", "usd_per_agent_hour"),
     )
 )
@@ -116,11 +116,13 @@ def _inputs_for_traffic(
         raise DataError(
             f"{traffic.id}: every request is longer than the context, {context:,} tokens"
         )
-    own = {
+    length_settings = {
         **settings,
         **{path: f"{round(float(getattr(served, name).mean()))}" for path, name in LENGTHS.items()},
     }
-    return resolve_scenario(catalogue, scenario, dict(own), dict(variant)), own
+    return resolve_scenario(
+        catalogue, scenario, dict(length_settings), dict(variant)
+    ), length_settings
 
 
 def _size_serving_fleet(
@@ -143,42 +145,46 @@ def _size_serving_fleet(
     that of the same plan in steady state, prices and practice drawn together.
     """
     refuse_unknown("router", [router], ROUTERS, "--router")
-    catalogue, given = catalogue_for(scenario, data), dict(set or {})
-    own = {path: text for path, text in given.items() if path.startswith(f"{GROUP}.")}
-    found = load_traffic(catalogue, traffic, own)
-    asked = own_promises(promises, "--promise") or found.promises
-    if not asked:
+    catalogue, user_settings = catalogue_for(scenario, data), dict(set or {})
+    traffic_settings = {
+        path: text for path, text in user_settings.items() if path.startswith(f"{GROUP}.")
+    }
+    loaded_traffic = load_traffic(catalogue, traffic, traffic_settings)
+    required_promises = own_promises(promises, "--promise") or loaded_traffic.promises
+    if not required_promises:
         raise DataError(f"{traffic}: promises nothing; say --promise, such as 'ttft p99 <= 2 s'")
-    rest = {path: text for path, text in given.items() if path not in own}
-    inputs, settings = _inputs_for_traffic(catalogue, scenario, rest, variant or {}, found)
+    rest = {path: text for path, text in user_settings.items() if path not in traffic_settings}
+    inputs, settings = _inputs_for_traffic(catalogue, scenario, rest, variant or {}, loaded_traffic)
     values = inputs.values()
     machine, model = server_of(inputs, values)
     request = request_of(values)
     paid = {path: text for path, text in rest.items() if not path.startswith("workload.")}
     result = evaluate(scenario, paid, catalogue=catalogue, variant=variant, workload=False)
     goodput = result.metrics["goodput"] or 1.0
-    pause = found.thinking + request.answer / max(values["workload.interactivity"], 1.0)
-    served_share = share_served(found, model.context)
+    pause = loaded_traffic.thinking + request.answer / max(values["workload.interactivity"], 1.0)
+    served_share = share_served(loaded_traffic, model.context)
     rejection = (
-        f"{100 * (1 - served_share):.2g} % of the requests of {found.id} are longer than the "
+        f"{100 * (1 - served_share):.2g} % of the requests of {loaded_traffic.id} are longer than "
+        "the "
         f"context of {model.id}, {model.context:,} tokens, and are rejected"
     )
-    judged = promises_of_served(asked, served_share, rejection)
+    judged = promises_of_served(required_promises, served_share, rejection)
     count = simulated_requests(judged)
-    search = Search(machine, model, request, found, router, seed, pause, goodput, count)
+    search = Search(machine, model, request, loaded_traffic, router, seed, pause, goodput, count)
     if not search.decoders or not search.readers:
         raise DataError(f"{scenario}: {model.id} fits no plan of {inputs.system.id}")
     fleet = search.cheapest(judged)
     if fleet is None:
         nearest = "; ".join(
             f"of {promise} the nearest is {value:.3g} s"
-            for promise, value in zip(asked, search.nearest(judged), strict=True)
+            for promise, value in zip(required_promises, search.nearest(judged), strict=True)
         )
         raise DataError(
-            f"{scenario}: no plan keeps {', '.join(map(str, asked))} under {found.id}: {nearest}"
+            f"{scenario}: no plan keeps {', '.join(map(str, required_promises))} under "
+            f"{loaded_traffic.id}: {nearest}"
         )
     values.check_given(inputs.is_known)
-    metrics = _fleet_metrics(result, search, asked, fleet)
+    metrics = _fleet_metrics(result, search, required_promises, fleet)
     if racks is not None and metrics["racks"] > racks:
         raise DataError(f"{scenario}: {_too_few_racks(racks, search.rate, fleet, metrics)}")
     notes = [f"{scenario}: {rejection}"] if served_share < 1 else []
@@ -188,9 +194,9 @@ def _size_serving_fleet(
             "promise a ttft or e2e to get more chips"
         )
     errors = {
-        f"{name}_p{at}_s": quantile_error(times, at / 100)
+        f"{name}_p{percentile}_s": quantile_error(times, percentile / 100)
         for name, times in fleet.times.items()
-        for at in PERCENTILES
+        for percentile in PERCENTILES
         if not (fleet.growing and name in WAITS)
     }
     spread = (
@@ -212,7 +218,16 @@ def _size_serving_fleet(
     measured, errors, plan = (figures_apart(table, GROUP) for table in (measured, errors, plan))
     spread = spread and figures_apart(spread, GROUP)
     return Service(
-        result, found, asked, router, fleet, plan, measured, errors, spread, notes=tuple(notes)
+        result,
+        loaded_traffic,
+        required_promises,
+        router,
+        fleet,
+        plan,
+        measured,
+        errors,
+        spread,
+        notes=tuple(notes),
     )
 
 
@@ -232,17 +247,18 @@ def services(scenarios: Sequence[str], *asked: Any, **how: Any) -> tuple[list[Se
         DataError: No scenario keeps the promises; the error is of the first scenario.
 
     """
-    found, missed = list[Service](), list[DataError]()
+    sized_services, missed = list[Service](), list[DataError]()
     for name in scenarios:
         try:
-            found.append(_size_serving_fleet(name, *asked, **how))
+            sized_services.append(_size_serving_fleet(name, *asked, **how))
         except DataError as error:
             missed.append(error)
-    if not found:
+    if not sized_services:
         raise missed[0]
-    cost = [one.metrics["usd_per_million_output_tokens"] for one in found]
+    cost = [service.metrics["usd_per_million_output_tokens"] for service in sized_services]
     return [
-        one._replace(share_of_best=min(cost) / own) for one, own in zip(found, cost, strict=True)
+        service._replace(share_of_best=min(cost) / service_cost)
+        for service, service_cost in zip(sized_services, cost, strict=True)
     ], list(map(str, missed))
 
 
@@ -300,7 +316,9 @@ def _fleet_metrics(
     chips_bought = fleet.domains * domain_chips
     tokens_per_s = rate * fleet.answer
     agents = rate * (float(times["e2e"].mean()) + search.traffic.thinking)
-    together = np.logical_and.reduce([times[one.metric] <= one.limit for one in promises])
+    together = np.logical_and.reduce(
+        [times[promise.metric] <= promise.limit for promise in promises]
+    )
     return {
         "chips": chips,
         "chips_bought": chips_bought,
@@ -317,9 +335,9 @@ def _fleet_metrics(
         "rejected_share": 1 - search.served_share,
         "attainment": float(together.mean()) * search.served_share,
         **{
-            f"{name}_p{at}_s": float(np.quantile(times[name], at / 100))
+            f"{name}_p{percentile}_s": float(np.quantile(times[name], percentile / 100))
             for name in PROMISED
-            for at in PERCENTILES
+            for percentile in PERCENTILES
         },
         "utilisation": fleet.utilisation,
         "hit_rate": fleet.found,
@@ -352,14 +370,14 @@ def _token_cost_percentiles(
     drawn = uncertainty(
         scenario, samples=samples, seed=seed, set={**settings, **speed}, data=data, hold=True
     )
-    base, found = (
+    base, cost_statistics = (
         drawn.asked.result.metrics[cost],
         draw_statistics(cost, drawn.sample.metrics[cost]),
     )
-    if base is None or found is None:
+    if base is None or cost_statistics is None:
         return None
     return {
         name: metrics[cost] * value / base
         for name in ("p10", "p50", "p90")
-        if (value := found[name]) is not None
+        if (value := cost_statistics[name]) is not None
     }

@@ -79,7 +79,7 @@ def price_turns(
         At most three prices, the one nearest to its value in standard deviations first.
 
     """
-    every = {
+    price_ranges = {
         path: span
         for rack in racks
         for path, span in rack.ranges.items()
@@ -87,7 +87,7 @@ def price_turns(
     }
     turns = [
         turn
-        for path, span in every.items()
+        for path, span in price_ranges.items()
         if (turn := _turn_of(racks, drawn, pick, path, span, dice)) is not None
     ]
     return sorted(turns, key=lambda turn: (turn.sigmas, turn.path))[:NAMED]
@@ -104,21 +104,21 @@ def _turn_of(
     bases = np.array([rack.base if np.isfinite(rack.base) else 1.0 for rack in racks])
     if (np.abs(slopes) * (span.high - span.low) <= SLIGHT * bases).all():
         return None
-    places = span.home + np.linspace(-FAR * P95, FAR * P95, STEPS_LOOKED)
-    prices = span.quantile(places)
+    price_deviates = span.home + np.linspace(-FAR * P95, FAR * P95, STEPS_LOOKED)
+    prices = span.quantile(price_deviates)
     before = span.quantile(dice.correlated_deviates(span))
     means = _mean_shares(drawn, bases, slopes, before, prices, span.value)
     row = [rack.name for rack in racks].index(pick)
     leads = means[:, row] - np.delete(means, row, axis=1).max(axis=1)
-    found = _nearest_crossing(places - span.home, leads)
-    if found is None:
+    crossing = _nearest_crossing(price_deviates - span.home, leads)
+    if crossing is None:
         return None
-    offset, beyond = found
-    others = [rack.name for rack in racks if rack.name != pick]
-    rival = others[int(np.delete(means[beyond], row).argmax())]
+    offset, beyond = crossing
+    other_racks = [rack.name for rack in racks if rack.name != pick]
+    rival = other_racks[int(np.delete(means[beyond], row).argmax())]
     turns_at = float(span.quantile(np.array(span.home + offset)))
-    other = [rack.name for rack in racks].index(rival)
-    even = break_even(bases[[row, other]], slopes[[row, other]], span)
+    rival_index = [rack.name for rack in racks].index(rival)
+    even = break_even(bases[[row, rival_index]], slopes[[row, rival_index]], span)
     return PriceTurn(
         path,
         pick,
@@ -163,21 +163,23 @@ def _nearest_crossing(offsets: FloatArray, leads: FloatArray) -> tuple[float, in
     At the crossing the lead falls below zero. The result is None where the lead is never lost.
     """
     middle = len(offsets) // 2
-    found = []
+    crossings = []
     for step in (-1, 1):
         lost = next(
             (
-                at
-                for at in range(middle + step, len(offsets) if step > 0 else -1, step)
-                if leads[at] < 0
+                offset_index
+                for offset_index in range(middle + step, len(offsets) if step > 0 else -1, step)
+                if leads[offset_index] < 0
             ),
             None,
         )
         if lost is not None:
             inner = lost - step
             share = leads[inner] / (leads[inner] - leads[lost])
-            found.append((float(offsets[inner] + share * (offsets[lost] - offsets[inner])), lost))
-    return min(found, key=lambda crossing: abs(crossing[0]), default=None)
+            crossings.append(
+                (float(offsets[inner] + share * (offsets[lost] - offsets[inner])), lost)
+            )
+    return min(crossings, key=lambda crossing: abs(crossing[0]), default=None)
 
 
 def break_even(bases: FloatArray, slopes: FloatArray, span: Range) -> float | None:

@@ -28,40 +28,52 @@ DEGREE, FOLDS = 3, 8
 MEDIAN = 0.6745  # of the size of a standard normal deviate
 
 
-def gain(shares: FloatArray, seen: Sequence[FloatArray]) -> float:
-    """Return the mean share of the best gained by knowing `seen`.
+def gain(shares: FloatArray, observed_deviates: Sequence[FloatArray]) -> float:
+    """Return the mean share of the best gained by knowing `observed_deviates`.
 
-    The gain is over the best choice without `seen`, and never negative. `shares` has a row per
-    choice; `shares` and `seen` have a column per draw.
+    The gain is over the best choice without `observed_deviates`, and never negative. `shares` has
+    a row per choice; `shares` and `observed_deviates` have a column per draw.
     """
     draws = shares.shape[1]
-    known = np.stack(
-        [np.ones(draws), *(one**power for one in seen for power in range(1, DEGREE + 1))], axis=1
+    design_matrix = np.stack(
+        [
+            np.ones(draws),
+            *(deviates**power for deviates in observed_deviates for power in range(1, DEGREE + 1)),
+        ],
+        axis=1,
     )
-    kept = np.empty(draws)
+    chosen_shares = np.empty(draws)
     for fold in range(FOLDS):
-        held = np.arange(draws) // 2 % FOLDS == fold  # a draw and its opposite together
-        law = np.linalg.lstsq(known[~held], shares[:, ~held].T, rcond=None)[0]
-        kept[held] = shares[(known[held] @ law).argmax(axis=1), np.flatnonzero(held)]
-    return max(float(kept.mean() - shares.mean(axis=1).max()), 0.0)
+        is_held_out = np.arange(draws) // 2 % FOLDS == fold  # a draw and its opposite together
+        law = np.linalg.lstsq(design_matrix[~is_held_out], shares[:, ~is_held_out].T, rcond=None)[0]
+        chosen_shares[is_held_out] = shares[
+            (design_matrix[is_held_out] @ law).argmax(axis=1), np.flatnonzero(is_held_out)
+        ]
+    return max(float(chosen_shares.mean() - shares.mean(axis=1).max()), 0.0)
 
 
-def noisy_deviates(places: Sequence[FloatArray], errors: Sequence[float]) -> list[FloatArray]:
+def noisy_deviates(
+    input_deviates: Sequence[FloatArray], errors: Sequence[float]
+) -> list[FloatArray]:
     """Return the places of inputs as a measurement sees them, each off by a share of its own
     width.
     """
     random = np.random.default_rng(0)
     return [
-        place + error * random.normal(size=len(place))
-        for place, error in zip(places, errors, strict=True)
+        deviates + error * random.normal(size=len(deviates))
+        for deviates, error in zip(input_deviates, errors, strict=True)
     ]
 
 
-def standardised_measurement_error(catalogue: Catalogue, kind: str, one: Range) -> float:
+def standardised_measurement_error(catalogue: Catalogue, kind: str, input_range: Range) -> float:
     """Return by how much a measured row of a kind misses an input, over how far its belief spreads:
     both in logarithms; nothing of a wide share.
     """
     missed = errors_of(catalogue, kind).get("accelerator", {}).get("median_ape", 0.0)
-    low, high = (1 + one.low, 1 + one.high) if one.belief == NORMAL else (one.low, one.high)
+    low, high = (
+        (1 + input_range.low, 1 + input_range.high)
+        if input_range.belief == NORMAL
+        else (input_range.low, input_range.high)
+    )
     width = math.log(high / low) / (2 * P95) if low > 0 else math.inf
     return math.log1p(missed) / MEDIAN / width

@@ -57,20 +57,27 @@ def cells_of(
     workload: str, names: Sequence[str], settings: Mapping[str, str], data: Path | None
 ) -> list[Cell]:
     """Return the cells of one workload."""
-    asked = evaluate_each(names, data, {**settings, "workload": workload}, refuse=False)
-    base, _ = compare_results([one.result for one in asked])
-    found = confidence_of(asked, base)
-    picks = {speed: regime.picks for regime in found.regimes for speed in regime.speeds or (None,)}
+    evaluations = evaluate_each(names, data, {**settings, "workload": workload}, refuse=False)
+    base, _ = compare_results([evaluation.result for evaluation in evaluations])
+    confidence = confidence_of(evaluations, base)
+    picks = {
+        speed: regime.picks for regime in confidence.regimes for speed in regime.speeds or (None,)
+    }
     points: list[tuple[float | None, str, float | None, Mapping[str, float] | None]]
     points = [
-        (one.tokens_per_s_per_user, one.scenario, one.share_cheapest, one.share_of_best)
-        for one in found.curve
+        (
+            curve_point.tokens_per_s_per_user,
+            curve_point.scenario,
+            curve_point.share_cheapest,
+            curve_point.share_of_best,
+        )
+        for curve_point in confidence.curve
     ]
     points = points or [
-        (None, one.result.scenario, sure.share_cheapest, sure.share_of_best)
-        for one, sure in zip(asked, found.sure, strict=True)
+        (None, evaluation.result.scenario, sure.share_cheapest, sure.share_of_best)
+        for evaluation, sure in zip(evaluations, confidence.sure, strict=True)
     ]
     return [
-        Cell(workload, speed, name, name in picks.get(speed, ()), cheapest, kept)
-        for speed, name, cheapest, kept in points
+        Cell(workload, speed, name, name in picks.get(speed, ()), cheapest, share_of_best)
+        for speed, name, cheapest, share_of_best in points
     ]

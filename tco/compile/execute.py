@@ -49,37 +49,42 @@ def keep_memory() -> None:
             library.mallopt(option, size)
 
 
-def fork_map(make: Callable[[Any], Any], many: Sequence[Any]) -> Iterator[tuple[int, Any]]:
-    """Yield the index and the `make` result of each item of `many`.
+def fork_map(make: Callable[[Any], Any], work_items: Sequence[Any]) -> Iterator[tuple[int, Any]]:
+    """Yield the index and the `make` result of each item of `work_items`.
 
-    The order may differ from `many`. On Linux each core makes its share in a process of its own.
+    The order may differ from `work_items`. On Linux each core makes its share in a process of its
+    own.
     Such a process is a copy of the calling process, knows all that is known there and ends with its
     share. Threads would wait for one another at each operation. A program that has threads is not
     copied. A copy makes no further copies, and a share that failed is made in the calling process.
 
     Args:
         make: Function of an item; its results can be pickled.
-        many: Items to share out.
+        work_items: Items to share out.
 
     Yields:
-        Index of an item in `many`, and its result.
+        Index of an item in `work_items`, and its result.
 
     """
     cores = (
-        min(CORES, len(many)) if sys.platform == "linux" and threading.active_count() == 1 else 1
+        min(CORES, len(work_items))
+        if sys.platform == "linux" and threading.active_count() == 1
+        else 1
     )
     if cores < 2 or not SHARING.acquire(blocking=False):
-        yield from enumerate(map(make, many))
+        yield from enumerate(map(make, work_items))
         return
     try:
         copies: list[tuple[int, IO[bytes]]] = []
         try:
             # where the system refuses processes, or files in memory, this one makes their shares
             with contextlib.suppress(OSError, AttributeError):
-                copies.extend(_fork_worker(make, many[at::cores]) for at in range(1, cores))
+                copies.extend(
+                    _fork_worker(make, work_items[core::cores]) for core in range(1, cores)
+                )
             for first in (0, *range(len(copies) + 1, cores)):
-                for at, one in enumerate(many[first::cores]):
-                    yield first + at * cores, make(one)
+                for share_index, work_item in enumerate(work_items[first::cores]):
+                    yield first + share_index * cores, make(work_item)
         except BaseException:  # nobody takes what the copies make
             for process, file in copies:
                 os.kill(process, signal.SIGKILL)
@@ -90,13 +95,16 @@ def fork_map(make: Callable[[Any], Any], many: Sequence[Any]) -> Iterator[tuple[
         for first, ((_, file), missing) in enumerate(zip(copies, failed, strict=True), 1):
             with file:
                 file.seek(0)
-                for at, one in enumerate(many[first::cores]):
-                    yield first + at * cores, make(one) if missing else pickle.load(file)
+                for share_index, work_item in enumerate(work_items[first::cores]):
+                    yield (
+                        first + share_index * cores,
+                        make(work_item) if missing else pickle.load(file),
+                    )
     finally:
         SHARING.release()
 
 
-def _fork_worker(make: Callable[[Any], Any], some: Sequence[Any]) -> tuple[int, IO[bytes]]:
+def _fork_worker(make: Callable[[Any], Any], work_items: Sequence[Any]) -> tuple[int, IO[bytes]]:
     """Return a process that makes something of each of some, and the file in memory it writes that
     to.
     """
@@ -113,8 +121,8 @@ def _fork_worker(make: Callable[[Any], Any], some: Sequence[Any]) -> tuple[int, 
         return process, file
     try:
         _end_with(parent)
-        for one in some:
-            pickle.dump(make(one), file, pickle.HIGHEST_PROTOCOL)
+        for work_item in work_items:
+            pickle.dump(make(work_item), file, pickle.HIGHEST_PROTOCOL)
         file.flush()
         failed = 0
     finally:
@@ -136,10 +144,12 @@ class ScheduleRunner:
 
     def __init__(self, schedule: Schedule, values: Mapping[int, Any], count: int) -> None:
         self.schedule, self.count = schedule, count
-        self.values = {place: values[place] for place in schedule.leaves if place in values}
+        self.values = {
+            position: values[position] for position in schedule.leaves if position in values
+        }
         self.many = {
-            place: value
-            for place, value in self.values.items()
+            position: value
+            for position, value in self.values.items()
             if value.ndim and value.shape[-1] == count
         }
         self.rows = _candidate_count(self.values.values())
@@ -150,44 +160,45 @@ class ScheduleRunner:
         )
 
     def __call__(
-        self, draws: FloatArray | None = None, own: Mapping[int, FloatArray] = NONE
+        self, draws: FloatArray | None = None, call_values: Mapping[int, FloatArray] = NONE
     ) -> list[Any]:
         """Return the results in all draws, or in some, in their order: one number each, or as many.
-        The values `own` are already of those.
+        The values `call_values` are already of those.
 
         Whoever asks for fewer and fewer draws has them picked from those asked for before.
         """
         if draws is None or len(draws) == self.count:
-            return self.evaluate_all_draws(own)
+            return self.evaluate_all_draws(call_values)
         if len(draws) > MOST * self.count:
-            every = {
-                place: np.ones((*value.shape[:-1], self.count)) for place, value in own.items()
+            full_values = {
+                position: np.ones((*value.shape[:-1], self.count))
+                for position, value in call_values.items()
             }
-            for place, value in own.items():
-                every[place][..., draws] = value
+            for position, value in call_values.items():
+                full_values[position][..., draws] = value
             return [
-                one[..., draws] if one.ndim and one.shape[-1] == self.count else one
-                for one in self.evaluate_all_draws(every)
+                output[..., draws] if output.ndim and output.shape[-1] == self.count else output
+                for output in self.evaluate_all_draws(full_values)
             ]
         if self.few is None or self.few[0][draws].min(initial=0) < 0:
-            places = np.full(self.count, -1)
-            places[draws] = np.arange(len(draws))
-            picked = {place: value.take(draws, axis=-1) for place, value in self.many.items()}
-            self.few = places, ScheduleRunner(self.schedule, self.values | picked, len(draws))
-        places, run = self.few
-        return run(places[draws], own)
+            draw_indices = np.full(self.count, -1)
+            draw_indices[draws] = np.arange(len(draws))
+            picked = {position: value.take(draws, axis=-1) for position, value in self.many.items()}
+            self.few = draw_indices, ScheduleRunner(self.schedule, self.values | picked, len(draws))
+        draw_indices, run = self.few
+        return run(draw_indices[draws], call_values)
 
-    def evaluate_all_draws(self, own: Mapping[int, FloatArray]) -> list[Any]:
+    def evaluate_all_draws(self, call_values: Mapping[int, FloatArray]) -> list[Any]:
         """Return the results in all draws, computed piece by piece."""
-        size = max(CELLS // max(self.rows, _candidate_count(own.values())), 1)
+        size = max(CELLS // max(self.rows, _candidate_count(call_values.values())), 1)
         if self.count <= size * 1.5:
-            return self.schedule.run({**self.values, **own})
+            return self.schedule.run({**self.values, **call_values})
 
         parts = [slice(start, start + size) for start in range(0, self.count, size)]
-        varying = {**self.many, **own}
+        varying = {**self.many, **call_values}
         pieces = [
             self.schedule.run(
-                self.values | {place: value[..., part] for place, value in varying.items()}
+                self.values | {position: value[..., part] for position, value in varying.items()}
             )
             for part in parts
         ]
@@ -225,16 +236,16 @@ def best_rows(
 
 def kernel_outputs(
     kernel: ArithmeticKernel,
-    wanted: Sequence[int],
+    targets: Sequence[int],
     values: Mapping[int, Any],
     count: int,
     draws: FloatArray | None = None,
 ) -> list[Any]:
-    """Return kernel values at the places `wanted`, computed from known `values`.
+    """Return kernel values at the places `targets`, computed from known `values`.
 
     Args:
         kernel: Operations of a program.
-        wanted: Places of the results.
+        targets: Places of the results.
         values: Known values by place, with draws on the last axis.
         count: Number of draws of `values`.
         draws: Indices of the draws to compute; None computes all draws.
@@ -243,13 +254,13 @@ def kernel_outputs(
         An array per place, with draws on the last axis where the value varies between draws.
 
     """
-    return ScheduleRunner(kernel.schedule(wanted, values), values, count)(draws)
+    return ScheduleRunner(kernel.schedule(targets, values), values, count)(draws)
 
 
 def taken(
     kernel: ArithmeticKernel,
     values: Mapping[int, Any],
-    places: Iterable[int],
+    positions: Iterable[int],
     rows: Any,
     draws: FloatArray | None = None,
 ) -> dict[int, Any]:
@@ -260,7 +271,7 @@ def taken(
     Args:
         kernel: Operations of a program, with the axis of plans of each place.
         values: Known values by place: scalars, shape (draws,), or shape (plans, draws or 1).
-        places: Places to take.
+        positions: Places to take.
         rows: Slice of plans, or an array with the row of each pair; arrays by axis for several
             axes.
         draws: Index of the draw of each pair; None pairs each draw in turn.
@@ -269,14 +280,14 @@ def taken(
         Values by place, with an axis of plans for a slice, and of shape (pairs,) for pairs.
 
     """
-    found: dict[int, Any] = {}
-    for place in places:
-        value = values[place]
+    taken_values: dict[int, Any] = {}
+    for position in positions:
+        value = values[position]
         if value.ndim == 1:
             value = value if draws is None else value.take(draws)
         elif value.ndim:
             row, wide = (
-                rows[kernel.axis(place)] if isinstance(rows, dict) else rows,
+                rows[kernel.axis(position)] if isinstance(rows, dict) else rows,
                 value.shape[-1],
             )
             if isinstance(row, slice):
@@ -285,13 +296,13 @@ def taken(
                 value = value.take(
                     row if wide == 1 else row * wide + (np.arange(wide) if draws is None else draws)
                 )
-        found[place] = value
-    return found
+        taken_values[position] = value
+    return taken_values
 
 
 def evaluate_partitions(
     kernel: ArithmeticKernel,
-    asked: Sequence[tuple[Sequence[int], Any]],
+    partitions: Sequence[tuple[Sequence[int], Any]],
     values: Mapping[int, Any],
     count: int,
 ) -> list[list[Any]]:
@@ -301,7 +312,7 @@ def evaluate_partitions(
 
     Args:
         kernel: Operations of a program.
-        asked: Places of the results and indices of the draws, per request.
+        partitions: Places of the results and indices of the draws, per request.
         values: Known values by place, with draws on the last axis.
         count: Number of draws of `values`.
 
@@ -309,14 +320,16 @@ def evaluate_partitions(
         A list per request with an array per place, draws on the last axis.
 
     """
-    order = kernel.common([wanted for wanted, _ in asked], values)
-    known = {
+    order = kernel.common([targets for targets, _ in partitions], values)
+    known_values = {
         **values,
         **dict(zip(order, kernel_outputs(kernel, order, values, count), strict=True)),
     }
-    found = []
-    for wanted, draws in asked:
-        found.append(
-            kernel_outputs(kernel, wanted, known, count, draws if len(draws) < count else None)
+    partition_outputs = []
+    for targets, draws in partitions:
+        partition_outputs.append(
+            kernel_outputs(
+                kernel, targets, known_values, count, draws if len(draws) < count else None
+            )
         )
-    return found
+    return partition_outputs

@@ -52,14 +52,19 @@ def largest_within(
     """
     aim = allowed * (1 - OVER)
 
-    def looked_at(number: AnyArray, places: Any) -> AnyArray:
+    def looked_at(number: AnyArray, curve_indices: Any) -> AnyArray:
         """Return numbers, and by what share their times lie beyond those aimed at."""
         return np.stack(
-            [number, times(number, places) / (aim if places is None else aim[places]) - 1]
+            [
+                number,
+                times(number, curve_indices)
+                / (aim if curve_indices is None else aim[curve_indices])
+                - 1,
+            ]
         )
 
     newest = looked_at(np.minimum(np.maximum(first, low), high), None)
-    found, places = newest.copy(), np.arange(len(aim))
+    best_points, curve_indices = newest.copy(), np.arange(len(aim))
     before, earlier, quick, slow = (
         np.stack([number, np.full(len(aim), np.nan)]) for number in (low, low, low, high)
     )
@@ -73,12 +78,13 @@ def largest_within(
         if not going.all():
             done, left = np.flatnonzero(~going), np.flatnonzero(going)
             best, worst = quick.take(done, axis=1), newest.take(done, axis=1)
-            found[:, places[done]] = np.where(np.isnan(best[1]), worst, best)
+            best_points[:, curve_indices[done]] = np.where(np.isnan(best[1]), worst, best)
             if not len(left):
                 break
-            places, power = places[left], power[left]
+            curve_indices, power = curve_indices[left], power[left]
             newest, before, earlier, third, quick, slow = (
-                one.take(left, axis=1) for one in (newest, before, earlier, third, quick, slow)
+                points.take(left, axis=1)
+                for points in (newest, before, earlier, third, quick, slow)
             )
         if step < STEPS:
             tried = np.minimum(
@@ -93,9 +99,9 @@ def largest_within(
         earlier, before, newest = (
             before,
             newest,
-            looked_at(tried, None if len(places) == len(aim) else places),
+            looked_at(tried, None if len(curve_indices) == len(aim) else curve_indices),
         )
-    return found[0], (found[1] + 1) * aim
+    return best_points[0], (best_points[1] + 1) * aim
 
 
 def _onward(points: tuple[AnyArray, AnyArray, AnyArray], power: AnyArray) -> AnyArray:
@@ -119,20 +125,20 @@ def _onward(points: tuple[AnyArray, AnyArray, AnyArray], power: AnyArray) -> Any
     return tried
 
 
-def across(newest: AnyArray, other: AnyArray, third: AnyArray) -> AnyArray:
+def across(newest: AnyArray, opposite: AnyArray, third: AnyArray) -> AnyArray:
     """Return the number to try next between the newest and the one on the other side of the time
     aimed at, after Chandrupatla (1997).
 
     It is the root of the inverse parabola through three points where they lie on a smooth curve,
     else the middle; an end that is not known is tried itself.
     """
-    (near, a), (far, b), (before, c) = newest, other, third
+    (near, a), (far, b), (before, c) = newest, opposite, third
     with np.errstate(divide="ignore", invalid="ignore"):
-        way, rise = (near - far) / (before - far), (a - b) / (c - b)
+        span_ratio, rise = (near - far) / (before - far), (a - b) / (c - b)
         root = a / (b - a) * c / (b - c) + (before - near) / (far - near) * a / (c - a) * b / (
             c - b
         )
-        smooth = (rise**2 < way) & ((1 - rise) ** 2 < 1 - way) & np.isfinite(root)
+        smooth = (rise**2 < span_ratio) & ((1 - rise) ** 2 < 1 - span_ratio) & np.isfinite(root)
         least = np.minimum(0.5, CLOSE / 2 * np.maximum(far, near) / np.abs(far - near))
     tried: AnyArray = np.where(
         np.isnan(b),

@@ -84,7 +84,7 @@ def _recipe(formula: Formula) -> Recipe:
         name: lower_symbol - len(formula.parameters)
         for lower_symbol, name in enumerate(formula.parameters)
     }
-    found: list[tuple[str, tuple[Any, ...]]] = []
+    operations: list[tuple[str, tuple[Any, ...]]] = []
     met: dict[int, int] = {}
 
     def lower_symbol(value: Any) -> Any:
@@ -95,15 +95,15 @@ def _recipe(formula: Formula) -> Recipe:
         if value.operation == "normal_cdf":
             return lower_symbol(normal_form(value.arguments[0]))
         if id(value) not in met:
-            taken = tuple(lower_symbol(one) for one in value.arguments)
-            met[id(value)] = len(found)
-            found.append((value.operation, taken))
-            kept.append(value)  # an id is its own only while it lives
+            taken = tuple(lower_symbol(argument) for argument in value.arguments)
+            met[id(value)] = len(operations)
+            operations.append((value.operation, taken))
+            live_symbols.append(value)  # an id is its own only while it lives
         return met[id(value)]
 
-    kept: list[Symbol] = []
+    live_symbols: list[Symbol] = []
     result = lower_symbol(expression(formula))
-    return Recipe(tuple(found), result)
+    return Recipe(tuple(operations), result)
 
 
 def _weight(varies: int) -> tuple[int, int]:
@@ -148,26 +148,32 @@ class ArithmeticKernel:
     def grow(self) -> None:
         """Take in the steps that the program has got since."""
         leaves = {
-            place: self.input(path)
-            for path, places in self.program.inputs.items()
+            index: self.input(path)
+            for path, indices in self.program.inputs.items()
             if path in self.varying
-            for place in places
+            for index in indices
         }
-        made = self.made
-        for place in range(len(made), len(self.program.steps)):
-            step = self.program.steps[place]
-            if self.needed_steps is not None and place not in self.needed_steps:
-                made.append(ABSENT)
-            elif place in self.given_steps:
-                made.append(self.input(given_step(place)))
+        positions = self.made
+        for index in range(len(positions), len(self.program.steps)):
+            step = self.program.steps[index]
+            if self.needed_steps is not None and index not in self.needed_steps:
+                positions.append(ABSENT)
+            elif index in self.given_steps:
+                positions.append(self.input(given_step(index)))
             elif step is None:
-                made.append(
-                    leaves[place] if place in leaves else self.leaf(self.program.leaves[place])
+                positions.append(
+                    leaves[index] if index in leaves else self.leaf(self.program.leaves[index])
                 )
             elif isinstance(step.function, Formula):
-                made.append(self.call(step.function, [made[one] for one in step.taken]))
+                positions.append(
+                    self.call(step.function, [positions[source] for source in step.taken])
+                )
             else:
-                made.append(self.gather(GATHERED[step.function], [made[one] for one in step.taken]))
+                positions.append(
+                    self.gather(
+                        GATHERED[step.function], [positions[source] for source in step.taken]
+                    )
+                )
 
     def pruned(self, targets: Iterable[int]) -> tuple[ArithmeticKernel, dict[int, int]]:
         """Return a kernel of what leads to `targets` alone, and where each position went.
@@ -221,8 +227,8 @@ class ArithmeticKernel:
         """
         if not isinstance(number, PlanNumbers):
             return self.number(number)
-        some = number.numbers[self.plans.get(number.axis, slice(None))]
-        return self.number(some, PLANS << number.axis)
+        plan_numbers = number.numbers[self.plans.get(number.axis, slice(None))]
+        return self.number(plan_numbers, PLANS << number.axis)
 
     def number(self, value: Any, varies: int = 0) -> int:
         """Return the place of a number, or of a row of numbers along an axis of plans: one number
@@ -232,8 +238,8 @@ class ArithmeticKernel:
             value, varies = float(value[0]), 0
         key = ("number", varies, value.tobytes() if varies else float(value))
         if key not in self.met:
-            self.met[key] = place = self.add("number", (), varies)
-            self.numbers[place] = value if varies else float(value)
+            self.met[key] = position = self.add("number", (), varies)
+            self.numbers[position] = value if varies else float(value)
         return self.met[key]
 
     def add(self, operation: str, taken: tuple[int, ...], varies: int) -> int:
@@ -246,27 +252,29 @@ class ArithmeticKernel:
     def call(self, formula: Formula, taken: Sequence[int]) -> int:
         """Return the place of what a formula gives."""
         numbers = self.numbers
-        if all(one in numbers for one in taken):
-            axes = {self.varies[one] for one in taken} - {0}
+        if all(position in numbers for position in taken):
+            axes = {self.varies[position] for position in taken} - {0}
             if len(axes) < 2:
-                found = formula.function(*[numbers[one] for one in taken])
-                return self.number(found, axes.pop() if axes else 0)
-        made: list[int] = []
+                formula_value = formula.function(*[numbers[position] for position in taken])
+                return self.number(formula_value, axes.pop() if axes else 0)
+        step_positions: list[int] = []
         operations, result = _recipe(formula)
         for operation, operands in operations:
-            places = []
-            for one in operands:
-                if type(one) is float:
-                    places.append(self.number(one))
+            operand_positions = []
+            for operand in operands:
+                if type(operand) is float:
+                    operand_positions.append(self.number(operand))
                 else:
-                    places.append(taken[one] if one < 0 else made[one])
-            made.append(self.put(operation, *places))
+                    operand_positions.append(
+                        taken[operand] if operand < 0 else step_positions[operand]
+                    )
+            step_positions.append(self.put(operation, *operand_positions))
         return (
             self.number(result)
             if type(result) is float
             else taken[result]
             if result < 0
-            else made[result]
+            else step_positions[result]
         )
 
     def gather(self, operation: str, terms: Sequence[int]) -> int:
@@ -277,53 +285,59 @@ class ArithmeticKernel:
         max(x, min(a, b)).
         """
         terms = self.opened(operation, terms)
-        for within in SHARING[operation]:
+        for inner_operation in SHARING[operation]:
             takers: dict[int, list[int]] = {}
             for term in terms:
-                if self.operation[term] == within:
-                    for one in {*self.taken[term]}:
-                        takers.setdefault(one, []).append(term)
+                if self.operation[term] == inner_operation:
+                    for position in {*self.taken[term]}:
+                        takers.setdefault(position, []).append(term)
             shared = max(
-                takers, key=lambda one: (len(takers[one]), _weight(self.varies[one])), default=None
+                takers,
+                key=lambda position: (len(takers[position]), _weight(self.varies[position])),
+                default=None,
             )
-            if shared is not None and len(some := takers[shared]) > 1:
-                others = [sum(self.taken[term]) - shared for term in some]  # of a pair
+            if shared is not None and len(sharing_terms := takers[shared]) > 1:
+                partner_positions = [
+                    sum(self.taken[term]) - shared for term in sharing_terms
+                ]  # of a pair
                 terms = [
-                    *(term for term in terms if term not in some),
-                    self.put(within, shared, self.gather(operation, others)),
+                    *(term for term in terms if term not in sharing_terms),
+                    self.put(inner_operation, shared, self.gather(operation, partner_positions)),
                 ]
                 return self.gather(operation, terms)
-        terms = sorted(terms, key=lambda one: (self.varies[one].bit_count(), self.varies[one]))
-        found = terms[0]
-        for one in terms[1:]:
-            found = self.put(operation, found, one)
-        return found
+        terms = sorted(terms, key=lambda term: (self.varies[term].bit_count(), self.varies[term]))
+        gathered_position = terms[0]
+        for position in terms[1:]:
+            gathered_position = self.put(operation, gathered_position, position)
+        return gathered_position
 
     def opened(self, operation: str, terms: Sequence[int]) -> list[int]:
         """Return terms, those of a least or a greatest among them one by one."""
-        found = list[int]()
+        opened_terms = list[int]()
         for term in terms:
-            found += (
+            opened_terms += (
                 self.opened(operation, self.taken[term])
                 if self.operation[term] == operation != "+"
                 else [term]
             )
-        return found if operation == "+" else [*dict.fromkeys(found)]
+        return opened_terms if operation == "+" else [*dict.fromkeys(opened_terms)]
 
     def put(self, operation: str, *taken: int) -> int:
         """Return the place of an operation: computed at once of numbers, and without what changes
         nothing.
         """
         numbers, varies = self.numbers, 0
-        for one in taken:
-            varies |= self.varies[one]
-        if all(one in numbers for one in taken) and varies & (varies - 1) == 0:
+        for position in taken:
+            varies |= self.varies[position]
+        if all(position in numbers for position in taken) and varies & (varies - 1) == 0:
             with np.errstate(all="ignore"):
-                return self.number(OPERATIONS[operation](*[numbers[one] for one in taken]), varies)
+                return self.number(
+                    OPERATIONS[operation](*[numbers[position] for position in taken]), varies
+                )
         if (same := self.simpler(operation, taken)) is not None:
             return same
-        if (apart := self.reassociate(operation, taken, varies)) is not None:
-            return apart
+        if (reassociated := self.reassociate(operation, taken, varies)) is not None:
+            return reassociated
         if operation in EITHER_WAY and taken[0] > taken[1]:
             taken = taken[1], taken[0]
         key = (operation, taken)
@@ -331,33 +345,33 @@ class ArithmeticKernel:
             self.met[key] = self.add(operation, taken, varies)
         return self.met[key]
 
-    def plain(self, place: int) -> float | None:
+    def plain(self, position: int) -> float | None:
         """Return the one number that stands in a place; none where it varies."""
-        return self.numbers.get(place) if not self.varies[place] else None
+        return self.numbers.get(position) if not self.varies[position] else None
 
     def simpler(self, operation: str, taken: tuple[int, ...]) -> int | None:
         """Return the place of what an operation comes to that is none, or a quicker one; none where
         it stays.
         """
-        one, other = taken[0], taken[-1]
-        first, last = self.plain(one), self.plain(other)
+        left, right = taken[0], taken[-1]
+        first, last = self.plain(left), self.plain(right)
         if operation == "select":
             return None if first is None else taken[1] if first else taken[2]
         if last is not None and last == NEUTRAL.get(operation):
-            return one
+            return left
         if operation in EITHER_WAY and first is not None and first == NEUTRAL.get(operation):
-            return other
+            return right
         if operation in ("*", "/") and first == 0:
-            return one
+            return left
         if operation == "*" and last == 0:
-            return other
+            return right
         if operation == "/" and last is not None:
-            return self.put("*", one, self.number(1 / last))
+            return self.put("*", left, self.number(1 / last))
         if operation == "**" and last in POWERS:
             for how in POWERS[last].split():
-                one = self.put("*", one, one) if how == "square" else self.put("sqrt", one)
-            return one
-        return one if operation in ("max", "min") and one == other else None
+                left = self.put("*", left, left) if how == "square" else self.put("sqrt", left)
+            return left
+        return left if operation in ("max", "min") and left == right else None
 
     def reassociate(self, operation: str, taken: tuple[int, ...], varies: int) -> int | None:
         """Return the place of a product, sum, least or greatest whose terms that vary less are
@@ -369,81 +383,89 @@ class ArithmeticKernel:
             return self.put("*", taken[0], self.put("/", self.number(1.0), taken[1]))
         if operation not in EITHER_WAY:
             return None
-        for one, other in (taken, taken[::-1]):
-            if self.operation[one] == operation:
-                least, most = sorted(self.taken[one], key=lambda place: _weight(self.varies[place]))
-                if _weight(self.varies[least] | self.varies[other]) < _weight(self.varies[one]):
-                    return self.put(operation, most, self.put(operation, least, other))
+        for inner, outer in (taken, taken[::-1]):
+            if self.operation[inner] == operation:
+                least, most = sorted(
+                    self.taken[inner], key=lambda position: _weight(self.varies[position])
+                )
+                if _weight(self.varies[least] | self.varies[outer]) < _weight(self.varies[inner]):
+                    return self.put(operation, most, self.put(operation, least, outer))
         return None
 
     # ---------------------------------------------------------------- running
-    def axis(self, place: int) -> int:
+    def axis(self, position: int) -> int:
         """Return the axis of plans that a place varies on."""
-        return (self.varies[place] // PLANS).bit_length() - 1
+        return (self.varies[position] // PLANS).bit_length() - 1
 
     def values(self, drawn: JsonMapping) -> dict[int, Any]:
         """Return the numbers that are known, and those of inputs that vary: draws on the last axis,
         plans on the one before.
         """
-        known = {
-            place: value[:, None] if self.varies[place] else np.array(value)
-            for place, value in self.numbers.items()
+        known_numbers = {
+            position: value[:, None] if self.varies[position] else np.array(value)
+            for position, value in self.numbers.items()
         }
-        return known | {
+        return known_numbers | {
             self.inputs[path]: value for path, value in drawn.items() if path in self.inputs
         }
 
-    def before(self, axes: int, wanted: Sequence[int]) -> list[int]:
+    def before(self, axes: int, targets: Sequence[int]) -> list[int]:
         """Return the places that do not vary on some axes, and that what does rests on directly, or
         that are wanted themselves.
         """
-        key = axes, tuple(wanted)
+        key = axes, tuple(targets)
         if key not in self.borders:
-            found, seen, stack = set[int](), set[int](), list(wanted)
+            border, reached, stack = set[int](), set[int](), list(targets)
             while stack:
-                place = stack.pop()
-                if place in seen:
+                position = stack.pop()
+                if position in reached:
                     continue
-                seen.add(place)
-                if not self.varies[place] & axes:
-                    found.add(place)
+                reached.add(position)
+                if not self.varies[position] & axes:
+                    border.add(position)
                 else:
-                    stack.extend(self.taken[place])
-            self.borders[key] = sorted(found - self.numbers.keys())
+                    stack.extend(self.taken[position])
+            self.borders[key] = sorted(border - self.numbers.keys())
         return self.borders[key]
 
-    def needed(self, wanted: Iterable[int], given: Container[int]) -> set[int]:
+    def needed(self, targets: Iterable[int], given_positions: Container[int]) -> set[int]:
         """Return the places that lead to what is wanted: operations, and what they begin with,
         which is given or known.
         """
-        found, stack, numbers = set[int](), list(wanted), self.numbers
+        reached, stack, numbers = set[int](), list(targets), self.numbers
         while stack:
-            place = stack.pop()
-            if place not in found:
-                found.add(place)
-                if place not in given and place not in numbers:
-                    stack += self.taken[place]
-        return found
+            position = stack.pop()
+            if position not in reached:
+                reached.add(position)
+                if position not in given_positions and position not in numbers:
+                    stack += self.taken[position]
+        return reached
 
-    def common(self, asked: Sequence[Sequence[int]], given: Iterable[int]) -> list[int]:
+    def common(
+        self, target_lists: Sequence[Sequence[int]], given_positions: Iterable[int]
+    ) -> list[int]:
         """Return the places that several of some results rest on, and that what only one of them
         rests on takes.
         """
-        key = tuple(map(tuple, asked)), frozenset(given)
+        key = tuple(map(tuple, target_lists)), frozenset(given_positions)
         if key not in self.shared:
             begin = key[1] | self.numbers.keys()
-            lines = [self.needed(wanted, begin) - begin for wanted in key[0]]
-            times = Counter(place for own in lines for place in own)
+            lines = [self.needed(targets, begin) - begin for targets in key[0]]
+            times = Counter(position for line in lines for position in line)
             met = [
-                {*wanted}.union(*(self.taken[place] for place in own if times[place] == 1))
-                for wanted, own in zip(key[0], lines, strict=True)
+                {*targets}.union(
+                    *(self.taken[position] for position in line if times[position] == 1)
+                )
+                for targets, line in zip(key[0], lines, strict=True)
             ]
-            self.shared[key] = sorted({place for one in met for place in one if times[place] > 1})
+            self.shared[key] = sorted(
+                {place for met_positions in met for place in met_positions if times[place] > 1}
+            )
         return self.shared[key]
 
-    def schedule(self, wanted: Sequence[int], given: Iterable[int]) -> Schedule:
+    def schedule(self, targets: Sequence[int], given_positions: Iterable[int]) -> Schedule:
         """Return the operations that lead from what is given to what is wanted."""
-        key = (tuple(wanted), frozenset(given))
+        key = (tuple(targets), frozenset(given_positions))
         if key not in self.schedules:
             self.schedules[key] = Schedule(self, *key)
         return self.schedules[key]
@@ -470,59 +492,66 @@ class Schedule:
     """
 
     def __init__(
-        self, kernel: ArithmeticKernel, wanted: Sequence[int], given: frozenset[int]
+        self, kernel: ArithmeticKernel, targets: Sequence[int], given_positions: frozenset[int]
     ) -> None:
-        needed = kernel.needed(wanted, given)
-        own, stay = needed - given - kernel.numbers.keys(), set(wanted)
-        places = sorted(own)  # that are computed
-        last = {one: place for place in places for one in kernel.taken[place]}
-        self.leaves = sorted(needed - own)
-        register = {place: at for at, place in enumerate(self.leaves)}
+        needed = kernel.needed(targets, given_positions)
+        computed_positions, stay = needed - given_positions - kernel.numbers.keys(), set(targets)
+        computed_order = sorted(computed_positions)  # that are computed
+        last = {term: position for position in computed_order for term in kernel.taken[position]}
+        self.leaves = sorted(needed - computed_positions)
+        register = {position: index for index, position in enumerate(self.leaves)}
         self.size, free = len(register), list[int]()
         self.lines: list[ScheduledOperation] = []
-        for place in places:
-            taken, operation = kernel.taken[place], kernel.operation[place]
+        for position in computed_order:
+            taken, operation = kernel.taken[position], kernel.operation[position]
             done = [
-                one
-                for one in dict.fromkeys(taken)
-                if last[one] == place and one in own and one not in stay
+                term
+                for term in dict.fromkeys(taken)
+                if last[term] == position and term in computed_positions and term not in stay
             ]
             alike = [
-                one
-                for one in done
-                if kernel.varies[one] == kernel.varies[place]
-                and kernel.operation[one] not in CONDITIONS
+                term
+                for term in done
+                if kernel.varies[term] == kernel.varies[position]
+                and kernel.operation[term] not in CONDITIONS
             ]
             reused = bool(alike) and operation not in CONDITIONS and operation != "select"
-            read = [register[one] for one in taken]
+            read = [register[term] for term in taken]
             if reused:
-                register[place] = register[alike[0]]
+                register[position] = register[alike[0]]
             elif free:
-                register[place] = free.pop()
+                register[position] = free.pop()
             else:
-                register[place], self.size = self.size, self.size + 1
-            free += [register[one] for one in done if register[one] != register[place]]
-            one, other, third = (*read, None, None)[:3]
+                register[position], self.size = self.size, self.size + 1
+            free += [register[term] for term in done if register[term] != register[position]]
+            first, second, third = (*read, None, None)[:3]
             self.lines.append(
                 ScheduledOperation(
-                    OPERATIONS[operation], int(one or 0), other, third, register[place], reused
+                    OPERATIONS[operation],
+                    int(first or 0),
+                    second,
+                    third,
+                    register[position],
+                    reused,
                 )
             )
-        self.wanted = [register[place] for place in wanted]
+        self.wanted = [register[position] for position in targets]
 
     def run(self, values: Mapping[int, Any]) -> list[Any]:
         """Return the values at the wanted places, computed from leaf `values`."""
-        found: list[Any] = [values[place] for place in self.leaves]
-        found += [None] * (self.size - len(found))
-        for function, one, other, third, into, reused in self.lines:
-            if other is None:
-                found[into] = (
-                    function(found[one], out=found[into]) if reused else function(found[one])
+        registers: list[Any] = [values[position] for position in self.leaves]
+        registers += [None] * (self.size - len(registers))
+        for function, first, second, third, into, reused in self.lines:
+            if second is None:
+                registers[into] = (
+                    function(registers[first], out=registers[into])
+                    if reused
+                    else function(registers[first])
                 )
             elif third is not None:
-                found[into] = function(found[one], found[other], found[third])
+                registers[into] = function(registers[first], registers[second], registers[third])
             elif reused:
-                function(found[one], found[other], out=found[into])
+                function(registers[first], registers[second], out=registers[into])
             else:
-                found[into] = function(found[one], found[other])
-        return [found[place] for place in self.wanted]
+                registers[into] = function(registers[first], registers[second])
+        return [registers[register] for register in self.wanted]

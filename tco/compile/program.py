@@ -42,9 +42,9 @@ class Recorded(Traced):
 
     __slots__ = ("place",)
 
-    def __init__(self, value: Any, place: int) -> None:
-        super().__init__(value, Node(f"step {place}", value, "", ""))
-        self.place = place
+    def __init__(self, value: Any, index: int) -> None:
+        super().__init__(value, Node(f"step {index}", value, "", ""))
+        self.place = index
 
 
 class Program:
@@ -63,9 +63,9 @@ class Program:
         self.workload_steps: set[int] = set()  # met first in a walk of the workload
         self.identities: list[bytes] = []  # of the steps, each by its function and what it takes
 
-    def read(self, given: Input) -> Recorded:
+    def read(self, leaf_input: Input) -> Recorded:
         """The reading of a program: every input is a leaf of it."""
-        return self.values[self.leaf(given.value, given.path)]
+        return self.values[self.leaf(leaf_input.value, leaf_input.path)]
 
     def leaf(self, value: Any, path: str | None = None) -> int:
         """Return the place of a leaf: inputs of one path and number are one, and so are numbers of
@@ -76,14 +76,14 @@ class Program:
             if isinstance(value, np.ndarray)
             else (path, float(value))
         )
-        place = self.met.get(key)
-        if place is None:
-            place = self.met[key] = self.keep(None, value)
-            self.leaves[place] = _number_or_row(value)
+        index = self.met.get(key)
+        if index is None:
+            index = self.met[key] = self.keep(None, value)
+            self.leaves[index] = _number_or_row(value)
             if path is not None:
-                self.inputs.setdefault(path, []).append(place)
-                self.path_of[place] = path
-        return place
+                self.inputs.setdefault(path, []).append(index)
+                self.path_of[index] = path
+        return index
 
     def keep(self, step: ProgramStep | None, value: Any) -> int:
         """Take in a step, and return its place."""
@@ -100,10 +100,10 @@ class Program:
     def call(self, formula: Formula, arguments: tuple[Any, ...], named: JsonObject) -> Recorded:
         """Return the result of a formula, called unless it is known already."""
         if len(arguments) < len(formula.parameters):
-            given = (
+            named_arguments = (
                 formula.defaults | dict(zip(formula.parameters, arguments, strict=False)) | named
             )
-            arguments = tuple([given[name] for name in formula.parameters])
+            arguments = tuple([named_arguments[name] for name in formula.parameters])
         return self.step(formula, arguments, formula.function)
 
     def gather(self, operation: str, name: str, terms: Sequence[Any]) -> Any:
@@ -125,14 +125,19 @@ class Program:
         """
         key = (
             function,
-            tuple([one.place if isinstance(one, Recorded) else self.leaf(one) for one in takes]),
+            tuple(
+                [
+                    argument.place if isinstance(argument, Recorded) else self.leaf(argument)
+                    for argument in takes
+                ]
+            ),
         )
-        place = self.met.get(key)
-        if place is None:
-            place = self.met[key] = self.keep(
-                ProgramStep(*key), compute(*[self.values[one].value for one in key[1]])
+        index = self.met.get(key)
+        if index is None:
+            index = self.met[key] = self.keep(
+                ProgramStep(*key), compute(*[self.values[source].value for source in key[1]])
             )
-        return self.values[place]
+        return self.values[index]
 
     def needed(self, targets: Iterable[int], known_steps: Container[int] = ()) -> set[int]:
         """Return the places of all that some steps rest on, up to `known_steps`."""
@@ -195,5 +200,5 @@ class Program:
 def _number_or_row(value: Any) -> float | PlanNumbers:
     if not isinstance(value, np.ndarray) or value.size == 1:
         return float(value)
-    (axis,) = (place for place, length in enumerate(value.shape) if length > 1)
+    (axis,) = (dimension for dimension, length in enumerate(value.shape) if length > 1)
     return PlanNumbers(axis, value.ravel())

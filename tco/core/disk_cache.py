@@ -64,18 +64,21 @@ def disk_cached(key: object, make: Callable[[], Any]) -> Any:
     folder, rests = cache_folder(), f"{name} {stamp()}"
     path = folder / f"{sha256(name.encode()).hexdigest()[:16]}.json"
     try:
-        found = json.loads(read_own_file(path))
-        if isinstance(found, dict) and found.get("sum") == _content_checksum(
-            rests, found.get("content")
+        kept_record = json.loads(read_own_file(path))
+        if isinstance(kept_record, dict) and kept_record.get("sum") == _content_checksum(
+            rests, kept_record.get("content")
         ):
-            return found["content"]
+            return kept_record["content"]
     except (OSError, DataError, ValueError, RecursionError):
         pass
-    made = json.loads(json.dumps(make(), default=float))
+    computed_record = json.loads(json.dumps(make(), default=float))
     write_own_file(
-        path, json.dumps({"sum": _content_checksum(rests, made), "content": made}).encode()
+        path,
+        json.dumps(
+            {"sum": _content_checksum(rests, computed_record), "content": computed_record}
+        ).encode(),
     )
-    return made
+    return computed_record
 
 
 def record_from_json(shape: Any, content: Any) -> Any:
@@ -147,10 +150,10 @@ def stamp() -> str:
     digest = sha256(_computes().encode())
     for folder in (Path(__file__).resolve().parents[1], data_directory(), scenario_directory()):
         begin = len(str(folder)) + 1  # a path within a folder begins here
-        for place, folders, files in os.walk(folder):
-            folders[:] = sorted(one for one in folders if one not in UNREAD)
+        for folder_path, folders, files in os.walk(folder):
+            folders[:] = sorted(folder_name for folder_name in folders if folder_name not in UNREAD)
             for name in sorted(files):
-                path = os.path.join(place, name)
+                path = os.path.join(folder_path, name)
                 with open(path, "rb") as stream:
                     content = stream.read()
                 digest.update(f"{path[begin:]} {len(content)}\n".encode() + content)
@@ -169,7 +172,7 @@ def _computes() -> str:
             *map(_installed, LIBRARIES),
             sys.platform,
             processor(),
-            *(os.environ.get(one, "") for one in SWITCHES),
+            *(os.environ.get(switch_name, "") for switch_name in SWITCHES),
         ]
     )
 
@@ -180,11 +183,19 @@ def _installed(name: str) -> str:
     The library is not imported, because an import takes long. The text is empty where the library
     is missing.
     """
-    found = find_spec(name)
-    beside = Path(found.origin).parents[1] if found and found.origin else None
+    package_spec = find_spec(name)
+    packages_folder = (
+        Path(package_spec.origin).parents[1] if package_spec and package_spec.origin else None
+    )
     return (
-        " ".join(sorted(one for one in os.listdir(beside) if one.startswith(f"{name}-")))
-        if beside
+        " ".join(
+            sorted(
+                directory_name
+                for directory_name in os.listdir(packages_folder)
+                if directory_name.startswith(f"{name}-")
+            )
+        )
+        if packages_folder
         else ""
     )
 
@@ -213,11 +224,13 @@ def are_shipped(names: Iterable[str]) -> bool:
         shipped.
 
     """
-    own = Path("data")
-    known, models = (
+    own_data = Path("data")
+    known_files, models = (
         {path.stem for path in scenario_directory().glob("*.toml")},
         os.listdir(data_directory() / "models"),
     )
-    if (own.is_dir() and own.resolve() != data_directory()) or any(map(os.path.isdir, models)):
+    if (own_data.is_dir() and own_data.resolve() != data_directory()) or any(
+        map(os.path.isdir, models)
+    ):
         return False
-    return all(name in known and not os.path.exists(name) for name in names)
+    return all(name in known_files and not os.path.exists(name) for name in names)

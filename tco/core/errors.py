@@ -115,19 +115,19 @@ def nearest_name(name: str, candidates: Iterable[str]) -> str | None:
     return next((candidate for candidate in names if candidate.lower().startswith(stem)), None)
 
 
-def nearest(name: str, known: Iterable[str]) -> str:
+def nearest(name: str, known_names: Iterable[str]) -> str:
     """Return '; did you mean X?' for the nearest known name, else an empty text."""
-    match = nearest_name(name, known)
+    match = nearest_name(name, known_names)
     return f"; did you mean {match!r}?" if match else ""
 
 
-def unknown(what: str, name: str, known: Iterable[str], where: str = "") -> DataError:
+def unknown(what: str, name: str, known_names: Iterable[str], where: str = "") -> DataError:
     """Return the error for an unknown id, with the nearest known id.
 
     Args:
         what: Kind of thing that the id names, such as `chip`.
         name: The unknown id.
-        known: All known ids.
+        known_names: All known ids.
         where: Place of the fault, such as a file or an option; may be empty.
 
     Returns:
@@ -135,7 +135,7 @@ def unknown(what: str, name: str, known: Iterable[str], where: str = "") -> Data
         that lists all of them.
 
     """
-    names = sorted(known)
+    names = sorted(known_names)
     hint = nearest(name, names)
     if not hint and len(names) <= FEW:
         hint = f"; there are {', '.join(names)}"
@@ -145,22 +145,26 @@ def unknown(what: str, name: str, known: Iterable[str], where: str = "") -> Data
 
 
 def refuse_unknown(
-    what: str, names: Iterable[str], known: Collection[str], where: str = ""
+    what: str, names: Iterable[str], known_names: Collection[str], where: str = ""
 ) -> None:
     """Refuse the first id that is not among the known ids.
 
     Args:
         what: Kind of thing that the ids name, such as `chip`.
         names: Ids to check.
-        known: All known ids.
+        known_names: All known ids.
         where: Place of the fault, such as a file or an option; may be empty.
 
     Raises:
         DataError: An id is unknown.
 
     """
-    if (name := next((one for one in names if one not in known), None)) is not None:
-        raise unknown(what, name, known, where)
+    if (
+        name := next(
+            (unknown_name for unknown_name in names if unknown_name not in known_names), None
+        )
+    ) is not None:
+        raise unknown(what, name, known_names, where)
 
 
 @contextmanager

@@ -85,13 +85,14 @@ def _powers_of(dimension: str) -> dict[str, float]:
 
 
 def _dimension_product(
-    powers: Mapping[str, float], other: Mapping[str, float], by: float
+    powers: Mapping[str, float], other_powers: Mapping[str, float], by: float
 ) -> dict[str, float]:
     """Return the powers of one dimension times another to a power."""
-    found = {
-        name: powers.get(name, 0.0) + by * other.get(name, 0.0) for name in {**powers, **other}
+    product_powers = {
+        name: powers.get(name, 0.0) + by * other_powers.get(name, 0.0)
+        for name in {**powers, **other_powers}
     }
-    return {name: power for name, power in found.items() if power}
+    return {name: power for name, power in product_powers.items() if power}
 
 
 # whatever the unit
@@ -103,50 +104,50 @@ GATHERED: dict[str, Callable[..., float]] = {
 
 
 def evaluate_formula(
-    text: str, scope: ExpressionScope, place: Callable[[int], str]
+    text: str, scope: ExpressionScope, place_of: Callable[[int], str]
 ) -> DimensionedQuantity:
     """Return the amount and dimension of the formula `text`.
 
     Args:
         text: Formula as a row writes the formula, ASCII only.
         scope: Names and functions that the formula may use.
-        place: Names the place of a character of the formula, for errors.
+        place_of: Names the place of a character of the formula, for errors.
 
     Raises:
         DataError: The formula cannot be read, or a name, function or unit is wrong.
 
     """
-    return ExpressionEvaluator(text, scope, place).formula_amount()
+    return ExpressionEvaluator(text, scope, place_of).formula_amount()
 
 
 def amount_in_unit(
-    found: DimensionedQuantity, unit_text: str, place: Callable[[int], str]
+    evaluated: DimensionedQuantity, unit_text: str, place_of: Callable[[int], str]
 ) -> float:
-    """Return the formula's amount `found` in the unit `unit_text`.
+    """Return the formula's amount `evaluated` in the unit `unit_text`.
 
     Args:
-        found: Amount in base units, with its dimension.
+        evaluated: Amount in base units, with its dimension.
         unit_text: Unit of the result; an empty text for a pure number.
-        place: Names the place of a character of the formula, for errors.
+        place_of: Names the place of a character of the formula, for errors.
 
     Raises:
         DataError: The amount has another dimension, or the text is not a unit.
 
     """
-    wanted = unit(unit_text)
-    if found.powers != _powers_of(wanted.dimension):
+    target_unit = unit(unit_text)
+    if evaluated.powers != _powers_of(target_unit.dimension):
         raise DataError(
-            f"{place(0)}: the formula gives {dimension_text(found.powers)}, shown in "
-            f"{unit_text or '1'!r} ({wanted.dimension})"
+            f"{place_of(0)}: the formula gives {dimension_text(evaluated.powers)}, shown in "
+            f"{unit_text or '1'!r} ({target_unit.dimension})"
         )
-    return found.value / wanted.factor
+    return evaluated.value / target_unit.factor
 
 
 class ExpressionEvaluator:
     """One reading of one formula."""
 
-    def __init__(self, text: str, scope: ExpressionScope, place: Callable[[int], str]) -> None:
-        self.text, self.scope, self.place = text, scope, place
+    def __init__(self, text: str, scope: ExpressionScope, place_of: Callable[[int], str]) -> None:
+        self.text, self.scope, self.place = text, scope, place_of
 
     def formula_amount(self) -> DimensionedQuantity:
         """Return the amount and dimension of the whole formula."""
@@ -155,7 +156,7 @@ class ExpressionEvaluator:
                 f"{self.place(0)}: expected a formula of at most {LONGEST:,} ASCII characters"
             )
         # as long as the text: offsets stay
-        plain = NAME.sub(lambda found: re.sub(r"[-.@=]", "_", found[0]), self.text)
+        plain = NAME.sub(lambda name_match: re.sub(r"[-.@=]", "_", name_match[0]), self.text)
         try:
             return self.of(ast.parse(plain, mode="eval").body)
         except SyntaxError as error:
@@ -181,10 +182,10 @@ class ExpressionEvaluator:
             case ast.Constant(value=int() | float() as value) if not isinstance(value, bool):
                 return DimensionedQuantity(float(value))
             case ast.Name():
-                found: DimensionedQuantity = self.ask_scope(
+                evaluated: DimensionedQuantity = self.ask_scope(
                     node, lambda: self.scope.named(self.source(node))
                 )
-                return found
+                return evaluated
             case ast.UnaryOp(op=ast.USub(), operand=operand):
                 return self.joined(node, ast.Mult, DimensionedQuantity(-1.0), self.of(operand))
             case ast.BinOp(left=left, op=op, right=right) if type(op) in OPERATORS:
@@ -228,13 +229,13 @@ class ExpressionEvaluator:
         return DimensionedQuantity(value, powers)
 
     def alike(
-        self, node: ast.expr, found: DimensionedQuantity, powers: Mapping[str, float]
+        self, node: ast.expr, evaluated: DimensionedQuantity, powers: Mapping[str, float]
     ) -> None:
         """Refuse an amount of another dimension than expected."""
-        if found.powers != powers:
+        if evaluated.powers != powers:
             raise self.fault(
                 node,
-                f"{self.source(node)!r}: {dimension_text(found.powers)}, expected "
+                f"{self.source(node)!r}: {dimension_text(evaluated.powers)}, expected "
                 f"{dimension_text(powers)}",
             )
 
@@ -255,10 +256,10 @@ class ExpressionEvaluator:
             raise self.fault(
                 node, f"expected {name}({'number' if name == 'round' else 'number, number, ...'})"
             )
-        for argument, one in zip(node.args, amounts, strict=True):
-            self.alike(argument, one, amounts[0].powers)
+        for argument, amount in zip(node.args, amounts, strict=True):
+            self.alike(argument, amount, amounts[0].powers)
         return DimensionedQuantity(
-            float(GATHERED[name](*(one.value for one in amounts))), amounts[0].powers
+            float(GATHERED[name](*(amount.value for amount in amounts))), amounts[0].powers
         )
 
     def answered(
@@ -272,29 +273,29 @@ class ExpressionEvaluator:
             if word.arg
         }
         try:
-            given = expected.bind(*node.args, **settings).arguments
+            bound_arguments = expected.bind(*node.args, **settings).arguments
             complete = all(
-                one.name in given
-                for one in expected.parameters.values()
-                if one.kind is Parameter.VAR_POSITIONAL
+                parameter.name in bound_arguments
+                for parameter in expected.parameters.values()
+                if parameter.kind is Parameter.VAR_POSITIONAL
             )
         except TypeError:
             complete = False
         if not complete:
             raise self.fault(
                 node,
-                f"expected {name}({', '.join(str(one).partition(':')[0] for one in expected.parameters.values())})",
+                f"expected {name}({', '.join(str(parameter).partition(':')[0] for parameter in expected.parameters.values())})",
             )
         names: list[Any] = []
         texts: dict[str, str] = {}
-        for key, nodes in given.items():
+        for key, nodes in bound_arguments.items():
             parameter = expected.parameters[key]
             if parameter.kind is Parameter.VAR_KEYWORD:
                 texts = {path: self.scope.text(self.source(value)) for path, value in nodes.items()}
             else:
                 names += [
-                    self.argument(parameter, one)
-                    for one in (nodes if parameter.kind is Parameter.VAR_POSITIONAL else [nodes])
+                    self.argument(parameter, node)
+                    for node in (nodes if parameter.kind is Parameter.VAR_POSITIONAL else [nodes])
                 ]
         result: DimensionedQuantity = self.ask_scope(node, lambda: function(*names, **texts))
         return result
@@ -307,15 +308,15 @@ class ExpressionEvaluator:
             name = self.source(node)
             self.ask_scope(node, lambda: self.scope.check(parameter.name, name))
             return name
-        found = self.of(node)
+        evaluated = self.of(node)
         self.alike(
             node,
-            found,
+            evaluated,
             {}
             if parameter.annotation == "float"
             else _powers_of(unit(parameter.annotation).dimension),
         )
-        return found.value
+        return evaluated.value
 
 
 def formula_row_function(formula: Formula) -> Callable[..., DimensionedQuantity]:
@@ -336,9 +337,9 @@ def formula_row_function(formula: Formula) -> Callable[..., DimensionedQuantity]
         return amount(formula.function(*values), formula.unit)
 
     kind, missing = Parameter.POSITIONAL_ONLY, Parameter.empty
-    given = [
+    argument_names = [
         Parameter(name, kind, annotation=text, default=formula.defaults.get(name, missing))
         for name, text in formula.parameters.items()
     ]
-    call.__signature__ = signature(call).replace(parameters=given)  # type: ignore[attr-defined]
+    call.__signature__ = signature(call).replace(parameters=argument_names)  # type: ignore[attr-defined]
     return call

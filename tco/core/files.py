@@ -186,8 +186,9 @@ def place_in(where: str, cell: str) -> Callable[[int], str]:
     def source_position(offset: int) -> str:
         path, _, last = where.rpartition(":")
         above = "".join(f"{line}\n" for line in read_text(Path(path)).split("\n")[: int(last)])
-        at = above.rfind(cell) + offset
-        return f"{path}:{above.count(chr(10), 0, at) + 1}:{at - above.rfind(chr(10), 0, at)}"
+        cell_start = above.rfind(cell) + offset
+        line_number = above.count("\n", 0, cell_start) + 1
+        return f"{path}:{line_number}:{cell_start - above.rfind(chr(10), 0, cell_start)}"
 
     return source_position
 
@@ -283,15 +284,15 @@ def stamp_of(folder: Path, *unread: str) -> list[tuple[str, int, int]]:
     """
     import os
 
-    found, left = [], [str(folder)]
+    file_stamps, left = [], [str(folder)]
     while left:
-        for one in os.scandir(left.pop()):
-            if not one.is_dir():
-                state = one.stat()
-                found.append((one.path, state.st_size, state.st_mtime_ns))
-            elif one.name not in unread:
-                left.append(one.path)
-    return sorted(found)
+        for directory_entry in os.scandir(left.pop()):
+            if not directory_entry.is_dir():
+                state = directory_entry.stat()
+                file_stamps.append((directory_entry.path, state.st_size, state.st_mtime_ns))
+            elif directory_entry.name not in unread:
+                left.append(directory_entry.path)
+    return sorted(file_stamps)
 
 
 def refuse_odd_files(folder: Path) -> None:
@@ -309,9 +310,9 @@ def refuse_odd_files(folder: Path) -> None:
     import os
     import stat
 
-    for place, _, names in os.walk(folder):
+    for directory_path, _, names in os.walk(folder):
         for name in names:
-            path = os.path.join(place, name)
+            path = os.path.join(directory_path, name)
             try:
                 mode = os.stat(path).st_mode
             except OSError:  # a link to nothing: who reads it says so
@@ -385,20 +386,20 @@ def write_atomically(path: Path, content: str | bytes) -> None:
 
     data = content if isinstance(content, bytes) else content.encode("utf-8")
     try:
-        place = path.resolve()
+        resolved_path = path.resolve()
         # a loop of links is a RuntimeError before Python 3.13, and left as it is from then on
-        if place.is_symlink():
+        if resolved_path.is_symlink():
             raise UsageError(f"{path}: cannot be written (a loop of links)")
-        before = place.stat() if place.exists() else None
+        before = resolved_path.stat() if resolved_path.exists() else None
         if before and stat.S_ISDIR(before.st_mode):
             raise UsageError(f"{path}: is a folder, expected a file name to write")
         if before and not before.st_mode & 0o222:
             raise UsageError(f"{path}: is read-only, expected a file that may be written")
         if before and not stat.S_ISREG(before.st_mode):
-            with place.open("wb") as stream:
+            with resolved_path.open("wb") as stream:
                 stream.write(data)
             return
-        replace(place, data, lambda name: _take_rights(name, before))
+        replace(resolved_path, data, lambda name: _take_rights(name, before))
     except (OSError, RuntimeError) as error:
         absent = isinstance(error, FileNotFoundError) and not path.parent.exists()
         hint = f"; make its folder first: mkdir -p {path.parent}" if absent else ""
@@ -407,19 +408,19 @@ def write_atomically(path: Path, content: str | bytes) -> None:
         ) from None
 
 
-def replace(place: Path, data: bytes, finish: Callable[[str], None] = lambda _: None) -> None:
+def replace(target_path: Path, data: bytes, finish: Callable[[str], None] = lambda _: None) -> None:
     """Write a file beside a path and move it over what stands there, be it a link or a pipe; it is
     the user's alone, but for what `finish` does.
     """
     import os
     import tempfile
 
-    handle, name = tempfile.mkstemp(prefix=f".{place.name[:100]}.", dir=place.parent)
+    handle, name = tempfile.mkstemp(prefix=f".{target_path.name[:100]}.", dir=target_path.parent)
     try:
         with os.fdopen(handle, "wb") as stream:
             stream.write(data)
         finish(name)
-        os.replace(name, place)
+        os.replace(name, target_path)
     except BaseException:
         Path(name).unlink(missing_ok=True)
         raise

@@ -69,9 +69,9 @@ class Formula:
         self.parameters: dict[str, str] = {
             name: getattr(units, annotations[name]).__metadata__[0] for name in names
         }
-        given = function.__defaults__ or ()
+        default_values = function.__defaults__ or ()
         self.defaults: dict[str, float] = dict(
-            zip(names[len(names) - len(given) :], given, strict=True)
+            zip(names[len(names) - len(default_values) :], default_values, strict=True)
         )
 
     def __reduce__(self) -> tuple[Callable[[str, str], Formula], tuple[str, str]]:
@@ -253,10 +253,10 @@ def stack_terms(terms: Sequence[Any], axes: int) -> Any:
     if not shapes:
         return np.array(terms, dtype=float).reshape(-1, *[1] * axes)
     shape = shapes.pop() if len(shapes) == 1 else np.broadcast_shapes(*shapes)
-    found = np.empty((len(terms), *shape))
-    for place, term in enumerate(terms):
-        found[place] = term
-    return found.reshape(len(terms), *[1] * (axes - len(shape)), *shape)
+    stacked_terms = np.empty((len(terms), *shape))
+    for term_index, term in enumerate(terms):
+        stacked_terms[term_index] = term
+    return stacked_terms.reshape(len(terms), *[1] * (axes - len(shape)), *shape)
 
 
 @cache
@@ -289,34 +289,34 @@ def select(condition: Any, yes: Quantity, no: Quantity) -> Quantity:
 NUMBERS = frozenset((float, int, np.float64))
 
 
-def maximum(one: Quantity, other: Quantity) -> Quantity:
+def maximum(left_term: Quantity, right_term: Quantity) -> Quantity:
     """Return the larger of two numbers or arrays, as `np.maximum`.
 
     Plain numbers stay plain, and take less time.
 
     Args:
-        one: First number or array.
-        other: Second number or array, in the unit of the first.
+        left_term: First number or array.
+        right_term: Second number or array, in the unit of the first.
 
     """
-    if type(one) in NUMBERS and type(other) in NUMBERS:
-        return one if one >= other else other
-    return elementwise_maximum(one, other)
+    if type(left_term) in NUMBERS and type(right_term) in NUMBERS:
+        return left_term if left_term >= right_term else right_term
+    return elementwise_maximum(left_term, right_term)
 
 
-def minimum(one: Quantity, other: Quantity) -> Quantity:
+def minimum(left_term: Quantity, right_term: Quantity) -> Quantity:
     """Return the smaller of two numbers or arrays, as `np.minimum`.
 
     Plain numbers stay plain, and take less time.
 
     Args:
-        one: First number or array.
-        other: Second number or array, in the unit of the first.
+        left_term: First number or array.
+        right_term: Second number or array, in the unit of the first.
 
     """
-    if type(one) in NUMBERS and type(other) in NUMBERS:
-        return one if one <= other else other
-    return elementwise_minimum(one, other)
+    if type(left_term) in NUMBERS and type(right_term) in NUMBERS:
+        return left_term if left_term <= right_term else right_term
+    return elementwise_minimum(left_term, right_term)
 
 
 def somewhere(condition: Any) -> bool:
@@ -357,8 +357,8 @@ def ceil_ratio(numerator: Quantity, denominator: Quantity) -> Quantity:
         denominator: Number or array, not zero.
 
     """
-    found = ceil(numerator / denominator - 1e-9)
-    return float(found) if type(found) is np.float64 else found
+    rounded_ratio = ceil(numerator / denominator - 1e-9)
+    return float(rounded_ratio) if type(rounded_ratio) is np.float64 else rounded_ratio
 
 
 # Hart's rational form of the upper tail of the normal distribution (1968, algorithm 5666), from the
@@ -446,39 +446,39 @@ class Known(dict[tuple[Any, ...], Any]):
         if in_use() is not None:
             return None
         key: list[Any] = [*name]
-        for one in rests:
-            if isinstance(one, np.ndarray):
-                if one.size > MANY:
+        for rest in rests:
+            if isinstance(rest, np.ndarray):
+                if rest.size > MANY:
                     return None
-                key += (one.shape, one.tobytes())
+                key += (rest.shape, rest.tobytes())
             else:
-                key.append(one)
-        whole = tuple(key)
-        found = self.get(whole)
-        if found is None:
+                key.append(rest)
+        full_key = tuple(key)
+        kept_answer = self.get(full_key)
+        if kept_answer is None:
             if len(self) >= MANY:  # an answer asks for some dozens: these are of others, long ago
                 self.clear()
-            found = self[whole] = compute()
-        return found
+            kept_answer = self[full_key] = compute()
+        return kept_answer
 
 
-def known_on(rests: tuple[Any, ...], held: Any) -> Known:
+def known_on(rests: tuple[Any, ...], kept_state: Any) -> Known:
     """Return the cache of results that rest on the values `rests`.
 
     Equal numbers share a cache. Arrays get an empty cache, and so does every call in a trace.
 
     Args:
         rests: Numbers or arrays that the results rest on.
-        held: Objects that numbers of `rests` stand for by `id`. They stay as long as the numbers
-            are among the last numbers of a call.
+        kept_state: Objects that numbers of `rests` stand for by `id`. They stay as long as the
+            numbers are among the last numbers of a call.
 
     """
     try:
-        found = _of_numbers(rests) if in_use() is None else Known()
+        known_answers = _of_numbers(rests) if in_use() is None else Known()
     except TypeError:  # arrays have no hash
-        found = Known()
-    found.held = held
-    return found
+        known_answers = Known()
+    known_answers.held = kept_state
+    return known_answers
 
 
 @lru_cache(maxsize=32)

@@ -44,21 +44,21 @@ def following(formula: Callable[..., Any], *terms: float | str) -> Rule:
 
     """
     return lambda look_up: formula(
-        *(look_up(one) if isinstance(one, str) else one for one in terms)
+        *(look_up(term) if isinstance(term, str) else term for term in terms)
     )
 
 
-def as_number(given: Input) -> Any:
+def as_number(source_input: Input) -> Any:
     """Return the number of an input, or the array of many values.
 
     Args:
-        given: Input to read.
+        source_input: Input to read.
 
     Returns:
         Value of the input, in the input's unit.
 
     """
-    return given.value
+    return source_input.value
 
 
 def as_traced(trace: TraceRecorder) -> Reader:
@@ -72,9 +72,20 @@ def as_traced(trace: TraceRecorder) -> Reader:
 
     """
 
-    def read(given: Input) -> Traced:
-        leaf = trace.leaf(given.path, given.value, given.unit, given.source, given.kind, given.path)
-        leaf.node.given, leaf.node.shown, leaf.node.note = given, given.shown, given.note
+    def read(source_input: Input) -> Traced:
+        leaf = trace.leaf(
+            source_input.path,
+            source_input.value,
+            source_input.unit,
+            source_input.source,
+            source_input.kind,
+            source_input.path,
+        )
+        leaf.node.given, leaf.node.shown, leaf.node.note = (
+            source_input,
+            source_input.shown,
+            source_input.note,
+        )
         return leaf
 
     return read
@@ -86,29 +97,31 @@ class Readings(dict[str, float]):
     """
 
     def __init__(
-        self, found: Mapping[str, float] | None = None, decisions: Decisions | None = None
+        self, recorded_values: Mapping[str, float] | None = None, decisions: Decisions | None = None
     ) -> None:
-        super().__init__(found or {})
+        super().__init__(recorded_values or {})
         self.decisions = dict(decisions or {})
 
-    def take(self, others: Readings) -> None:
+    def take(self, other_readings: Readings) -> None:
         """Take in what others read and decided."""
-        self.update(others)
-        self.decisions |= others.decisions
+        self.update(other_readings)
+        self.decisions |= other_readings.decisions
 
-    def decide_alike(self, others: Mapping[str, float]) -> bool:
+    def decide_alike(self, other_values: Mapping[str, float]) -> bool:
         """Say whether other numbers of some of these inputs decide the same; one that nothing is
         known of stays as it is.
         """
-        every = {**self, **others}
+        all_values = {**self, **other_values}
         judged = {path for _, paths, _ in self.decisions for path in paths}
         if any(
-            one != self[path] for path, one in others.items() if path in self and path not in judged
+            one != self[path]
+            for path, one in other_values.items()
+            if path in self and path not in judged
         ):
             return False
         return all(
-            decide(*[every[path] for path in paths], *rest) == found
-            for (decide, paths, rest), found in self.decisions.items()
+            decide(*[all_values[path] for path in paths], *rest) == decided_value
+            for (decide, paths, rest), decided_value in self.decisions.items()
         )
 
 
@@ -165,7 +178,7 @@ class Values(Readable):
         self,
         resolve: Callable[[str], Input],
         read: Reader = as_number,
-        given: Mapping[str, Given] | None = None,
+        given_values: Mapping[str, Given] | None = None,
         bounds: Callable[[str], tuple[float, float]] = lambda _: (-math.inf, math.inf),
         unit_of: Callable[[str], str] | None = None,
         follows: Mapping[str, Rule] | None = None,
@@ -176,7 +189,7 @@ class Values(Readable):
         self.unit_of = unit_of or (lambda path: resolve(path).unit)
         self.bounds = bounds
         self.read = read
-        self.given = dict(given or {})
+        self.given = dict(given_values or {})
         self.inputs: dict[str, Input] = {}  # every input used, for baselines and diffs
         self.derived_units: dict[str, str] = {}  # every derived path met
         self.looked: set[str] = set()  # every path that was asked whether it is set
@@ -205,18 +218,18 @@ class Values(Readable):
         """Return the input behind a path, with its provenance; an unknown path raises
         `DataError`.
         """
-        found = self.inputs.get(path)
-        if found is None:
+        stated_input = self.inputs.get(path)
+        if stated_input is None:
             if path in self.given:
-                found = self.override(path, self.unit_of(path), self.given[path])
+                stated_input = self.override(path, self.unit_of(path), self.given[path])
             elif path in self.follows:
                 return Input(
                     path, self.number(path), self.unit_of(path), kind="derived", source=DERIVED
                 )
             else:
-                found = self.resolve(path)
-            self.inputs[path] = found
-        return found
+                stated_input = self.resolve(path)
+            self.inputs[path] = stated_input
+        return stated_input
 
     def grounds(self, paths: Iterable[str]) -> tuple[str, tuple[str, ...], bool]:
         """Return worst kind, sources and user override flag of inputs at `paths`.
@@ -224,11 +237,11 @@ class Values(Readable):
         A figure that `paths` price rests on these grounds. The flag is true where a user set at
         least one input.
         """
-        given = [self.input(path) for path in paths]
+        input_list = [self.input(path) for path in paths]
         return (
-            worst([one.kind for one in given]),
-            tuple(dict.fromkeys(one.source for one in given)),
-            any(one.overlay for one in given),
+            worst([input_value.kind for input_value in input_list]),
+            tuple(dict.fromkeys(input_value.source for input_value in input_list)),
+            any(input_value.overlay for input_value in input_list),
         )
 
     def structure(self, path: str) -> float:
@@ -243,40 +256,41 @@ class Values(Readable):
         `decide` receives the inputs as plain numbers. `readings` holds the decision and these
         numbers.
         """
-        found = self.readings.decisions[decide, paths, rest] = decide(
+        decision = self.readings.decisions[decide, paths, rest] = decide(
             *[self.plain(path) for path in paths], *rest
         )
-        return found
+        return decision
 
     def plain(self, path: str) -> float:
         """Return an input as a plain number: what is held in `readings` is what was read, whatever
         the input is now.
         """
-        found = self.readings.get(path)
-        if found is None or isinstance(found, bool):
-            found = self.number(path)
-            if isinstance(found, np.ndarray):
+        recorded_value = self.readings.get(path)
+        if recorded_value is None or isinstance(recorded_value, bool):
+            recorded_value = self.number(path)
+            if isinstance(recorded_value, np.ndarray):
                 raise DataError(
-                    f"{path} decides what exists and has {found.size} values: give one value, or "
+                    f"{path} decides what exists and has {recorded_value.size} values: give one "
+                    "value, or "
                     "the structure to evaluate them on"
                 )
-            self.readings[path] = found
-        return found
+            self.readings[path] = recorded_value
+        return recorded_value
 
     def exists(self, path: str) -> bool:
         """Say whether an input is above zero, to decide whether what it describes exists;
         remembered as `structure` does.
         """
-        found = self.readings.get(path)
-        if found is None:
+        recorded_value = self.readings.get(path)
+        if recorded_value is None:
             above = self.number(path) > 0
             if somewhere(above) != everywhere(above):
                 raise DataError(
                     f"{path} decides what exists and is zero in some of {above.size} values: give "
                     "the structure to evaluate them on"
                 )
-            found = self.readings[path] = somewhere(above)
-        above = self.readings.decisions[operator.gt, (path,), (0,)] = found > 0
+            recorded_value = self.readings[path] = somewhere(above)
+        above = self.readings.decisions[operator.gt, (path,), (0,)] = recorded_value > 0
         return above
 
     def number(self, path: str) -> Any:
@@ -287,30 +301,30 @@ class Values(Readable):
         with paused():
             return rule(self.number)
 
-    def override(self, path: str, unit: str, given: Given) -> Input:
+    def override(self, path: str, unit: str, given_value: Given) -> Input:
         """Return the input a setting gives for a path, checked for unit, finiteness and the bounds
         of its attribute.
         """
-        if given.many is not None:
-            made = Input(
+        if given_value.many is not None:
+            overriding_input = Input(
                 path,
-                given.many,
+                given_value.many,
                 unit,
                 None,
                 None,
                 "",
-                given.kind,
-                given.source,
+                given_value.kind,
+                given_value.source,
                 "",
                 None,
-                given.where,
+                given_value.where,
             )
             least, most = self.bounds(path)
-            for value in (float(given.many.min()), float(given.many.max())):
+            for value in (float(given_value.many.min()), float(given_value.many.max())):
                 if not least <= value <= most:
-                    bounded(made._replace(value=value), least, most)
-            return made
-        return setting_input(path, given, unit, self.bounds(path), lambda: self.unset(path))
+                    bounded(overriding_input._replace(value=value), least, most)
+            return overriding_input
+        return setting_input(path, given_value, unit, self.bounds(path), lambda: self.unset(path))
 
     def unset(self, path: str) -> float | None:
         """Return the value that `path` has if no user sets a value.
@@ -352,17 +366,17 @@ class Values(Readable):
 
         The call starts as if nothing had been read before.
         """
-        held, before = dict(self), Reads(self.inputs, self.derived_units, self.looked)
+        readings_before, before = dict(self), Reads(self.inputs, self.derived_units, self.looked)
         self.clear()
         self.inputs, self.derived_units, self.looked = {}, {}, set()
         try:
-            found = compute()
+            computed = compute()
         finally:
             reads = Reads(self.inputs, self.derived_units, self.looked)
             self.inputs, self.derived_units, self.looked = before
-            self.update(held)
+            self.update(readings_before)
             self.take(reads)
-        return found, reads
+        return computed, reads
 
     def take(self, reads: Reads) -> None:
         """Count what was read elsewhere of the same inputs as read here."""
@@ -370,13 +384,13 @@ class Values(Readable):
         self.derived_units |= reads.derived
         self.looked |= reads.looked
 
-    def check_given(self, known: Callable[[str], bool]) -> list[str]:
+    def check_given(self, is_known_path: Callable[[str], bool]) -> list[str]:
         """Return the set paths that had no effect; a path that is no input at all raises
         `DataError`.
         """
         unused = [path for path in self.given if path not in self.inputs]
         for path in unused:
-            if not known(path):
+            if not is_known_path(path):
                 raise unknown("input path", path, [*self.inputs, *self.derived_units], "--set")
         return unused
 
@@ -399,35 +413,36 @@ def given_of(path: str, setting: Any, unit_of: Callable[[str], str]) -> Given:
         return Given(setting)
     number, unit = setting if isinstance(setting, tuple) and len(setting) == 2 else (setting, "")
     try:
-        found = np.asarray(number, dtype=float)
+        number_array = np.asarray(number, dtype=float)
     except (TypeError, ValueError):
-        found = None
-    if found is None or not found.size or not isinstance(unit, str):
+        number_array = None
+    if number_array is None or not number_array.size or not isinstance(unit, str):
         raise DataError(
             f"{path}: {setting!r} is no setting; expected a text such as '5 GB', (numbers, unit), "
             "or a pure number"
         )
-    wanted = unit_of(path)
-    if not unit and not is_pure(wanted):
-        one = "numbers" if found.ndim else repr(float(found))
+    expected_unit = unit_of(path)
+    if not unit and not is_pure(expected_unit):
+        number_text = "numbers" if number_array.ndim else repr(float(number_array))
         raise DataError(
-            f"{path}: {one} without a unit, expected {wanted!r} or another of its kind, such as "
-            f"({one}, {wanted!r})"
+            f"{path}: {number_text} without a unit, expected {expected_unit!r} or another of its "
+            "kind, such as "
+            f"({number_text}, {expected_unit!r})"
         )
-    if not found.ndim:
-        return Given(f"{float(found)!r} {unit}".strip())
+    if not number_array.ndim:
+        return Given(f"{float(number_array)!r} {unit}".strip())
     try:
-        many = convert(found, unit, wanted)
+        converted_numbers = convert(number_array, unit, expected_unit)
     except DataError as error:
         raise DataError(f"{path}: {error}") from None
-    return Given(f"{found.size} values", many=many)
+    return Given(f"{number_array.size} values", many=converted_numbers)
 
 
-def joint_array_shape(given: Mapping[str, Given]) -> tuple[int, ...]:
+def joint_array_shape(given_values: Mapping[str, Given]) -> tuple[int, ...]:
     """Return the joint shape of the arrays among the settings.
 
     Args:
-        given: Settings by input path.
+        given_values: Settings by input path.
 
     Returns:
         Shape to which all arrays broadcast; empty where every setting is a single number.
@@ -436,13 +451,17 @@ def joint_array_shape(given: Mapping[str, Given]) -> tuple[int, ...]:
         DataError: The shapes do not fit together.
 
     """
-    shapes = {path: one.many.shape for path, one in given.items() if one.many is not None}
+    shapes = {
+        path: given_value.many.shape
+        for path, given_value in given_values.items()
+        if given_value.many is not None
+    }
     try:
         return np.broadcast_shapes(*shapes.values())
     except ValueError:
-        said = ", ".join(
+        shapes_text = ", ".join(
             f"{path} has {'x'.join(map(str, shape))}" for path, shape in shapes.items()
         )
         raise DataError(
-            f"inputs that are asked together need one number of values each: {said}"
+            f"inputs that are asked together need one number of values each: {shapes_text}"
         ) from None

@@ -29,20 +29,20 @@ def arithmetic() -> str:
     )
 
 
-def agree(figures: Iterable[float | None], others: Iterable[float | None]) -> bool:
+def agree(figures: Iterable[float | None], other_figures: Iterable[float | None]) -> bool:
     """Say whether two lists of figures are equal to a relative 1e-9.
 
     Args:
         figures: First figures; None and nan equal only None and nan.
-        others: Second figures, in the same order and of the same number.
+        other_figures: Second figures, in the same order and of the same number.
 
     """
-    one, other = (
-        np.array([np.nan if figure is None else figure for figure in many], dtype=float)
-        for many in (figures, others)
+    one, other_figure = (
+        np.array([np.nan if figure is None else figure for figure in figures_of], dtype=float)
+        for figures_of in (figures, other_figures)
     )
-    return one.shape == other.shape and np.allclose(
-        one, other, rtol=AGREE, atol=0.0, equal_nan=True
+    return one.shape == other_figure.shape and np.allclose(
+        one, other_figure, rtol=AGREE, atol=0.0, equal_nan=True
     )
 
 
@@ -56,11 +56,12 @@ def mixed_arithmetic_notes(kinds: Iterable[str]) -> list[str]:
         A list with the note; empty for a single arithmetic.
 
     """
-    found = sorted(set(kinds))
+    kinds_found = sorted(set(kinds))
     return (
         []
-        if len(found) < 2
+        if len(kinds_found) < 2
         else [
-            f"made with {' and with '.join(found)}: figures agree to {AGREE:.0e}, not to the byte"
+            f"made with {' and with '.join(kinds_found)}: figures agree to {AGREE:.0e}, not to the "
+            "byte"
         ]
     )

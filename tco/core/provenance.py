@@ -67,10 +67,10 @@ def period(text: str, where: str = "") -> Period:
         DataError: The text is no date of the calendar; the message says the expected form.
 
     """
-    found = days_of(text)
-    if found is None:
+    period_days = days_of(text)
+    if period_days is None:
         raise DataError(f"{where + ': ' if where else ''}{text!r} is no date, {EXPECTED}")
-    return found
+    return period_days
 
 
 @cache
@@ -81,12 +81,13 @@ def days_of(text: str) -> Period | None:
         text: Year, quarter, month or day, such as 2026, 2026-Q3, 2026-09 or 2026-09-30.
 
     """
-    found = WRITTEN.fullmatch(text)
-    if found is None:
+    date_match = WRITTEN.fullmatch(text)
+    if date_match is None:
         return None
-    year = int(found["year"])
+    year = int(date_match["year"])
     quarter, month, day = (
-        None if found[name] is None else int(found[name]) for name in ("quarter", "month", "day")
+        None if date_match[name] is None else int(date_match[name])
+        for name in ("quarter", "month", "day")
     )
     first, last = (
         (3 * quarter - 2, 3 * quarter) if quarter else (1, 12) if month is None else (month, month)
@@ -101,7 +102,7 @@ def days_of(text: str) -> Period | None:
 
 # From the firmest to the weakest; a line carries the worst kind it rests on.
 KINDS = ("measured", "vendor", "filing", "analyst", "press", "derived", "estimate", "assumed")
-RANK = {kind: place for place, kind in enumerate(KINDS)}
+RANK = {kind: rank for rank, kind in enumerate(KINDS)}
 # How near a number stands to whoever makes, sells, files or measured the thing it is said of, the
 # nearest first.
 DIRECTNESS = ("first-hand", "quoted", "second-hand", "analogy", "recalled", "estimate")
@@ -157,14 +158,14 @@ def worst(kinds: list[str]) -> str:
     return max(kinds, key=RANK.__getitem__, default="derived")
 
 
-def least_direct(found: Iterable[str]) -> str:
+def least_direct(directness_kinds: Iterable[str]) -> str:
     """Return the least direct of several levels; an empty collection is an estimate.
 
     Args:
-        found: Levels of directness, from `DIRECTNESS`.
+        directness_kinds: Levels of directness, from `DIRECTNESS`.
 
     """
-    return max(found, key=DIRECTNESS.index, default="estimate")
+    return max(directness_kinds, key=DIRECTNESS.index, default="estimate")
 
 
 class Input(NamedTuple):
@@ -213,15 +214,19 @@ class Given(NamedTuple):
         """Say whether it is to be kept back in the making under way: one that a study sets in turn
         is no value of a person's own.
         """
-        one = making.get()
-        return bool(one) and self.own and (self.where != SETTING or (path, self.text) in one.said)
+        current_making = making.get()
+        return (
+            bool(current_making)
+            and self.own
+            and (self.where != SETTING or (path, self.text) in current_making.said)
+        )
 
 
-def bounded(given: Input, minimum: float, maximum: float) -> Input:
+def bounded(bounded_input: Input, minimum: float, maximum: float) -> Input:
     """Return an input after a check of its bounds and its range.
 
     Args:
-        given: Input to check.
+        bounded_input: Input to check.
         minimum: Smallest allowed number, in the unit of the input.
         maximum: Largest allowed number, in the unit of the input.
 
@@ -230,24 +235,31 @@ def bounded(given: Input, minimum: float, maximum: float) -> Input:
             low to high.
 
     """
-    for name, number in (("value", given.value), ("low", given.low), ("high", given.high)):
+    for name, number in (
+        ("value", bounded_input.value),
+        ("low", bounded_input.low),
+        ("high", bounded_input.high),
+    ):
         if number is not None and not (math.isfinite(number) and minimum <= number <= maximum):
-            unit = given.unit or "1"
+            unit = bounded_input.unit or "1"
             hint = (
                 f"; per cent are written '{number:g}%'"
                 if unit == "ratio" and maximum < number <= 100 * maximum <= 1000
                 else ""
             )
             raise DataError(
-                f"{given.where}: {given.path}: {name} {number:g} {unit} is outside {minimum:g} to "
+                f"{bounded_input.where}: {bounded_input.path}: {name} {number:g} {unit} is outside "
+                f"{minimum:g} to "
                 f"{maximum:g} {unit}{hint}"
             )
-    if given.low is not None and given.low > given.value:
+    if bounded_input.low is not None and bounded_input.low > bounded_input.value:
         raise DataError(
-            f"{given.where}: {given.path}: low {given.low:g} is above the value {given.value:g}"
+            f"{bounded_input.where}: {bounded_input.path}: low {bounded_input.low:g} is above the "
+            f"value {bounded_input.value:g}"
         )
-    if given.high is not None and given.high < given.value:
+    if bounded_input.high is not None and bounded_input.high < bounded_input.value:
         raise DataError(
-            f"{given.where}: {given.path}: high {given.high:g} is below the value {given.value:g}"
+            f"{bounded_input.where}: {bounded_input.path}: high {bounded_input.high:g} is below "
+            f"the value {bounded_input.value:g}"
         )
-    return given
+    return bounded_input

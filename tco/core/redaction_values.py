@@ -50,21 +50,23 @@ class Making:
 
 
 @contextmanager
-def made_with(one: Making) -> Iterator[None]:
+def made_with(making_rules: Making) -> Iterator[None]:
     """Put a stand-in in the place of every own value that is read within.
 
     Args:
-        one: The making, which decides the stand-ins and records their paths.
+        making_rules: The making, which decides the stand-ins and records their paths.
 
     """
-    token = making.set(one)
+    token = making.set(making_rules)
     try:
         yield
     finally:
         making.reset(token)
 
 
-def placeholder_value(given: Input, usual: float | None, minimum: float, maximum: float) -> Input:
+def placeholder_value(
+    own_input: Input, usual: float | None, minimum: float, maximum: float
+) -> Input:
     """Return a stand-in for a person's own value in the current making.
 
     `usual` is the shipped value in its place, if there is a shipped value.
@@ -73,35 +75,39 @@ def placeholder_value(given: Input, usual: float | None, minimum: float, maximum
     input, and whether the input is a range.
 
     Args:
-        given: The person's own input.
-        usual: Shipped value in the unit of `given`, or None.
-        minimum: Least value that the input may have, in the unit of `given`.
-        maximum: Greatest value that the input may have, in the unit of `given`; may be infinite.
+        own_input: The person's own input.
+        usual: Shipped value in the unit of `own_input`, or None.
+        minimum: Least value that the input may have, in the unit of `own_input`.
+        maximum: Greatest value that the input may have, in the unit of `own_input`; may be
+            infinite.
 
     """
-    one: Making = making.get()
-    one.met.add(given.path)
-    mark = crc32(f"{given.path} {given.as_of}".encode())
+    current_making: Making = making.get()
+    current_making.met.add(own_input.path)
+    mark = crc32(f"{own_input.path} {own_input.as_of}".encode())
     middle = (
         usual if usual and minimum < usual <= maximum else _placeholder_number(minimum, maximum)
     )
-    span = min(one.span, REACH.get(given.path.partition(".")[0], math.inf))
+    span = min(current_making.span, REACH.get(own_input.path.partition(".")[0], math.inf))
     value = _scaled_within_bounds(
-        middle, WAYS[one.number](mark), span * (1 + mark / PLACES / 2), minimum, maximum
+        middle, WAYS[current_making.number](mark), span * (1 + mark / PLACES / 2), minimum, maximum
     )
-    if given.unit == "count":
+    if own_input.unit == "count":
         value = max(float(round(value)), math.ceil(minimum), 1.0)
     low, high = (
         None
         if end is None
         else value
-        if end == given.value
+        if end == own_input.value
         else max(minimum, min(share * value, maximum))
-        for end, share in ((given.low, 0.9), (given.high, 1.1))
+        for end, share in ((own_input.low, 0.9), (own_input.high, 1.1))
     )
-    shown = given.shown and (convert(value, given.unit, given.shown[1]), given.shown[1])
-    return given._replace(
-        value=value, low=low, high=high, note=WITHHELD if given.note else "", shown=shown
+    shown_value = own_input.shown and (
+        convert(value, own_input.unit, own_input.shown[1]),
+        own_input.shown[1],
+    )
+    return own_input._replace(
+        value=value, low=low, high=high, note=WITHHELD if own_input.note else "", shown=shown_value
     )
 
 

@@ -156,13 +156,13 @@ class TraceRecorder:
 
     def call(self, formula: Formula, arguments: tuple[Any, ...], named: JsonObject) -> Traced:
         """Call the formula on plain values and return the result with its node."""
-        given = dict(zip(formula.parameters, arguments, strict=False)) | named
+        argument_values = dict(zip(formula.parameters, arguments, strict=False)) | named
         plain: JsonObject = {}
         node = Node(formula.name, None, formula.unit, formula.source)
         node.formula = formula
         for name, unit in formula.parameters.items():
-            if name in given:
-                argument = given[name]
+            if name in argument_values:
+                argument = argument_values[name]
                 if isinstance(argument, Traced):
                     if not same_unit(argument.node.unit, unit):
                         raise TypeError(
@@ -228,13 +228,13 @@ class TraceRecorder:
 
     def _placed(self, name: str) -> str:
         """Return the id of a node made here."""
-        place = PLACE.get()
-        return self._unique(f"{place}/{name}" if place else name)
+        current_place = PLACE.get()
+        return self._unique(f"{current_place}/{name}" if current_place else name)
 
-    def _unique(self, wanted: str) -> str:
+    def _unique(self, wanted_name: str) -> str:
         """Return an id, numbered in the order of making where it was given before."""
-        met = self._met[wanted] = self._met.get(wanted, 0) + 1
-        return wanted if met == 1 else self._unique(f"{wanted}-{met}")
+        met = self._met[wanted_name] = self._met.get(wanted_name, 0) + 1
+        return wanted_name if met == 1 else self._unique(f"{wanted_name}-{met}")
 
 
 def _hashable(value: Any) -> Any:
@@ -249,12 +249,12 @@ def _hashable(value: Any) -> Any:
     )
 
 
-def _below(place: str, node: Node) -> str:
-    """Return the label of a term in a sum made at `place`.
+def _below(parent_place: str, node: Node) -> str:
+    """Return the label of a term in a sum made at `parent_place`.
 
-    The label is the part of the term's own place below `place`, else the term's name.
+    The label is the part of the term's own place below `parent_place`, else the term's name.
     """
-    inner = node.id.removeprefix(f"{place}/").rpartition("/")[0]
+    inner = node.id.removeprefix(f"{parent_place}/").rpartition("/")[0]
     return inner or node.name
 
 
@@ -319,12 +319,12 @@ def walk(*roots: Node) -> Iterator[Node]:
         roots: Nodes to start from, in this order.
 
     """
-    seen: set[int] = set()
+    seen_nodes: set[int] = set()
     stack = [*reversed(roots)]
     while stack:
         node = stack.pop()
-        if id(node) in seen:
+        if id(node) in seen_nodes:
             continue
-        seen.add(id(node))
+        seen_nodes.add(id(node))
         yield node
         stack.extend(inner for _, inner in reversed(node.inputs))

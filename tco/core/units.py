@@ -137,8 +137,8 @@ def unit(text: str) -> Unit:
         DataError: The text is no unit; the error names the nearest unit.
 
     """
-    found = unit_table().get(text)
-    return found if found is not None else _from_registry(text)
+    known_unit = unit_table().get(text)
+    return known_unit if known_unit is not None else _from_registry(text)
 
 
 # of a unit text that pint is asked to read: a larger power takes pint minutes
@@ -249,8 +249,8 @@ def convert(value: Number, source: str, target: str) -> Number:
         return value
     # dividing by a whole ratio keeps 0.09 USD/kWh exact where a product would not
     ratio = want.factor / have.factor
-    found: Number = value / ratio if ratio >= 1 else value * (have.factor / want.factor)
-    return found
+    converted_value: Number = value / ratio if ratio >= 1 else value * (have.factor / want.factor)
+    return converted_value
 
 
 def is_pure(text: str) -> bool:
@@ -258,11 +258,11 @@ def is_pure(text: str) -> bool:
     return unit(text).dimension == "dimensionless"
 
 
-def same_unit(one: str, other: str) -> bool:
+def same_unit(first_unit: str, second_unit: str) -> bool:
     """Say whether two unit texts mean the same unit: one dimension and one size."""
-    if one == other:
+    if first_unit == second_unit:
         return True
-    a, b = unit(one), unit(other)
+    a, b = unit(first_unit), unit(second_unit)
     return a.dimension == b.dimension and math.isclose(a.factor, b.factor, rel_tol=1e-12)
 
 
@@ -299,11 +299,11 @@ def number_and_unit(text: str) -> tuple[float, str] | None:
     """Return a quantity as people write it, '20 MW', '20MW', '9,000 USD', '9k USD' or '$0.09/kWh';
     None where no number begins it.
     """
-    found = QUANTITY.fullmatch(text.strip())
-    if found is None:
+    match = QUANTITY.fullmatch(text.strip())
+    if match is None:
         return None
-    value, unit_text = float(found["number"].replace(",", "")), (found["unit"] or "").strip()
-    if found["dollars"]:
+    value, unit_text = float(match["number"].replace(",", "")), (match["unit"] or "").strip()
+    if match["dollars"]:
         scale, _, per = unit_text.partition("/")
         unit_text = f"{scale.strip()} USD{'/' * bool(per)}{per}".strip()
     if scaled := SCALED.fullmatch(unit_text):
@@ -344,15 +344,15 @@ def parse_quantity(text: str, target: str) -> float:
             unknown or of another dimension.
 
     """
-    found = number_and_unit(text)
-    if found is None and (marked := number_mark_hint(text)):
+    quantity_match = number_and_unit(text)
+    if quantity_match is None and (marked := number_mark_hint(text)):
         raise DataError(f"{text!r} is no number{marked}")
-    if found is None:
+    if quantity_match is None:
         raise DataError(
             f"{text!r} does not begin with a number; expected a value like '{meant(text, target)}'"
             + currency_hint(text)
         )
-    value, unit_text = found
+    value, unit_text = quantity_match
     if not math.isfinite(value):
         raise DataError(f"{text!r} is not a finite number")
     if not unit_text and not is_pure(target):

@@ -43,17 +43,17 @@ def catalogue_for(scenario: str | None, data: Path | None, checked: bool = True)
         DataError: A row or an anchor of the user is wrong.
 
     """
-    beside = (
+    neighbour_folder = (
         [Path("data")]
         if scenario is None or not isfile(scenario)
         else [Path("data"), Path(scenario).resolve().parent / "data"]
     )
-    found = {
+    catalogues = {
         path.resolve(): path
-        for path in beside
+        for path in neighbour_folder
         if path.is_dir() and path.resolve() != data_directory()
     }
-    folders = [*found.values(), *([data] if data is not None else [])]
+    folders = [*catalogues.values(), *([data] if data is not None else [])]
     catalogue = Catalogue(folders) if folders else load_catalogue()
     if checked and len(catalogue.folders) > 1:
         from tco.catalog.overlay import check_own_rows
@@ -231,30 +231,31 @@ def _saved_evaluation(
     return Evaluation(result.scenario, settings, catalogue, result, saved)
 
 
-def catalogue_of(asked: Sequence[Evaluation], data: Path | None) -> Catalogue:
+def catalogue_of(evaluations: Sequence[Evaluation], data: Path | None) -> Catalogue:
     """Return the catalogue of the last evaluation, or the shared catalogue.
 
     Args:
-        asked: Evaluations of scenarios; empty takes the shared catalogue.
+        evaluations: Evaluations of scenarios; empty takes the shared catalogue.
         data: Folder of the option `--data` for the shared catalogue; None without.
 
     """
-    return asked[-1].catalogue if asked else catalogue_for(None, data)
+    return evaluations[-1].catalogue if evaluations else catalogue_for(None, data)
 
 
 def _kept_result(path: Path, catalogue: Catalogue) -> Result:
     """Return a saved result, with a note where it rests on other data than today's."""
     from tco.scenario.saved import load_result
 
-    found = load_result(path)
-    if found.origin and found.origin.data_hash() != (
+    kept_result = load_result(path)
+    if kept_result.origin and kept_result.origin.data_hash() != (
         today := catalogue.once("hash", catalogue.hash)
     ):
-        found.notes.append(
-            f"{path} was saved by tco {found.origin.version} on data {found.origin.data_hash()}, "
+        kept_result.notes.append(
+            f"{path} was saved by tco {kept_result.origin.version} on data "
+            f"{kept_result.origin.data_hash()}, "
             f"today's data is {today}"
         )
-    return found
+    return kept_result
 
 
 def own_and_baseline(
@@ -295,18 +296,22 @@ def own_and_baseline(
     from tco.scenario.result import why_incomparable
 
     refuse_unknown_metrics([metric])
-    (own,) = evaluate_each([name], data, settings, variant, priced=False)
+    (own_evaluation,) = evaluate_each([name], data, settings, variant, priced=False)
     if metric not in AGAINST_BASELINE:
         if baseline is not None:
             raise DataError(
                 f"--baseline {baseline}: {metric} is compared with no baseline; "
                 f"{', '.join(AGAINST_BASELINE)} is"
             )
-        return metric, [own]
-    (other,) = evaluate_each([baseline or HEADLINE_SYSTEM], data, settings, priced=False)
-    if (why := why_incomparable(own.result, other.result)) is not None:
+        return metric, [own_evaluation]
+    (baseline_evaluation,) = evaluate_each(
+        [baseline or HEADLINE_SYSTEM], data, settings, priced=False
+    )
+    if (why := why_incomparable(own_evaluation.result, baseline_evaluation.result)) is not None:
         raise DataError(f"{metric} of {name} says nothing: {why}; --baseline names another")
-    return priced_by(own.result.metrics) or priced_by(other.result.metrics) or PRICED[0], [
-        own,
-        other,
+    return priced_by(own_evaluation.result.metrics) or priced_by(
+        baseline_evaluation.result.metrics
+    ) or PRICED[0], [
+        own_evaluation,
+        baseline_evaluation,
     ]

@@ -40,13 +40,13 @@ class Ground(NamedTuple):
         """Return the program and data hashes here, for the same folders."""
         return ground_on(self.folders)
 
-    def why_stranger(self, other: Ground) -> str | None:
-        """Return a text on the difference from `other`, or None."""
-        if other.program != self.program:
-            return f"runs tco {other.program}, the study was begun by {self.program}"
-        if other.data != self.data:
+    def why_stranger(self, other_ground: Ground) -> str | None:
+        """Return a text on the difference from `other_ground`, or None."""
+        if other_ground.program != self.program:
+            return f"runs tco {other_ground.program}, the study was begun by {self.program}"
+        if other_ground.data != self.data:
             return (
-                f"has data {' '.join(dict.fromkeys(other.data))}, the study was begun on "
+                f"has data {' '.join(dict.fromkeys(other_ground.data))}, the study was begun on "
                 f"{' '.join(dict.fromkeys(self.data))}"
             )
         return None
@@ -62,7 +62,7 @@ def ground_on(folders: tuple[Folders, ...]) -> Ground:
         Program and hashes, in the order of `folders`.
 
     """
-    return Ground(program(), tuple(data_hash(one) for one in folders), folders)
+    return Ground(program(), tuple(data_hash(folder) for folder in folders), folders)
 
 
 @cache
@@ -84,16 +84,16 @@ def catalogue_on(folders: Folders, anchors: tuple[Any, ...]) -> Catalogue:
         anchors: Measured runs that move the answers of the catalogue.
 
     """
-    found = Catalogue(Path(folder) for folder in folders)
-    found.anchors = anchors
-    return found
+    folder_catalogue = Catalogue(Path(folder) for folder in folders)
+    folder_catalogue.anchors = anchors
+    return folder_catalogue
 
 
 def data_hash(folders: Folders) -> str:
     """Return the hash of the data that a scenario sees here."""
     catalogue = catalogue_on(folders, ())
-    found: str = catalogue.once("hash", catalogue.hash)
-    return found
+    catalogue_hash: str = catalogue.once("hash", catalogue.hash)
+    return catalogue_hash
 
 
 def folders_of(catalogue: Catalogue) -> Folders:
@@ -181,9 +181,13 @@ def done_by(
         return iter(())
     if workers is not None:
         workers = useful_workers(workers, len(numbers))
-    own = ground()
+    own_ground = ground()
     return _made_by_others(
-        workers, cluster, own, partial(on_ground, own, ask, ask(), arithmetic(), make), numbers
+        workers,
+        cluster,
+        own_ground,
+        partial(on_ground, own_ground, ask, ask(), arithmetic(), make),
+        numbers,
     )
 
 
@@ -218,11 +222,13 @@ def _made_by_others(
     refused by name.
     """
     with connected(workers, cluster) as client:
-        for address, found in sorted(client.run(ground.standing, on_error="return").items()):
+        for address, worker_ground in sorted(
+            client.run(ground.standing, on_error="return").items()
+        ):
             why = (
-                f"cannot run this program ({type(found).__name__}: {found})"
-                if isinstance(found, BaseException)
-                else ground.why_stranger(found)
+                f"cannot run this program ({type(worker_ground).__name__}: {worker_ground})"
+                if isinstance(worker_ground, BaseException)
+                else ground.why_stranger(worker_ground)
             )
             if why is not None:
                 raise DataError(f"the worker {address} {why}; install the same on all")
@@ -246,11 +252,11 @@ def connected(workers: int | None, cluster: str | None) -> Iterator[Any]:
         "tornado.application",
     ):
         logging.getLogger(name).setLevel(logging.CRITICAL)
-    with contextlib.ExitStack() as held, warnings.catch_warnings():
+    with contextlib.ExitStack() as open_resources, warnings.catch_warnings():
         # of other versions of libraries: what counts is told by hash
         warnings.simplefilter("ignore")
         if cluster is None:
-            own = distributed.LocalCluster(
+            local_cluster = distributed.LocalCluster(
                 n_workers=workers,
                 threads_per_worker=1,
                 processes=True,
@@ -258,7 +264,7 @@ def connected(workers: int | None, cluster: str | None) -> Iterator[Any]:
                 memory_limit=None,
                 silence_logs=logging.CRITICAL,
             )
-            address = held.enter_context(own)
+            address = open_resources.enter_context(local_cluster)
         else:
             address = cluster
             _refuse_unspoken(distributed, cluster)
@@ -269,7 +275,7 @@ def connected(workers: int | None, cluster: str | None) -> Iterator[Any]:
                 f"--cluster {cluster}: no scheduler answers ({error or type(error).__name__}); "
                 "expected tcp://HOST:8786 or tls://HOST:8786"
             ) from None
-        held.enter_context(client)
+        open_resources.enter_context(client)
         try:
             client.wait_for_workers(1, timeout=ARRIVAL)
         except TimeoutError:
@@ -284,22 +290,22 @@ def _refuse_unspoken(distributed: Any, address: str) -> None:
     configuration.
     """
     scheme, colons, _ = address.partition("://")
-    known = sorted(import_module("distributed.comm.registry").backends)
-    if colons and scheme not in known:
+    known_backends = sorted(import_module("distributed.comm.registry").backends)
+    if colons and scheme not in known_backends:
         raise UsageError(
             f"--cluster {address}: no scheduler answers to the scheme {scheme!r}; expected one of "
-            f"{', '.join(known)}"
+            f"{', '.join(known_backends)}"
         )
     if (
         scheme == "tls"
         and distributed.Security().get_connection_args("client").get("ssl_context") is None
     ):
-        wanted = ", ".join(
-            f"DASK_DISTRIBUTED__COMM__TLS__{one}"
-            for one in ("CA_FILE", "CLIENT__CERT", "CLIENT__KEY")
+        missing_settings = ", ".join(
+            f"DASK_DISTRIBUTED__COMM__TLS__{setting_name}"
+            for setting_name in ("CA_FILE", "CLIENT__CERT", "CLIENT__KEY")
         )
         raise UsageError(
-            f"--cluster {address}: needs certificates in Dask's configuration: {wanted}"
+            f"--cluster {address}: needs certificates in Dask's configuration: {missing_settings}"
         )
 
 

@@ -134,14 +134,14 @@ def load_torch() -> Any:
     return torch
 
 
-def choose_device(torch: Any, wanted: str | None) -> str:
+def choose_device(torch: Any, requested_device: str | None) -> str:
     """Return the device to measure: the wanted device, or a GPU if found.
 
     Without a GPU the processor is measured.
 
     Args:
         torch: Module of PyTorch.
-        wanted: `cuda`, `cpu`, or None for a choice.
+        requested_device: `cuda`, `cpu`, or None for a choice.
 
     Returns:
         `cuda` or `cpu`.
@@ -150,12 +150,12 @@ def choose_device(torch: Any, wanted: str | None) -> str:
         DataError: `cuda` is wanted and PyTorch finds no GPU.
 
     """
-    found = bool(torch.cuda.is_available())
-    if wanted == "cuda" and not found:
+    has_gpu = bool(torch.cuda.is_available())
+    if requested_device == "cuda" and not has_gpu:
         raise DataError(
             "--device cuda: PyTorch finds no GPU, expected one; --device cpu measures the processor"
         )
-    return wanted or ("cuda" if found else "cpu")
+    return requested_device or ("cuda" if has_gpu else "cpu")
 
 
 def device_name(torch: Any, device: str) -> str:
@@ -305,18 +305,18 @@ class TorchCollectives:
         """Return a function that starts the collective once."""
         torch, group = self.torch, self.torch.distributed
         dtype = _torch_dtype(torch, collective.dtype)
-        whole, other = (
+        full_buffer, second_buffer = (
             torch.zeros(collective.numbers, dtype=dtype, device=self.device) for _ in range(2)
         )
-        share = other[: collective.numbers // collective.ranks]
+        share = second_buffer[: collective.numbers // collective.ranks]
         # the name of older releases
         gather = getattr(group, "all_gather_single", None) or group.all_gather_into_tensor
         scatter = getattr(group, "reduce_scatter_single", None) or group.reduce_scatter_tensor
         return {
-            "all_reduce": lambda: group.all_reduce(whole),
-            "all_gather": lambda: gather(whole, share),
-            "reduce_scatter": lambda: scatter(share, whole),
-            "alltoall": lambda: group.all_to_all_single(other, whole),
+            "all_reduce": lambda: group.all_reduce(full_buffer),
+            "all_gather": lambda: gather(full_buffer, share),
+            "reduce_scatter": lambda: scatter(share, full_buffer),
+            "alltoall": lambda: group.all_to_all_single(second_buffer, full_buffer),
         }[collective.op]
 
     def seconds(self, call: Callable[[], Any], rounds: int) -> float:
@@ -335,9 +335,9 @@ class TorchCollectives:
 
     def slowest(self, value: float) -> float:
         """Return the largest value of all ranks."""
-        held = self.torch.tensor([value], dtype=self.torch.float64, device=self.device)
-        self.torch.distributed.all_reduce(held, op=self.torch.distributed.ReduceOp.MAX)
-        return float(held.item())
+        value_tensor = self.torch.tensor([value], dtype=self.torch.float64, device=self.device)
+        self.torch.distributed.all_reduce(value_tensor, op=self.torch.distributed.ReduceOp.MAX)
+        return float(value_tensor.item())
 
 
 def _rank_of_group(
@@ -366,15 +366,15 @@ def _rank_of_group(
         world_size=ranks,
         timeout=PATIENCE,
     )
-    found = []
+    outcome_records = []
     with Meter(device if first else "") as meter:
         for outcome in measure_shapes(TorchCollectives(torch, device, meter), shapes, effort):
-            found.append((outcome.timing, outcome.conditions, outcome.failure))
+            outcome_records.append((outcome.timing, outcome.conditions, outcome.failure))
             if first and loud:
-                tell(f"{len(found)}/{len(shapes)} {outcome.shape}")
+                tell(f"{len(outcome_records)}/{len(shapes)} {outcome.shape}")
     group.destroy_process_group()
     if first:
-        (Path(folder) / RESULTS).write_text(json.dumps(found), encoding="utf-8")
+        (Path(folder) / RESULTS).write_text(json.dumps(outcome_records), encoding="utf-8")
 
 
 def measure_group(
@@ -392,10 +392,10 @@ def measure_group(
             raise DataError(
                 f"the group of {ranks} ranks broke: {last[-1] if last else type(error).__name__}"
             ) from None
-        found = json.loads((Path(folder) / RESULTS).read_text(encoding="utf-8"))
+        outcome_records = json.loads((Path(folder) / RESULTS).read_text(encoding="utf-8"))
     return [
         Outcome(shape, CallTiming(*timing) if timing else None, conditions, failure)
-        for shape, (timing, conditions, failure) in zip(shapes, found, strict=True)
+        for shape, (timing, conditions, failure) in zip(shapes, outcome_records, strict=True)
     ]
 
 

@@ -90,8 +90,8 @@ def time_of(operation: Operation, effort: Effort) -> CallTiming:
     operation.run(1)
     rounds, elapsed = 1, max(operation.run(1), SHORTEST_CLOCK)
     while elapsed < effort.shortest and rounds < MOST_ROUNDS:
-        wanted = math.ceil(rounds * effort.shortest / elapsed)
-        rounds = min(max(2 * rounds, wanted), MOST_ROUNDS)
+        needed_rounds = math.ceil(rounds * effort.shortest / elapsed)
+        rounds = min(max(2 * rounds, needed_rounds), MOST_ROUNDS)
         elapsed = max(operation.run(rounds), SHORTEST_CLOCK)
     warmed = 0.0
     while warmed < effort.warm_up:
@@ -99,7 +99,7 @@ def time_of(operation: Operation, effort: Effort) -> CallTiming:
     runs = max(FEWEST_RUNS, min(effort.runs, int(effort.longest / elapsed)))
     calls = rounds * operation.calls
     samples = [operation.run(rounds) / calls for _ in range(runs)]
-    low, median, high = (float(one) for one in np.percentile(samples, (10, 50, 90)))
+    low, median, high = (float(percentile) for percentile in np.percentile(samples, (10, 50, 90)))
     return CallTiming(median, low, high, runs, calls)
 
 

@@ -124,39 +124,39 @@ class Session(NamedTuple):
         """Return the row of what was measured, in the order of the columns; None where a column
         does not apply.
         """
-        found = cells(outcome.shape, timing, library)
+        row_cells = cells(outcome.shape, timing, library)
         low, high = (_round_measured_number(seconds * 1e6) for seconds in (timing.low, timing.high))
         spread = f"P10-P90 {low:g}-{high:g} us"
         taken = (
             f"median of {timing.runs} runs, calls a run: {timing.calls}, {spread}, same "
             "operands in every call"
         )
-        found |= {
+        row_cells |= {
             "source_id": SOURCE,
             "source_title": TITLE,
             "date": self.date,
             "accelerator": self.accelerator,
             "value_kind": "measured",
         }
-        found |= {
+        row_cells |= {
             "time_us": _round_measured_number(timing.seconds * 1e6),
-            "notes": "; ".join(filter(None, (taken, found["notes"], outcome.conditions))),
+            "notes": "; ".join(filter(None, (taken, row_cells["notes"], outcome.conditions))),
         }
-        return [found.get(name) for name in columns]
+        return [row_cells.get(name) for name in columns]
 
     def rows(
         self,
         columns: Sequence[str],
         cells: Cells,
         library: str,
-        found: Iterable[Outcome[Any]],
+        outcomes: Iterable[Outcome[Any]],
         count: int = 0,
     ) -> list[list[Any]]:
         """Return the rows of what was measured; what was not is said, and nothing at all raises
         `DataError`. Of so many it says how far it is.
         """
         rows, failure = [], ""
-        for position, outcome in enumerate(found, start=1):
+        for position, outcome in enumerate(outcomes, start=1):
             if count:
                 self.say(f"{position}/{count} {outcome.shape}")
             if outcome.timing is None:
@@ -169,11 +169,11 @@ class Session(NamedTuple):
         return rows
 
 
-def kernel_session(asked: Session) -> tuple[Sequence[str], list[list[Any]]]:
+def kernel_session(session: Session) -> tuple[Sequence[str], list[list[Any]]]:
     """Return the columns and the rows of a device's kernels.
 
     Args:
-        asked: Settings of the session.
+        session: Settings of the session.
 
     Returns:
         Names of the columns, and a row for each measured kernel in the order of the columns.
@@ -182,25 +182,27 @@ def kernel_session(asked: Session) -> tuple[Sequence[str], list[list[Any]]]:
         DataError: Not a single kernel was measured.
 
     """
-    shapes = list(kernels(asked.device, asked.quick))
-    with Meter(asked.device) as meter:
-        found = measure_shapes(
-            TorchKernels(asked.torch, asked.device, meter), shapes, QUICK if asked.quick else FULL
+    shapes = list(kernels(session.device, session.quick))
+    with Meter(session.device) as meter:
+        outcomes = measure_shapes(
+            TorchKernels(session.torch, session.device, meter),
+            shapes,
+            QUICK if session.quick else FULL,
         )
-        return _columns_of("kernels"), asked.rows(
+        return _columns_of("kernels"), session.rows(
             _columns_of("kernels"),
             kernel_cells,
-            f"PyTorch {asked.torch.__version__}",
-            found,
+            f"PyTorch {session.torch.__version__}",
+            outcomes,
             len(shapes),
         )
 
 
-def collective_session(asked: Session) -> tuple[Sequence[str], list[list[Any]]]:
+def collective_session(session: Session) -> tuple[Sequence[str], list[list[Any]]]:
     """Return the columns and the rows of the collectives among a machine's devices.
 
     Args:
-        asked: Settings of the session.
+        session: Settings of the session.
 
     Returns:
         Names of the columns, and a row for each measured collective; no rows for fewer than two
@@ -210,20 +212,23 @@ def collective_session(asked: Session) -> tuple[Sequence[str], list[list[Any]]]:
         DataError: The machine has enough devices, but not a single collective was measured.
 
     """
-    available = asked.torch.cuda.device_count() if asked.device == "cuda" else 2
-    found: list[Outcome[Collective]] = []
-    for ranks in rank_counts(asked.device, available, asked.quick):
-        shapes = list(collectives(asked.device, ranks, asked.quick))
-        asked.say(f"{len(shapes)} collectives over {ranks} ranks")
-        found += measure_group(
-            ranks, asked.device, shapes, QUICK if asked.quick else FULL, asked.loud
+    available = session.torch.cuda.device_count() if session.device == "cuda" else 2
+    outcomes: list[Outcome[Collective]] = []
+    for ranks in rank_counts(session.device, available, session.quick):
+        shapes = list(collectives(session.device, ranks, session.quick))
+        session.say(f"{len(shapes)} collectives over {ranks} ranks")
+        outcomes += measure_group(
+            ranks, session.device, shapes, QUICK if session.quick else FULL, session.loud
         )
-    if not found:
-        asked.say(
+    if not outcomes:
+        session.say(
             f"note: collectives need two devices and PyTorch finds {available}: skipped, nothing "
             "is written"
         )
         return _columns_of("collectives"), []
-    return _columns_of("collectives"), asked.rows(
-        _columns_of("collectives"), collective_cells, library_name(asked.torch, asked.device), found
+    return _columns_of("collectives"), session.rows(
+        _columns_of("collectives"),
+        collective_cells,
+        library_name(session.torch, session.device),
+        outcomes,
     )

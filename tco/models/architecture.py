@@ -92,8 +92,8 @@ def load_model(
 
 
 def _of_size(content: JsonObject, size: Callable[[], float] | None) -> JsonObject:
-    wanted = round(size()) if size is not None and SIZE in content else 0
-    return content | {SIZE: wanted} if wanted else content
+    stated_size = round(size()) if size is not None and SIZE in content else 0
+    return content | {SIZE: stated_size} if stated_size else content
 
 
 def architecture(content: JsonObject, name: str, where: str) -> Architecture:

@@ -133,26 +133,26 @@ class Config:
         return Config(value, self.where, f"{self.inside}{key}.", self.keys_read)
 
     def kinds(
-        self, key: str, length: int, known: tuple[Any, ...], default: list[Any] | None = None
+        self, key: str, length: int, known_kinds: tuple[Any, ...], default: list[Any] | None = None
     ) -> list[Any]:
-        """Return a list that gives one of the `known` kinds for each of `length` layers."""
+        """Return a list that gives one of the `known_kinds` kinds for each of `length` layers."""
         value = self.value(key)
         if value is None and default is not None:
             return default
         if not isinstance(value, list | str) or len(value) < length:
             raise self.wrong(key, f"a list of {length} kinds of layer")
         for kind in value:
-            if isinstance(kind, str) and kind not in known:
+            if isinstance(kind, str) and kind not in known_kinds:
                 raise unknown(
                     f"kind of layer in {self.inside}{key}",
                     kind,
-                    [str(name) for name in known],
+                    [str(name) for name in known_kinds],
                     self.where,
                 )
-            if kind not in known:
+            if kind not in known_kinds:
                 raise DataError(
                     f"{self.where}: {self.inside}{key} holds {kind!r}, expected "
-                    f"{', '.join(map(str, known))}"
+                    f"{', '.join(map(str, known_kinds))}"
                 )
         return list(value[:length])
 

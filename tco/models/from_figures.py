@@ -75,7 +75,7 @@ def _parse_model_figures(text: str) -> JsonObject:
     """Return the figures of a text `key=value,...`; a key that is unknown, double or missing raises
     `DataError`.
     """
-    found: JsonObject = {}
+    figures: JsonObject = {}
     for pair in text.split(","):
         key, sign, value = (part.strip() for part in pair.partition("="))
         if not sign or not value:
@@ -84,13 +84,13 @@ def _parse_model_figures(text: str) -> JsonObject:
             )
         if key not in KEYS:
             raise unknown("key", key, KEYS, f"model {text!r}")
-        if key in found:
+        if key in figures:
             raise DataError(f"model {text!r}: {key} is given twice")
-        found[key] = _parse_stated_value(value)
-    missing = missing_figures(found)
+        figures[key] = _parse_stated_value(value)
+    missing = missing_figures(figures)
     if missing:
         raise DataError(f"model {text!r}: missing {', '.join(missing)}")
-    return found
+    return figures
 
 
 def _parse_stated_value(text: str) -> Any:
@@ -129,7 +129,7 @@ def stated_model(text: str) -> Architecture:
         (c.integer("matrices", least=PLAIN, most=GATED),) if c.has("matrices") else (PLAIN, GATED)
     )
     ties = (c.flag("tied"),) if c.has("tied") else (False, True)
-    made = [_shaped(c, text, gate, tied) for gate, tied in product(gates, ties)]
+    candidates = [_shaped(c, text, gate, tied) for gate, tied in product(gates, ties)]
     target, rounding = _billions(c) if c.has("params_b") else (0.0, math.inf)
 
     def rank(model: Architecture) -> tuple[float, bool, bool]:
@@ -140,7 +140,7 @@ def stated_model(text: str) -> Architecture:
             model.tied != (matrices == PLAIN),
         )
 
-    best = min(made, key=rank)
+    best = min(candidates, key=rank)
     if abs(best.parameters - target) > max(FARTHEST * target, rounding):
         raise DataError(
             f"{c.where}: the figures make {best.parameters / 1e9:,.4g} billion parameters, "

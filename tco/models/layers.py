@@ -85,8 +85,8 @@ class Attention(NamedTuple):
         """Weights of keys and values: h 2 H_kv d, or the way down to the latent, its norm, and the
         way up.
         """
-        made = self.cached - (self.kv_heads * self.v_dim if self.value_of_key else 0)
-        down = hidden * made + (made if self.in_bias else 0)
+        separate_values = self.cached - (self.kv_heads * self.v_dim if self.value_of_key else 0)
+        down = hidden * separate_values + (separate_values if self.in_bias else 0)
         if self.latent:
             nope = self.qk_dim - self.rope_dim
             return down + self.latent + self.latent * self.heads * (nope + self.v_dim)
@@ -345,29 +345,33 @@ class Architecture(NamedTuple):
         """Layers by kind of attention: kinds of layers may differ in their feed-forward part
         only.
         """
-        found: dict[Attention, int] = {}
+        attention_counts: dict[Attention, int] = {}
         for block in self.blocks:
             if block.attention.heads:
-                found[block.attention] = found.get(block.attention, 0) + block.layers
-        return found
+                attention_counts[block.attention] = (
+                    attention_counts.get(block.attention, 0) + block.layers
+                )
+        return attention_counts
 
     @property
     def mixers(self) -> dict[StateMixer, int]:
         """Layers by kind of state-space or linear-attention mixer."""
-        found: dict[StateMixer, int] = {}
+        mixer_counts: dict[StateMixer, int] = {}
         for block in self.blocks:
             if block.mixer:
-                found[block.mixer] = found.get(block.mixer, 0) + block.layers
-        return found
+                mixer_counts[block.mixer] = mixer_counts.get(block.mixer, 0) + block.layers
+        return mixer_counts
 
     @property
     def feed_forwards(self) -> dict[FeedForward, int]:
         """Layers by kind of feed-forward part."""
-        found: dict[FeedForward, int] = {}
+        feed_forward_counts: dict[FeedForward, int] = {}
         for block in self.blocks:
             if block.feed_forward.width:
-                found[block.feed_forward] = found.get(block.feed_forward, 0) + block.layers
-        return found
+                feed_forward_counts[block.feed_forward] = (
+                    feed_forward_counts.get(block.feed_forward, 0) + block.layers
+                )
+        return feed_forward_counts
 
     @property
     @lru_cache(maxsize=256)  # noqa: B019 - a model is a plain value

@@ -77,10 +77,10 @@ def time_by_bound(result: TimedPass) -> dict[str, float]:
     """Return the share of a pass's time by bound; what no operator takes (host, scheduling) counts
     as latency.
     """
-    whole = float(result.time)
+    pass_time = float(result.time)
     shares = dict.fromkeys(BOUNDS_OF_A_PASS, 0.0)
     for operator in result.operators:
-        shares[_bound_of(operator)] += float(operator.time) / whole
+        shares[_bound_of(operator)] += float(operator.time) / pass_time
     shares["latency"] += max(0.0, 1 - sum(shares.values()))
     return shares
 
@@ -102,8 +102,8 @@ def profile_lines(phase: TimedPass) -> list[OperatorProfile]:
             ideal = float(operator.bytes) / float(operator.bandwidth)
         layers = float(operator.layers)
         counts = [
-            None if one is None else float(one) * layers
-            for one in (ideal, operator.flops, operator.bytes, operator.kernels)
+            None if amount_per_layer is None else float(amount_per_layer) * layers
+            for amount_per_layer in (ideal, operator.flops, operator.bytes, operator.kernels)
         ]
         lines.append(OperatorProfile(operator.name, float(operator.time), bound, *counts))
     lines = joined_lines(lines)

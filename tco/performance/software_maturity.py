@@ -86,8 +86,8 @@ def _serving_families(catalogue: Catalogue) -> dict[str, JsonObject]:
         ]
         return {key: table for path in paths for key, table in catalogue.toml(path).items()}
 
-    known: dict[str, JsonObject] = catalogue.once("engines", read)
-    return known
+    family_tables: dict[str, JsonObject] = catalogue.once("engines", read)
+    return family_tables
 
 
 class Untuned(NamedTuple):
@@ -150,10 +150,10 @@ def served_by(catalogue: Catalogue, family: str) -> JsonObject:
         DataError: The family is unknown.
 
     """
-    known = _serving_families(catalogue)
-    if family not in known:
-        raise unknown("family of chips", family, known, "performance/engines.toml")
-    return known[family]
+    family_tables = _serving_families(catalogue)
+    if family not in family_tables:
+        raise unknown("family of chips", family, family_tables, "performance/engines.toml")
+    return family_tables[family]
 
 
 def serving_engines(catalogue: Catalogue) -> list[str]:
@@ -185,9 +185,9 @@ def serving_engine_id(catalogue: Catalogue, family: str, name: str) -> str:
     """
     if name == FAMILY:
         return str(served_by(catalogue, family)["engine"])
-    every = catalogue.once("engine names", lambda: serving_engines(catalogue))
-    if name not in every:
-        raise unknown("serving engine", name, every, "workload.engine")
+    engine_ids = catalogue.once("engine names", lambda: serving_engines(catalogue))
+    if name not in engine_ids:
+        raise unknown("serving engine", name, engine_ids, "workload.engine")
     return name
 
 
@@ -332,14 +332,14 @@ def parse_calendar_month(text: str) -> float | None:
         None for a text of any other form.
 
     """
-    found = re.fullmatch(r"(\d{4})-(\d{2})(?:-(\d{2}))?", text.strip())
+    date_match = re.fullmatch(r"(\d{4})-(\d{2})(?:-(\d{2}))?", text.strip())
     return (
         None
-        if found is None
-        else int(found[1]) * MONTHS
-        + int(found[2])
+        if date_match is None
+        else int(date_match[1]) * MONTHS
+        + int(date_match[2])
         - 1
-        + (int(found[3]) if found[3] else DAYS / 2) / DAYS
+        + (int(date_match[3]) if date_match[3] else DAYS / 2) / DAYS
     )
 
 
@@ -370,13 +370,13 @@ def parameters_of_family(catalogue: Catalogue, chip: str, family: str) -> dict[s
         DataError: The chip or the family is unknown.
 
     """
-    own = family_of(catalogue, chip)
+    chip_family = family_of(catalogue, chip)
     served_by(catalogue, family)
     names = [name for owner, name in catalogue.calibration_rows if owner == family]
     paths = {
-        name: f"performance.{own}.{name}"
+        name: f"performance.{chip_family}.{name}"
         for name in names
-        if (own, name) in catalogue.calibration_rows
+        if (chip_family, name) in catalogue.calibration_rows
     }
     return {
         path: catalogue.practice(family, name)._replace(path=path) for name, path in paths.items()
@@ -523,8 +523,8 @@ def unexplained_time_paths(
         system: Id of the system.
 
     """
-    own = (f"{level}-{system}" for level in (CONFIGURATION, RUN))
-    owners = (family, chip, engine, model if model in catalogue.models else "model", *own)
+    system_owners = (f"{level}-{system}" for level in (CONFIGURATION, RUN))
+    owners = (family, chip, engine, model if model in catalogue.models else "model", *system_owners)
     return {
         level: f"performance.{owner}.{name}"
         for level, owner in zip(OWNERS, owners, strict=True)

@@ -152,5 +152,5 @@ def reevaluate_state(
         {},
         "kept",
     )
-    inputs = resolve_scenario(catalogue, request, {}, {}, kept=settings)
+    inputs = resolve_scenario(catalogue, request, {}, {}, earlier_values=settings)
     return run(inputs, inputs.values())

@@ -285,12 +285,14 @@ def software_maturity_text(results: Sequence[Result]) -> str:
 
     The text is "software differs" where the results differ.
     """
-    found = {result.texts.get(SOFTWARE, DRAWN) for result in results}
-    if len(found) > 1:
+    software_maturities = {result.texts.get(SOFTWARE, DRAWN) for result in results}
+    if len(software_maturities) > 1:
         return "software differs"
-    (software,) = found
-    others = f"of {software}" if software[:1].isdigit() else f"all in the practice of {software}"
-    return f"software {SOFTWARE_WORDS.get(software, others)}"
+    (software,) = software_maturities
+    fallback_words = (
+        f"of {software}" if software[:1].isdigit() else f"all in the practice of {software}"
+    )
+    return f"software {SOFTWARE_WORDS.get(software, fallback_words)}"
 
 
 def workload_words(
@@ -308,8 +310,8 @@ def workload_words(
     if texts["workload.kind"] == "stated":
         return "no model is run: rates, if any, are stated"
     values = {
-        path.partition(".")[2]: given.value
-        for path, given in result.inputs.items()
+        path.partition(".")[2]: input_record.value
+        for path, input_record in result.inputs.items()
         if path.startswith(("workload.", "cluster."))
     }
     if texts["workload.kind"] == "training":

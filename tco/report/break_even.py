@@ -252,7 +252,9 @@ def map_answer(catalogue: Catalogue, regions: Map) -> Answer:
 def _map_table(regions: Map) -> Table:
     """Tabulate a letter for the best scenario at each point of two inputs."""
     count = len(ascii_uppercase)
-    signs = [ascii_uppercase[place % count] for place in range(len(regions.scenarios))]
+    signs = [
+        ascii_uppercase[scenario_index % count] for scenario_index in range(len(regions.scenarios))
+    ]
     title = f"Which scenario has the best {METRICS[regions.metric].label}"
     shares = regions.leaders
     legend = ", ".join(
@@ -263,7 +265,10 @@ def _map_table(regions: Map) -> Table:
     rows = [
         [
             significant(float(value), DIGITS),
-            *(NONE if place == NOBODY else signs[place] for place in row),
+            *(
+                NONE if scenario_index == NOBODY else signs[scenario_index]
+                for scenario_index in row
+            ),
         ]
         for value, row in zip(regions.y.values, best.tolist(), strict=True)
     ]

@@ -27,23 +27,23 @@ RATIOS = {
 
 def ordered(roots: Iterable[Node]) -> list[Node]:
     """Return every node below some roots once, inputs before what is computed from them."""
-    seen: set[int] = set()
-    found: list[Node] = []
+    visited_ids: set[int] = set()
+    ordered_nodes: list[Node] = []
     for root in roots:
         stack: list[tuple[Node, Iterator[tuple[str, Node]]]] = []
-        if id(root) not in seen:
-            seen.add(id(root))
+        if id(root) not in visited_ids:
+            visited_ids.add(id(root))
             stack.append((root, iter(root.inputs)))
         while stack:
             node, below = stack[-1]
-            inner = next((inner for _, inner in below if id(inner) not in seen), None)
+            inner = next((inner for _, inner in below if id(inner) not in visited_ids), None)
             if inner is None:
-                found.append(node)
+                ordered_nodes.append(node)
                 stack.pop()
             else:
-                seen.add(id(inner))
+                visited_ids.add(id(inner))
                 stack.append((inner, iter(inner.inputs)))
-    return found
+    return ordered_nodes
 
 
 def cost_behind(ratio: str, names: Collection[str]) -> str | None:

@@ -113,7 +113,9 @@ OF_RESULT = Record(
     "perspective",
     SHARES,
     Member(
-        "own_values", int, lambda result: sum(given.overlay for given in result.inputs.values())
+        "own_values",
+        int,
+        lambda result: sum(input_record.overlay for input_record in result.inputs.values()),
     ),
     Member("validated", VALIDATED, lambda result: result),
     MEASURED,
@@ -313,8 +315,8 @@ def _comparison_notes(
     sureness: Sequence[Sureness],
     options: ComparisonOptions,
 ) -> list[str]:
-    held = ", ".join(options.held)
-    notes = [f"plans and choices are those without {held}"] if held else []
+    held_settings = ", ".join(options.held)
+    notes = [f"plans and choices are those without {held_settings}"] if held_settings else []
     for result, hall in zip(results, halls, strict=bool(halls)):
         if hall:
             notes += late_notes(result.scenario, result)
@@ -439,7 +441,9 @@ def comparison_table(
         for phase in PHASES
         if any(phase in result.bounds for result in results)
     ]
-    own_values = [sum(given.overlay for given in result.inputs.values()) for result in results]
+    own_values = [
+        sum(input_record.overlay for input_record in result.inputs.values()) for result in results
+    ]
     groups[REST] += [
         *(
             (label, *(kinds_in_words(result, name) for result in results))

@@ -66,30 +66,32 @@ def _node_record(name: str, node: Node, view: View) -> JsonObject:
 
 
 def _nonempty_members(**members: Any) -> JsonObject:
-    return {name: said for name, said in members.items() if said}
+    return {name: member_value for name, member_value in members.items() if member_value}
 
 
 def _explanation_tree(metric: str, root: Node, view: View) -> JsonObject:
     """Return the tree as JSON members; a node that is not opened says how many inputs it has."""
-    seen: set[str] = set()
+    visited_ids: set[str] = set()
 
     def branch(name: str, node: Node, level: int) -> JsonObject:
-        if node.id in seen:
+        if node.id in visited_ids:
             return {"ref": node.id}
-        seen.add(node.id)
-        made = _node_record(name, node, view) | _nonempty_members(
+        visited_ids.add(node.id)
+        node_record = _node_record(name, node, view) | _nonempty_members(
             formula=node.formula and node.formula.name, path=node.path
         )
         if node.is_leaf:
-            given = node.given
-            made |= {"kind": node.kind} | _nonempty_members(
-                as_of=given and given.as_of, own=given and given.overlay, note=node.note
+            input_record = node.given
+            node_record |= {"kind": node.kind} | _nonempty_members(
+                as_of=input_record and input_record.as_of,
+                own=input_record and input_record.overlay,
+                note=node.note,
             )
         elif view.ends(level):
-            made["more"] = len(node.inputs)
+            node_record["more"] = len(node.inputs)
         else:
-            made["inputs"] = [branch(name, inner, level + 1) for name, inner in node.inputs]
-        return made
+            node_record["inputs"] = [branch(name, inner, level + 1) for name, inner in node.inputs]
+        return node_record
 
     return branch(metric, root, 0)
 
@@ -102,15 +104,17 @@ def source_text(node: Node, catalogue: Catalogue) -> str:
 def _origin(node: Node, view: View) -> str:
     if node.source == STRUCTURE:
         return STRUCTURE
-    own, date = (" (own)" * node.given.overlay, node.given.as_of) if node.given else ("", "")
-    return f"{node.kind}{own}{f' {date}' if date else ''}; {source_text(node, view.catalogue)}"
+    overlay_mark, date = (
+        (" (own)" * node.given.overlay, node.given.as_of) if node.given else ("", "")
+    )
+    return f"{node.kind}{overlay_mark}{f' {date}' if date else ''}; {source_text(node, view.catalogue)}"
 
 
 def _explanation_lines(metric: str, root: Node, view: View) -> Iterator[str]:
     """Yield the lines of the tree, the terms of a sum from the largest down; a node met again is
     named by its id. The source of an equation stands where it is first used.
     """
-    seen: set[str] = set()
+    visited_ids: set[str] = set()
     cited: set[str] = set()
 
     def visit(
@@ -118,19 +122,19 @@ def _explanation_lines(metric: str, root: Node, view: View) -> Iterator[str]:
     ) -> Iterator[str]:
         value, unit = node.shown or (node.value, node.unit)
         path = node.path or ""
-        shown = f"{weak(node.kind)}{input_text(path, value)} {input_unit(path, unit)}".rstrip()
+        value_text = f"{weak(node.kind)}{input_text(path, value)} {input_unit(path, unit)}".rstrip()
         label = node.path if node.is_leaf and node.path else name
         if share:  # a term of a sum, whose own name says where it belongs
             label = label.rpartition("/")[2]
-        text = f"{lead}{label} = {shown}{share}"
+        text = f"{lead}{label} = {value_text}{share}"
         if node.is_leaf:
             yield f"{text}  [{_origin(node, view)}]"
-        elif node.id in seen:
+        elif node.id in visited_ids:
             yield f"{text}  (see {node.id})"
         elif view.ends(level):
             yield f"{text}  ({count_with_noun(len(node.inputs), 'input')} below {node.id})"
         else:
-            seen.add(node.id)
+            visited_ids.add(node.id)
             yield f"{text}  ({node.id})"
             source = "" if node.source == STRUCTURE else source_text(node, view.catalogue)
             is_new = bool(source) and source not in cited
@@ -184,12 +188,12 @@ NODE = Record(
 def _explanation_rows(root: Node, view: View) -> list[JsonObject]:
     """Return the CSV rows: every node once, parents before inputs."""
     rows: list[JsonObject] = []
-    seen: set[str] = set()
+    visited_ids: set[str] = set()
 
     def visit(name: str, node: Node, level: int) -> None:
-        if node.id in seen:
+        if node.id in visited_ids:
             return
-        seen.add(node.id)
+        visited_ids.add(node.id)
         rows.append(
             _node_record(name, node, view)
             | {
@@ -210,8 +214,8 @@ EXPLAIN = Document(
     "explain",
     Member("scenario", read="0.scenario"),
     Member("metric", read="1"),
-    Member("tree", dict, lambda found: _explanation_tree(*found[1:])),
-    Member("structure", dict | None, lambda found: structure_document(found[0].structure)),
+    Member("tree", dict, lambda content: _explanation_tree(*content[1:])),
+    Member("structure", dict | None, lambda content: structure_document(content[0].structure)),
 )
 
 
@@ -273,7 +277,7 @@ def structure_text(structure: Structure | None) -> list[str]:
     """Return the structure in a line or two."""
     if structure is None:
         return []
-    parts = [f"{part} as {place}" for place, part in structure.alternatives.items()]
+    parts = [f"{part} as {tree_position}" for tree_position, part in structure.alternatives.items()]
     if network := structure.choices.get("network"):
         parts.append(
             f"a network of {count_with_noun(network['tiers'], 'tier')} ({', '.join(network['parts'])})"

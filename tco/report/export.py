@@ -37,7 +37,7 @@ INPUT = Record(
     "as_of",
     "kind",
     "source",
-    Member("own", read=lambda given: "own" if given.overlay else ""),
+    Member("own", read=lambda input_record: "own" if input_record.overlay else ""),
 )
 
 
@@ -86,10 +86,14 @@ def tables_of(results: Sequence[Result], catalogue: Catalogue) -> dict[str, Expo
         sources.
 
     """
-    inputs = [(given, result) for result in results for _, given in sorted(result.inputs.items())]
+    inputs = [
+        (input_record, result)
+        for result in results
+        for _, input_record in sorted(result.inputs.items())
+    ]
     bill = [(line, result) for result in results if result.bill for line in result.bill.lines]
     cost = [line for result in results for line in cost_line_records(result)]
-    named = {given.source for given, _ in inputs}
+    named = {input_record.source for input_record, _ in inputs}
     named.update(*(line.sources for line, _ in bill), *(line.sources for line, _ in cost))
     sources = [source for name, source in sorted(catalogue.sources.items()) if name in named]
     return {

@@ -65,7 +65,7 @@ def _pool_names(frontier: Frontier) -> tuple[str, str]:
 
 
 def _points_of(frontier: Frontier) -> list[Design]:
-    return [Design(frontier, place) for place in range(len(frontier.points))]
+    return [Design(frontier, point_index) for point_index in range(len(frontier.points))]
 
 
 def _missing_words(frontier: Frontier) -> list[str]:
@@ -311,14 +311,17 @@ def frontier_table(frontier: Frontier) -> Table:
 
 def _point_cells(design: Design) -> tuple[str, ...]:
     point, band = design.point, design.band
-    beside = (fixed_digits(point.usd_per_million_tokens), f"{point.ttft_s:.2f}")
+    detail_cells = (fixed_digits(point.usd_per_million_tokens), f"{point.ttft_s:.2f}")
     if band is not None:
-        beside = (_band_words(band), rounded_percent(band.share_of_draws_that_meet_the_target))
+        detail_cells = (
+            _band_words(band),
+            rounded_percent(band.share_of_draws_that_meet_the_target),
+        )
     return (
         fixed_digits(point.tokens_per_s_per_user),
         fixed_digits(point.output_tokens_per_s_per_chip),
         fixed_digits(point.usd_per_million_output_tokens),
-        *beside,
+        *detail_cells,
         f"{point.chips}",
         f"{point.tp}",
         f"{point.batch:,.0f}",
@@ -469,12 +472,12 @@ def _beaten_table(designs: Sequence[Design]) -> Table:
 
 def _beaten_cells(design: Design) -> Sequence[str]:
     point, winner = design.point, design.by or design
-    beside = significant(point.usd_per_million_output_tokens)
+    cost_or_chance = significant(point.usd_per_million_output_tokens)
     if design.chance is not None:
-        beside = rounded_percent(design.chance)
+        cost_or_chance = rounded_percent(design.chance)
     return (
         "*" * point.chosen + significant(point.tokens_per_s_per_user),
-        beside,
+        cost_or_chance,
         frontier_scenario_label(winner.frontier),
         _instance_text(winner.point),
         *(_change_words(design.changes[axis]) for axis in AXES),

@@ -133,9 +133,11 @@ def drawn_words(sureness: Sequence[Sureness]) -> list[str]:
     ]
 
 
-def turn_words(turns_at: float, value: float, unit: str, shown: tuple[float, str] | None) -> str:
+def turn_words(
+    turns_at: float, value: float, unit: str, catalogue_value: tuple[float, str] | None
+) -> str:
     """Say on which side of which value of an input the order turns, in the catalogue's unit."""
-    number, unit = shown if shown and shown[0] else (value, unit)
+    number, unit = catalogue_value if catalogue_value and catalogue_value[0] else (value, unit)
     scale = number / value if value else 1.0
     side = "below" if turns_at < value else "above"
     return f"{side} about {significant(turns_at * scale, DIGITS)} {unit}".rstrip()

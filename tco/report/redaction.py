@@ -28,33 +28,37 @@ NAMES = (
 FIGURE = re.compile(rf"([(~<>+\-$]*)(?:\d[^\s]*?|{WITHHELD})([),.;:%]*)")
 
 
-def redact_differences(one: Any, other: Any) -> Any:
+def redact_differences(original: Any, counterpart: Any) -> Any:
     """Return a document without its differences from another making.
 
     A number that differs becomes null, a text a word. The same holds in all nested parts.
 
     Args:
-        one: Document, or any part of a document.
-        other: The same part of the other making, with other values in place of the user's own.
+        original: Document, or any part of a document.
+        counterpart: The same part of the other making, with other values in place of the user's
+            own.
 
     """
-    if isinstance(one, dict) and isinstance(other, dict):
-        return {key: redact_differences(value, other.get(key)) for key, value in one.items()}
-    if hasattr(one, "_fields"):
-        return one._replace(
+    if isinstance(original, dict) and isinstance(counterpart, dict):
+        return {
+            key: redact_differences(value, counterpart.get(key)) for key, value in original.items()
+        }
+    if hasattr(original, "_fields"):
+        return original._replace(
             **{
-                name: MEMBERS[name](getattr(one, name), getattr(other, name, ()))
-                for name in one._fields
+                name: MEMBERS[name](getattr(original, name), getattr(counterpart, name, ()))
+                for name in original._fields
                 if name in MEMBERS
             }
         )
-    if isinstance(one, (list, tuple)) and isinstance(other, (list, tuple)):
+    if isinstance(original, (list, tuple)) and isinstance(counterpart, (list, tuple)):
         return [
-            redact_differences(*pair) for pair in _paired(list(one), list(other), _entry_identity)
+            redact_differences(*pair)
+            for pair in _paired(list(original), list(counterpart), _entry_identity)
         ]
-    if type(one) is type(other) and one == other:
-        return one
-    return alike_text(one, other) if isinstance(one, str) else blank(one)
+    if type(original) is type(counterpart) and original == counterpart:
+        return original
+    return alike_text(original, counterpart) if isinstance(original, str) else blank(original)
 
 
 def blank(value: Any) -> Any:
@@ -70,31 +74,39 @@ def blank(value: Any) -> Any:
     return WITHHELD if isinstance(value, str) else None
 
 
-def alike_text(one: str, other: Any) -> str:
+def alike_text(original_text: str, counterpart: Any) -> str:
     """Return a text without the numbers that differ between two makings.
 
     A text that differs in more than numbers is withheld as a whole, as the rest would not read. A
     single word is withheld too.
 
     Args:
-        one: Text of a document.
-        other: Counterpart in the other making; any other type than text withholds the whole text.
+        original_text: Text of a document.
+        counterpart: Counterpart in the other making; any other type than text withholds the whole
+            text.
 
     """
-    words, others = one.split(" "), other.split(" ") if isinstance(other, str) else []
-    if len(words) != len(others) or len(words) < 2:
+    words, counterpart_words = (
+        original_text.split(" "),
+        counterpart.split(" ") if isinstance(counterpart, str) else [],
+    )
+    if len(words) != len(counterpart_words) or len(words) < 2:
         return WITHHELD
-    found = []
-    for word, its in zip(words, others, strict=True):
+    redacted_words = []
+    for word, counterpart_word in zip(words, counterpart_words, strict=True):
         figure = FIGURE.fullmatch(word)
-        if word != its and not (figure and FIGURE.fullmatch(its)):
+        if word != counterpart_word and not (figure and FIGURE.fullmatch(counterpart_word)):
             return WITHHELD
-        found.append(word if word == its or not figure else WITHHELD + figure[2].replace("%", ""))
-    return " ".join(found)
+        redacted_words.append(
+            word
+            if word == counterpart_word or not figure
+            else WITHHELD + figure[2].replace("%", "")
+        )
+    return " ".join(redacted_words)
 
 
-def _lines_alike(one: Sequence[str], other: Sequence[str]) -> list[str]:
-    lines = redact_differences(list(one), list(other))
+def _lines_alike(original_lines: Sequence[str], counterpart_lines: Sequence[str]) -> list[str]:
+    lines = redact_differences(list(original_lines), list(counterpart_lines))
     return list(dict.fromkeys(SENTENCE if line == WITHHELD else line for line in lines))
 
 
@@ -106,37 +118,42 @@ def _entry_identity(entry: Any) -> Any:
     return entry if isinstance(entry, str) else ()
 
 
-def _paired(one: list[Any], other: list[Any], name: Any) -> list[tuple[Any, Any]]:
+def _paired(originals: list[Any], counterparts: list[Any], name: Any) -> list[tuple[Any, Any]]:
     """Return each entry with its like of the other making: by name, and by order among those of one
     name.
     """
-    if len(one) == len(other) and all(isinstance(entry, str) for entry in (*one, *other)):
-        return list(zip(one, other, strict=True))
-    likes = dict(zip(_numbered(map(name, other)), other, strict=True))
+    if len(originals) == len(counterparts) and all(
+        isinstance(entry, str) for entry in (*originals, *counterparts)
+    ):
+        return list(zip(originals, counterparts, strict=True))
+    likes = dict(zip(_numbered(map(name, counterparts)), counterparts, strict=True))
     return [
-        (entry, likes.get(key)) for key, entry in zip(_numbered(map(name, one)), one, strict=True)
+        (entry, likes.get(key))
+        for key, entry in zip(_numbered(map(name, originals)), originals, strict=True)
     ]
 
 
 def _numbered(names: Iterable[Any]) -> list[tuple[str, int]]:
     """Return names made distinct: each with how many of its like came before."""
     met: Counter[str] = Counter()
-    found = []
+    numbered_names = []
     for name in map(str, names):
-        found.append((name, met[name]))
+        numbered_names.append((name, met[name]))
         met[name] += 1
-    return found
+    return numbered_names
 
 
-def alike_rows(one: Sequence[Sequence[Any]], other: Sequence[Sequence[Any]]) -> list[list[Any]]:
+def alike_rows(
+    original_rows: Sequence[Sequence[Any]], counterpart_rows: Sequence[Sequence[Any]]
+) -> list[list[Any]]:
     """Return the rows of a table or a CSV without the cells that differ; the first cell names a
     row.
     """
-    pairs = _paired(list(one), list(other), lambda row: row[0] if row else "")
+    pairs = _paired(list(original_rows), list(counterpart_rows), lambda row: row[0] if row else "")
     return [
         [
-            redact_differences(cell, its)
-            for cell, its in zip(row, like or [None] * len(row), strict=False)
+            redact_differences(cell, counterpart_cell)
+            for cell, counterpart_cell in zip(row, like or [None] * len(row), strict=False)
         ]
         for row, like in pairs
     ]
@@ -147,15 +164,17 @@ MEMBERS: dict[
 ] = {  # of a table, or a page: how it stands alike; figures and the what-if whole or not at all
     **dict.fromkeys(
         ("columns", "title", "tables", "folded", "sections"),
-        lambda one, other: redact_differences(one, other or type(one)()),
+        lambda original, counterpart: redact_differences(original, counterpart or type(original)()),
     ),
     **dict.fromkeys(("above", "below", "words", "verdict", "premises"), _lines_alike),
     "rows": alike_rows,
-    "figures": lambda one, other: [
-        figure for figure, its in zip(one, other, strict=False) if figure == its
+    "figures": lambda originals, counterparts: [
+        figure
+        for figure, counterpart_figure in zip(originals, counterparts, strict=False)
+        if figure == counterpart_figure
     ],
-    "what_if": lambda one, other: one if one == other else None,
-    "notes": lambda one, other: [
-        note for note in redact_differences(list(one), list(other)) if note != WITHHELD
+    "what_if": lambda original, counterpart: original if original == counterpart else None,
+    "notes": lambda originals, counterparts: [
+        note for note in redact_differences(list(originals), list(counterparts)) if note != WITHHELD
     ],
 }

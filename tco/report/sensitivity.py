@@ -31,9 +31,9 @@ OWNED = re.compile(rf"^(parts|performance)\.(({CONFIGURATION}|{RUN})-)?")
 # by what an input belongs to (a part, a family's practice, the terms), by its kind and by its
 # source
 GROUPS = {
-    "part": lambda given: OWNED.sub("", given.path.rpartition(".")[0]),
-    "kind": lambda given: given.kind,
-    "source": lambda given: given.source,
+    "part": lambda input_record: OWNED.sub("", input_record.path.rpartition(".")[0]),
+    "kind": lambda input_record: input_record.kind,
+    "source": lambda input_record: input_record.source,
 }
 
 
@@ -80,14 +80,17 @@ class FlippingPair(NamedTuple):
     metric: float
 
 
-def _shown_input(given: Input) -> ShownInput:
-    value, unit = given.shown or (given.value, given.unit)
-    low, high = (convert(end or 0.0, given.unit, unit) for end in (given.low, given.high))
+def _shown_input(input_record: Input) -> ShownInput:
+    value, unit = input_record.shown or (input_record.value, input_record.unit)
+    low, high = (
+        convert(end or 0.0, input_record.unit, unit)
+        for end in (input_record.low, input_record.high)
+    )
     return ShownInput(value, low, high, unit)
 
 
-def _in_shown_unit(given: Input, value: float) -> float:
-    return convert(value, given.unit, _shown_input(given).unit)
+def _in_shown_unit(input_record: Input, value: float) -> float:
+    return convert(value, input_record.unit, _shown_input(input_record).unit)
 
 
 def _flipping_pairs(study: Sensitivity) -> list[FlippingPair] | None:
@@ -333,12 +336,12 @@ def _end_cell(value: float | None, meets: bool) -> str:
     return ("-" if value is None else fixed_digits(value)) + ("" if meets else f" {MISSED}")
 
 
-def input_range_text(given: Input) -> str:
+def input_range_text(input_record: Input) -> str:
     """Print the range of an input, marked where nobody states it."""
-    shown = _shown_input(given)
-    unit = input_unit(given.path, shown.unit)
-    ends = f"{significant(shown.low)} to {significant(shown.high)} {unit}"
-    return f"{weak(given.kind)}{ends}".rstrip()
+    shown_input = _shown_input(input_record)
+    unit = input_unit(input_record.path, shown_input.unit)
+    ends = f"{significant(shown_input.low)} to {significant(shown_input.high)} {unit}"
+    return f"{weak(input_record.kind)}{ends}".rstrip()
 
 
 def _percent(share: float) -> str:

@@ -52,17 +52,17 @@ def grid(table: Table, width: int, gap: int) -> list[str]:
     least = [
         max(
             _narrowest(column[0]),
-            *(_minimum_cell_width(cell, table.side(at)) for cell in column[1:]),
+            *(_minimum_cell_width(cell, table.side(column_index)) for cell in column[1:]),
             0,
         )
-        for at, column in enumerate(columns)
+        for column_index, column in enumerate(columns)
     ]
     lines: list[str] = []
     for block in _column_blocks(least, width, gap):
-        sides = [table.side(at) for at in block]
+        sides = [table.side(column_index) for column_index in block]
         rooms = _fit_column_widths(
-            [max(map(len, columns[at])) for at in block],
-            [least[at] for at in block],
+            [max(map(len, columns[column_index])) for column_index in block],
+            [least[column_index] for column_index in block],
             sides,
             width - gap * (len(block) - 1),
         )
@@ -70,7 +70,7 @@ def grid(table: Table, width: int, gap: int) -> list[str]:
             list(
                 folded(row[0], width)
                 if is_heading(row)
-                else _row_lines([row[at] for at in block], rooms, sides, gap)
+                else _row_lines([row[column_index] for column_index in block], rooms, sides, gap)
             )
             for row in cells
         ]
@@ -120,27 +120,30 @@ def folded(text: str, width: int) -> list[str]:
     indent = min(_indent_of(text), max(width - 1, 0))
     lines, line = [], " " * indent
     for gap, piece in _line_break_pieces(text):
-        whole = line + (gap if line.strip() else "") + piece
-        if len(whole) > width and line.strip():
+        extended_line = line + (gap if line.strip() else "") + piece
+        if len(extended_line) > width and line.strip():
             lines.append(line)
-            whole = " " * indent + piece
-        while len(whole) > width:
-            lines.append(whole[:width])
-            whole = " " * indent + whole[width:]
-        line = whole
+            extended_line = " " * indent + piece
+        while len(extended_line) > width:
+            lines.append(extended_line[:width])
+            extended_line = " " * indent + extended_line[width:]
+        line = extended_line
     return [*lines, line]
 
 
 def _column_blocks(least: Sequence[int], width: int, gap: int) -> list[list[int]]:
     """Return which columns stand beside each other: as many as have the least room they need."""
-    found: list[list[int]] = [[0]]
-    for at in range(1, len(least)):
-        together = [*found[-1], at]
-        if len(found[-1]) > 1 and sum(least[one] + gap for one in together) - gap > width:
-            found.append([0, at])
+    column_blocks: list[list[int]] = [[0]]
+    for column_index in range(1, len(least)):
+        together = [*column_blocks[-1], column_index]
+        if (
+            len(column_blocks[-1]) > 1
+            and sum(least[block_column] + gap for block_column in together) - gap > width
+        ):
+            column_blocks.append([0, column_index])
         else:
-            found[-1] = together
-    return found
+            column_blocks[-1] = together
+    return column_blocks
 
 
 def _fit_column_widths(
@@ -152,15 +155,17 @@ def _fit_column_widths(
     nothing else helps.
     """
     while sum(rooms) > space:
-        wide = [at for at, room in enumerate(rooms) if room > least[at]]
+        wide = [
+            column_index for column_index, room in enumerate(rooms) if room > least[column_index]
+        ]
         wide = (
-            [at for at in wide if sides[at] == "right"]
+            [column_index for column_index in wide if sides[column_index] == "right"]
             or wide
-            or [at for at, room in enumerate(rooms) if room > 1]
+            or [column_index for column_index, room in enumerate(rooms) if room > 1]
         )
         if not wide:
             break
-        rooms[max(wide, key=lambda at: rooms[at])] -= 1
+        rooms[max(wide, key=lambda column_index: rooms[column_index])] -= 1
     return rooms
 
 
@@ -169,8 +174,8 @@ def _row_lines(
 ) -> Iterator[str]:
     """Yield the lines of a row, its cells folded and beside each other."""
     columns = [folded(cell, room) for cell, room in zip(cells, rooms, strict=True)]
-    for at in range(max(map(len, columns))):
-        parts = [column[at] if at < len(column) else "" for column in columns]
+    for line_index in range(max(map(len, columns))):
+        parts = [column[line_index] if line_index < len(column) else "" for column in columns]
         yield (" " * gap).join(
             part.ljust(room) if side == "left" else part.rjust(room)
             for part, room, side in zip(parts, rooms, sides, strict=True)

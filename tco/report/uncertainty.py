@@ -159,15 +159,18 @@ def uncertainty_answer(uncertainty: Uncertainty) -> Answer:
         Statistics of the draws by metric, tables and notes.
 
     """
-    asked, statistics = uncertainty.asked, statistics_by_metric(uncertainty)
-    lines = [*_draw_notes(uncertainty), *(f"{asked.name}: {note}" for note in asked.result.notes)]
+    evaluation, statistics = uncertainty.asked, statistics_by_metric(uncertainty)
+    lines = [
+        *_draw_notes(uncertainty),
+        *(f"{evaluation.name}: {note}" for note in evaluation.result.notes),
+    ]
     return UNCERTAINTY.answer(
-        asked.catalogue,
+        evaluation.catalogue,
         uncertainty,
         lambda: _uncertainty_tables(uncertainty, statistics),
         (ROW, statistics.items()),
         lines,
-        of=asked.result.context,
+        of=evaluation.result.context,
     )
 
 

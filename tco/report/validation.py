@@ -58,28 +58,31 @@ ROW = Record(Member("group", read="0"), Member("member", read="1"), SCORE.read_v
 
 
 def validation_answer(
-    catalogue: Catalogue, path: Path, found: Validation, with_rows: bool
+    catalogue: Catalogue, path: Path, validation: Validation, with_rows: bool
 ) -> Answer:
     """Return the prediction errors on the measurements of a file.
 
     The rows are the measurements where `with_rows`, else the scores of all groups.
     """
-    asked: JsonObject = {"file": str(path), "kind": found.kind, "card": found.card}
-    rows: tuple[Record, Sequence[Any]] = (ROW, _score_rows(found.card))
+    content: JsonObject = {"file": str(path), "kind": validation.kind, "card": validation.card}
+    rows: tuple[Record, Sequence[Any]] = (ROW, _score_rows(validation.card))
     if with_rows:
         # nothing where nothing was predicted
-        plain = found.rows.astype(object).where(found.rows.notna(), None)
+        plain = validation.rows.astype(object).where(validation.rows.notna(), None)
         rows = (
-            Record(*(Member(str(name), float | str | None) for name in found.rows.columns)),
+            Record(*(Member(str(name), float | str | None) for name in validation.rows.columns)),
             plain.to_dict("records"),
         )
         # by names
-        asked["rows"] = [
+        content["rows"] = [
             row | {"unstated": row["unstated"].split()} if "unstated" in row else row
             for row in rows[1]
         ]
     return VALIDATION.answer(
-        catalogue, asked, lambda: _validation_tables(path.name, found.kind, found.card), rows
+        catalogue,
+        content,
+        lambda: _validation_tables(path.name, validation.kind, validation.card),
+        rows,
     )
 
 
@@ -102,7 +105,9 @@ def _score_rows(card: JsonObject) -> list[tuple[str, str, Any]]:
         **card["by"],
     }
     return [
-        (group, member, one) for group, members in groups.items() for member, one in members.items()
+        (group, member, score)
+        for group, members in groups.items()
+        for member, score in members.items()
     ]
 
 
@@ -110,13 +115,13 @@ def _one_decimal_percent(value: float | None) -> str:
     return "-" if value is None else f"{value * 100:.1f}"
 
 
-def _score_cells(label: str, found: JsonObject, count: str = "n") -> list[str]:
+def _score_cells(label: str, score: JsonObject, count: str = "n") -> list[str]:
     """Return one line of scores."""
-    rank = found.get("spearman")
+    rank = score.get("spearman")
     return [
         label,
-        f"{int(found[count]):,}",
-        *(_one_decimal_percent(found.get(name)) for name in ERRORS[:4]),
+        f"{int(score[count]):,}",
+        *(_one_decimal_percent(score.get(name)) for name in ERRORS[:4]),
         "-" if rank is None else f"{rank:.3f}",
     ]
 
@@ -128,15 +133,15 @@ def _validation_tables(name: str, kind: str, card: JsonObject) -> list[Table]:
     columns = ("", "rows", *(f"{name}, %" for name in SCORES), "rank correlation")
     rows = [_score_cells("all scored rows", card, "scored")]
     rows += [
-        _score_cells(f"{UNSEEN.get(what, what)} unseen in the fit", found)
-        for what, found in card["left_out"].items()
+        _score_cells(f"{UNSEEN.get(what, what)} unseen in the fit", score)
+        for what, score in card["left_out"].items()
         if what != "nothing"
     ]
-    for label, some in (
+    for label, score in (
         ("within one curve (number of curves)", card["curves"]),
         ("offline", card["offline"]),
     ):
-        rows += [_score_cells(label, some)] if some["n"] else []
+        rows += [_score_cells(label, score)] if score["n"] else []
     ranges = card["ranges"]
     unstated = (
         [
@@ -172,7 +177,7 @@ def _validation_tables(name: str, kind: str, card: JsonObject) -> list[Table]:
             tables.append(
                 Table(
                     (group, *columns[1:]),
-                    [_score_cells(key, found) for key, found in largest],
+                    [_score_cells(key, score) for key, score in largest],
                     "",
                     [],
                     more,
@@ -196,9 +201,9 @@ NAMED = Record(
     "chip",
     "model",
     "formats",
-    Member("input_tokens", float, lambda one: float(f"{one.prompt:.12g}")),
-    Member("output_tokens", float, lambda one: float(f"{one.answer:.12g}")),
-    Member("configurations", int, lambda one: len(one.speed)),
+    Member("input_tokens", float, lambda envelope: float(f"{envelope.prompt:.12g}")),
+    Member("output_tokens", float, lambda envelope: float(f"{envelope.answer:.12g}")),
+    Member("configurations", int, lambda envelope: len(envelope.speed)),
 )
 RUN = Record(
     Member("tokens_per_s_per_user", float, "speed"),
@@ -229,33 +234,38 @@ def envelopes_answer(
     kind, table = read_measured(path)
     if kind != "inference":
         raise UsageError(f"--envelopes: {path} holds {kind}, expected serving runs")
-    envelopes, whole = against_runs(table, catalogue, values, settings)
-    made = [
-        NAMED.json(one) | found | {"runs": list(map(MEMBERS.json, one.runs))}
-        for one, found in envelopes
+    envelopes, summary = against_runs(table, catalogue, values, settings)
+    envelope_documents = [
+        NAMED.json(envelope) | run_statistics | {"runs": list(map(MEMBERS.json, envelope.runs))}
+        for envelope, run_statistics in envelopes
     ]
-    asked = {"file": str(path), "summary": whole, "envelopes": made}
-    rows = [(one, run) for one, _ in envelopes for run in one.runs]
+    content = {"file": str(path), "summary": summary, "envelopes": envelope_documents}
+    rows = [(envelope, run) for envelope, _ in envelopes for run in envelope.runs]
     return ENVELOPES.answer(
-        catalogue, asked, lambda: [_envelope_table(envelopes, whole)], (RUN_ROW, rows)
+        catalogue, content, lambda: [_envelope_table(envelopes, summary)], (RUN_ROW, rows)
     )
 
 
-def _envelope_table(envelopes: Sequence[tuple[Envelope, JsonObject]], whole: JsonObject) -> Table:
+def _envelope_table(envelopes: Sequence[tuple[Envelope, JsonObject]], summary: JsonObject) -> Table:
     """Return a line for each envelope, and one for all."""
 
-    def figures(found: JsonObject) -> list[str]:
-        shown = [(found[part] if part else found)[name] for part, _, name in SHOWN]
-        return [str(found["n"]), *("-" if value is None else f"{value:.2f}" for value in shown)]
+    def figures(run_statistics: JsonObject) -> list[str]:
+        figure_values = [
+            (run_statistics[part] if part else run_statistics)[name] for part, _, name in SHOWN
+        ]
+        return [
+            str(run_statistics["n"]),
+            *("-" if value is None else f"{value:.2f}" for value in figure_values),
+        ]
 
     rows = [
         [
-            f"{one.chip}, {one.model}",
-            one.formats,
-            f"{one.prompt:,.0f}/{one.answer:,.0f}",
-            *figures(found),
+            f"{envelope.chip}, {envelope.model}",
+            envelope.formats,
+            f"{envelope.prompt:,.0f}/{envelope.answer:,.0f}",
+            *figures(run_statistics),
         ]
-        for one, found in envelopes
+        for envelope, run_statistics in envelopes
     ]
     columns = (
         "predicted over published runs",
@@ -264,10 +274,12 @@ def _envelope_table(envelopes: Sequence[tuple[Envelope, JsonObject]], whole: Jso
         "runs",
         *(title for _, title, _ in SHOWN),
     )
-    return Table(columns, [*rows, ["all", "", "", *figures(whole)]], "", [], _envelope_notes(whole))
+    return Table(
+        columns, [*rows, ["all", "", "", *figures(summary)]], "", [], _envelope_notes(summary)
+    )
 
 
-def _envelope_notes(whole: JsonObject) -> list[str]:
+def _envelope_notes(summary: JsonObject) -> list[str]:
     """Return notes on the envelope figures and on pairs of chips."""
     notes = [
         "Runs that no other run of their envelope beats, each configuration by its newest run, at "
@@ -277,7 +289,7 @@ def _envelope_notes(whole: JsonObject) -> list[str]:
         "Best plan: of the search, also of plans nobody has run; zero: no plan gives users that "
         "speed.",
     ]
-    two = whole["ratio_of_two"]
+    two = summary["ratio_of_two"]
     if two["pairs"]:
         notes.append(
             f"Two chips at one speed, by the same runs: order right in {two['right'] * 100:.0f} % "
@@ -299,7 +311,9 @@ EXPECTED = 0.8  # the share between P10 and P90 were belief and measurement of o
 
 
 def _share_member(key: str, name: str, label: str) -> Member:
-    return Member(key, float, name, label, lambda one: f"{getattr(one, name) * 100:.0f} %")
+    return Member(
+        key, float, name, label, lambda coverage: f"{getattr(coverage, name) * 100:.0f} %"
+    )
 
 
 WIDTH = Member("median_width", float, "width", "P90/P10", "{:.2f}")
@@ -330,11 +344,11 @@ def back_test_answer(catalogue: Catalogue, path: Path, settings: dict[str, str])
     """Return for each chip, and for all, how many of its rows lie inside the ranges it would have
     been given had nobody measured it.
     """
-    found, draws = back_test.back_test(path, catalogue, settings), back_test.DRAWS
-    chips, summary = list(found.chips.items()), ("all", found.every)
-    asked = {
+    back_test_result, draws = back_test.back_test(path, catalogue, settings), back_test.DRAWS
+    chips, summary = list(back_test_result.chips.items()), ("all", back_test_result.every)
+    content = {
         "file": str(path),
-        "kind": found.kind,
+        "kind": back_test_result.kind,
         "draws": draws,
         "expected_inside": EXPECTED,
         "chips": chips,
@@ -349,7 +363,7 @@ def back_test_answer(catalogue: Catalogue, path: Path, settings: dict[str, str])
     rows = [*chips, summary]
     return BACK_TEST.answer(
         catalogue,
-        asked,
+        content,
         lambda: [TESTED.table(rows, f"{path.name}: are the ranges right?", (), below)],
         (TESTED, rows),
     )
@@ -375,37 +389,37 @@ def ratios_answer(catalogue: Catalogue, path: Path, settings: dict[str, str]) ->
 
     Figures are of all pairs, and by chip.
     """
-    found, draws = back_test.back_test_ratios(path, catalogue, settings), back_test.DRAWS
-    by = {chip: PAIRS.json(one) for chip, one in found.chips.items()}
-    whole = PAIRS.json(found.every) | {
-        "median_off": found.median_off,
-        "order": found.order,
+    back_test_result, draws = back_test.back_test_ratios(path, catalogue, settings), back_test.DRAWS
+    by = {chip: PAIRS.json(coverage) for chip, coverage in back_test_result.chips.items()}
+    ratio_document = PAIRS.json(back_test_result.every) | {
+        "median_off": back_test_result.median_off,
+        "order": back_test_result.order,
         "by": {"accelerator": by},
     }
-    whole |= {
+    ratio_document |= {
         "of_the_fit": next(
             {name: float(row[name]) for name in ("pairs", "right", "ratio_error")}
             for row in accuracy(catalogue, "orders")
         )
     }
-    asked = {
+    content = {
         "file": str(path),
         "kind": "inference",
         "draws": draws,
         "expected_inside": EXPECTED,
         "left_out": "accelerator",
-        "ratios": whole,
+        "ratios": ratio_document,
     }
-    rows = [*found.chips.items(), ("all", found.every)]
+    rows = [*back_test_result.chips.items(), ("all", back_test_result.every)]
     below = [
-        f"Ratio off by {found.median_off * 100:.0f} % at the median; order right in "
-        f"{found.order * 100:.1f} % of pairs a tenth apart or more.",
+        f"Ratio off by {back_test_result.median_off * 100:.0f} % at the median; order right in "
+        f"{back_test_result.order * 100:.1f} % of pairs a tenth apart or more.",
         "Two chips with one model, formats and lengths at one speed, each predicted by a refit "
         f"without its own rows; {draws} draws.",
     ]
     return RATIOS.answer(
         catalogue,
-        asked,
+        content,
         lambda: [OF_CHIP.table(rows, f"{path.name}: are the ratios right?", (), below)],
         (OF_CHIP, rows),
     )
@@ -415,14 +429,14 @@ def ratios_answer(catalogue: Catalogue, path: Path, settings: dict[str, str]) ->
 SIZE, DPI = (5.2, 5.2), 110
 
 
-def scatter(found: Validation) -> bytes:
+def scatter(validation: Validation) -> bytes:
     """Return predicted against measured of every scored row as a PNG, with the line of equality and
     a factor of two to both sides.
     """
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    rows = found.rows[found.rows.skipped == ""]
+    rows = validation.rows[validation.rows.skipped == ""]
     figure = Figure(figsize=SIZE, dpi=DPI, layout="constrained")
     FigureCanvasAgg(figure)
     axes = figure.add_subplot()
@@ -448,7 +462,7 @@ def scatter(found: Validation) -> bytes:
         yscale="log",
         xlabel="measured",
         ylabel="predicted",
-        title=f"{found.kind}: {len(rows):,} rows",
+        title=f"{validation.kind}: {len(rows):,} rows",
     )
     axes.legend(fontsize=7, loc="upper left", markerscale=2)
     stream = io.BytesIO()
@@ -456,35 +470,35 @@ def scatter(found: Validation) -> bytes:
     return stream.getvalue()
 
 
-def write_report(found: Validation, name: str, folder: Path) -> None:
+def write_report(validation: Validation, name: str, folder: Path) -> None:
     """Write `KIND.csv`, `KIND.md` and `KIND.png` into a folder."""
-    picture = scatter(found)
+    picture = scatter(validation)
     page = "\n".join(
-        to_markdown(table) for table in _validation_tables(name, found.kind, found.card)
+        to_markdown(table) for table in _validation_tables(name, validation.kind, validation.card)
     )
     if not isdir(folder):
         raise UsageError(f"{folder}: no such folder to write the report to")
     write_atomically(
-        folder / f"{found.kind}.csv",
-        to_csv(ROW.header, list(map(ROW.cells, _score_rows(found.card)))),
+        folder / f"{validation.kind}.csv",
+        to_csv(ROW.header, list(map(ROW.cells, _score_rows(validation.card)))),
     )
     write_atomically(
-        folder / f"{found.kind}.md",
-        f"{page.rstrip()}\n\n![Predicted against measured]({found.kind}.png)\n",
+        folder / f"{validation.kind}.md",
+        f"{page.rstrip()}\n\n![Predicted against measured]({validation.kind}.png)\n",
     )
-    write_atomically(folder / f"{found.kind}.png", picture)
+    write_atomically(folder / f"{validation.kind}.png", picture)
 
 
 # ---------------------------------------------------------------- the files of data/accuracy, kind
 # by kind
-def write_accuracy(folder: Path, found: Mapping[str, Calibration], date: str) -> None:
+def write_accuracy(folder: Path, calibrations: Mapping[str, Calibration], date: str) -> None:
     """Write the errors of calibrations into the files of a folder.
 
     Rows of all other kinds stay in the files.
 
     Args:
         folder: Folder of the files of accuracies.
-        found: Calibration by kind.
+        calibrations: Calibration by kind.
         date: Date that the rows of errors carry.
 
     Raises:
@@ -494,11 +508,11 @@ def write_accuracy(folder: Path, found: Mapping[str, Calibration], date: str) ->
     """
     if not isdir(folder):
         raise UsageError(f"{folder}: no such folder")
-    made: dict[str, list[Sequence[Any]]] = {
+    rows_by_file: dict[str, list[Sequence[Any]]] = {
         name: [
-            [kind, key, *_round_figures(one, figures), date]
-            for kind, fit in found.items()
-            for key, one in getattr(fit, of).items()
+            [kind, key, *_round_figures(error_figures, figures), date]
+            for kind, fit in calibrations.items()
+            for key, error_figures in getattr(fit, of).items()
         ]
         for name, of, figures in (
             ("kinds", "accuracy", ("n", "median_ape", "p90_ape", "spearman")),
@@ -507,30 +521,39 @@ def write_accuracy(folder: Path, found: Mapping[str, Calibration], date: str) ->
     } | {
         "orders": [
             [kind, *_round_figures(fit.order, ("pairs", "right", "ratio_error")), date]
-            for kind, fit in found.items()
+            for kind, fit in calibrations.items()
             if fit.order
         ],
         # the parameters of every refit, so that each left-out figure can be computed again
         # without a fit
         "left_out": [
             [kind, one.left_out, one.member, path, float(f"{value:.9g}")]
-            for kind, fit in found.items()
+            for kind, fit in calibrations.items()
             for one in fit.refits
             for path, value in one.values.items()
         ],
     }
-    for name, rows in made.items():
+    for name, rows in rows_by_file.items():
         path, columns = folder / f"{name}.csv", FILES[name]
-        kept = (
-            [list(row.values()) for _, row in read_csv(path, columns) if row["kind"] not in found]
+        other_kind_rows = (
+            [
+                list(row.values())
+                for _, row in read_csv(path, columns)
+                if row["kind"] not in calibrations
+            ]
             if path.is_file()
             else []
         )
-        ordered: list[Sequence[Any]] = sorted([*kept, *rows], key=lambda row: str(row[0]))
+        ordered: list[Sequence[Any]] = sorted(
+            [*other_kind_rows, *rows], key=lambda row: str(row[0])
+        )
         write_atomically(path, to_csv(columns, ordered))
 
 
-def _round_figures(found: JsonMapping, names: Sequence[str]) -> tuple[Any, ...]:
+def _round_figures(error_figures: JsonMapping, names: Sequence[str]) -> tuple[Any, ...]:
     return tuple(
-        round(found[name], 4) if isinstance(found[name], float) else found[name] for name in names
+        round(error_figures[name], 4)
+        if isinstance(error_figures[name], float)
+        else error_figures[name]
+        for name in names
     )

@@ -77,8 +77,8 @@ def regime_sentence(regime: Regime) -> str:
 def _regret_words(regime: Regime) -> str:
     """Return the mean regret of a regime's picks, and that in the worst tenth of the draws."""
     least, most = (
-        rounded_percent(1 - kept).removesuffix(" %")
-        for kept in (regime.most or 0.0, regime.keeps or 0.0)
+        rounded_percent(1 - retained_share).removesuffix(" %")
+        for retained_share in (regime.most or 0.0, regime.keeps or 0.0)
     )
     mean = least if least == most else f"{least}-{most}"
     worst = (
@@ -92,8 +92,8 @@ def _regret_words(regime: Regime) -> str:
 def _by_speed(regimes: Sequence[Regime], names: Mapping[int, Sequence[str]]) -> str:
     """Return picks with the speeds of their regimes, by the place of a regime."""
     spans: dict[str, list[str]] = {}
-    for place, regime in enumerate(regimes):
-        if picks := names.get(place):
+    for regime_index, regime in enumerate(regimes):
+        if picks := names.get(regime_index):
             spans.setdefault(tie_words(picks), []).append(
                 format_speed_range(regime) if regime.speeds else ""
             )
@@ -109,8 +109,8 @@ def software_bound_picks(regimes: Sequence[Regime]) -> list[str]:
     lines = []
     for end in ENDS:
         names = {
-            place: picks
-            for place, regime in enumerate(regimes)
+            regime_index: picks
+            for regime_index, regime in enumerate(regimes)
             if (picks := otherwise(regime).get(end))
         }
         if names:
@@ -123,7 +123,7 @@ def later_words(later: Later | None) -> list[str]:
     """Return the picks at the date when all compared can be had, where they differ."""
     if later is None or not later.differs:
         return []
-    names = {place: regime.picks for place, regime in enumerate(later.regimes)}
+    names = {regime_index: regime.picks for regime_index, regime in enumerate(later.regimes)}
     return [
         f"In {later.date} all are in volume; at that month's prices buy "
         f"{_by_speed(later.regimes, names)}."
@@ -131,11 +131,15 @@ def later_words(later: Later | None) -> list[str]:
 
 
 # ---------------------------------------------------------------- prices
-def price_words(turns: Sequence[PriceTurn], found: Confidence, speed: float | None) -> list[str]:
+def price_words(
+    turns: Sequence[PriceTurn], confidence: Confidence, speed: float | None
+) -> list[str]:
     """Return the prices most likely to change the pick, in a sentence."""
     if not turns:
         return []
-    regime = next((regime for regime in found.regimes if speed in (regime.speeds or (None,))), None)
+    regime = next(
+        (regime for regime in confidence.regimes if speed in (regime.speeds or (None,))), None
+    )
     where = f" at {speed:g} tokens/s" if speed is not None else ""
     tie = regime is not None and len(regime.picks) > 1
     subject = (
@@ -202,7 +206,7 @@ def rent_words(rents: Sequence[BreakEvenRent]) -> list[str]:
 
 
 # ---------------------------------------------------------------- what is not rated
-def verdict_words(found: Confidence, results: Sequence[Result]) -> list[str]:
+def verdict_words(confidence: Confidence, results: Sequence[Result]) -> list[str]:
     """Return the verdict, a sentence for each regime; or why there is none."""
     costs = [
         (result.scenario, result.metrics[metric], amount)
@@ -212,13 +216,13 @@ def verdict_words(found: Confidence, results: Sequence[Result]) -> list[str]:
     if len(results) == 1 and (rated := [cost for cost in costs if cost[1] is not None]):
         ((name, cost, amount),) = rated
         return [f"{name} does this work at ~{significant(cost, DIGITS)} USD {amount}"]
-    if found.regimes:
-        return [*map(format_regime, found.regimes), *unrated_words(found, results)]
+    if confidence.regimes:
+        return [*map(format_regime, confidence.regimes), *unrated_words(confidence, results)]
     rated_names = [
-        name for name, cost, _ in costs if cost is not None and name not in found.unrated
+        name for name, cost, _ in costs if cost is not None and name not in confidence.unrated
     ]
     if len(rated_names) == 1:
-        return [*_only_words(rated_names[0], results), *unrated_words(found, results)]
+        return [*_only_words(rated_names[0], results), *unrated_words(confidence, results)]
     return [
         "No verdict: "
         + "; ".join(f"{result.scenario} {why_unrated(result)}" for result in results)
@@ -234,11 +238,11 @@ def _only_words(name: str, results: Sequence[Result]) -> list[str]:
     return [f"Only {name} {verb}{whose}; nothing to compare."]
 
 
-def unrated_words(found: Confidence, results: Sequence[Result]) -> list[str]:
+def unrated_words(confidence: Confidence, results: Sequence[Result]) -> list[str]:
     """Return which racks are not rated and why, those of one reason together."""
     groups: dict[str, list[str]] = {}
     for result in results:
-        if (why := found.unrated.get(result.scenario)) is not None:
+        if (why := confidence.unrated.get(result.scenario)) is not None:
             groups.setdefault(_costless_reason(result) or why, []).append(result.scenario)
     lines = []
     for why, names in groups.items():

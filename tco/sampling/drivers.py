@@ -78,7 +78,7 @@ def indices(function: Callable[[FloatArray], FloatArray], a: FloatArray, b: Floa
 
 
 # ---------------------------------------------------------------- knowing an input
-def _r_squared_adjusted(y: FloatArray, places: Sequence[FloatArray]) -> float:
+def _r_squared_adjusted(y: FloatArray, input_deviates: Sequence[FloatArray]) -> float:
     """Return the share of the variance of some numbers that polynomials in the places of some
     inputs explain together.
 
@@ -86,22 +86,27 @@ def _r_squared_adjusted(y: FloatArray, places: Sequence[FloatArray]) -> float:
     squared).
     """
     y = y - y.mean()
-    x = np.stack([place**power for place in places for power in range(1, DEGREE + 1)], axis=1)
+    x = np.stack(
+        [deviates**power for deviates in input_deviates for power in range(1, DEGREE + 1)], axis=1
+    )
     x -= x.mean(axis=0)
     left = y - x @ np.linalg.lstsq(x, y, rcond=None)[0]
     share = 1 - float(left @ left) / float(y @ y) * (len(y) - 1) / (len(y) - 1 - x.shape[1])
     return float(np.clip(share, 0, 1))
 
 
-def first_order(values: FloatArray, places: Mapping[str, FloatArray]) -> dict[str, float]:
+def first_order(values: FloatArray, input_deviates: Mapping[str, FloatArray]) -> dict[str, float]:
     """Return the share of each input in the variance of the logarithm of some values, of those
     there are; nothing where they are too few.
     """
-    kept = np.isfinite(values)
-    if kept.sum() < FEW or (values[kept] <= 0).any() or np.ptp(values[kept]) == 0:
+    is_finite = np.isfinite(values)
+    if is_finite.sum() < FEW or (values[is_finite] <= 0).any() or np.ptp(values[is_finite]) == 0:
         return {}
-    y = np.log(values[kept])
-    return {path: _r_squared_adjusted(y, [place[kept]]) for path, place in places.items()}
+    y = np.log(values[is_finite])
+    return {
+        path: _r_squared_adjusted(y, [deviates[is_finite]])
+        for path, deviates in input_deviates.items()
+    }
 
 
 def narrowing(share: float) -> float:
@@ -117,26 +122,28 @@ def narrowing(share: float) -> float:
     return float(1 - (1 - share) ** 0.5)
 
 
-def rank_share(values: FloatArray, places: Sequence[FloatArray]) -> float | None:
+def rank_share(values: FloatArray, input_deviates: Sequence[FloatArray]) -> float | None:
     """Return the share of inputs in the variance of ranks of values.
 
-    The share is of the variance that goes away once all inputs of `places` are known. An infinite
+    The share is of the variance that goes away once all inputs of `input_deviates` are known. An
+    infinite
     value has a rank too; nan has none. Equal values have the rank in the middle of their places.
 
     Args:
         values: Values of shape (draws,).
-        places: Standard normal deviates of each input, of shape (draws,).
+        input_deviates: Standard normal deviates of each input, of shape (draws,).
 
     Returns:
         Share from 0 to 1; None for fewer than `FEW` ranked values or for values that are all equal.
 
     """
-    kept = ~np.isnan(values)
-    _, which, many = np.unique(values[kept], return_inverse=True, return_counts=True)
-    if kept.sum() < FEW or len(many) < 2:
+    is_ranked = ~np.isnan(values)
+    _, which, tie_counts = np.unique(values[is_ranked], return_inverse=True, return_counts=True)
+    if is_ranked.sum() < FEW or len(tie_counts) < 2:
         return None
     return _r_squared_adjusted(
-        (np.cumsum(many) - many / 2)[which.ravel()], [place[kept] for place in places]
+        (np.cumsum(tie_counts) - tie_counts / 2)[which.ravel()],
+        [deviates[is_ranked] for deviates in input_deviates],
     )
 
 
@@ -168,7 +175,7 @@ def leading_drivers(
         count: Greatest number of inputs.
 
     """
-    swings = {path: _ratio_swing(many) for path, many in ratios.items()}
+    swings = {path: _ratio_swing(input_ratios) for path, input_ratios in ratios.items()}
     most = sorted(
         (path for path, swing in swings.items() if swing),
         key=lambda path: (-abs(swings[path]), path),
@@ -207,42 +214,46 @@ def flips_of(
     """
     turned = [
         (path, far)
-        for path, many in ratios.items()
+        for path, input_ratios in ratios.items()
         for far in (0, -1)
-        if (many[far] > 1) != (many[CENTRE] > 1)
+        if (input_ratios[far] > 1) != (input_ratios[CENTRE] > 1)
     ]
     smooth = [(path, far) for path, far in turned if ranges[path].shape != STEPS]
-    found = [
+    flip_deviates = [
         (path, float(three_point_deviates(ranges[path])[far]))
         for path, far in turned
         if ranges[path].shape == STEPS
     ]
     if smooth:
-        moved = {path: np.full((len(smooth), FINE), ranges[path].home) for path, _ in smooth}
+        moved_deviates = {
+            path: np.full((len(smooth), FINE), ranges[path].home) for path, _ in smooth
+        }
         for row, (path, far) in enumerate(smooth):
-            moved[path][row] = np.linspace(
+            moved_deviates[path][row] = np.linspace(
                 ranges[path].home, three_point_deviates(ranges[path])[far], FINE
             )
-        looked = together({path: many.ravel() for path, many in moved.items()}).reshape(
-            len(smooth), FINE
-        )
-        found += [
-            (path, _crossing_deviate(moved[path][row], looked[row]))
+        looked = together(
+            {path: deviates.ravel() for path, deviates in moved_deviates.items()}
+        ).reshape(len(smooth), FINE)
+        flip_deviates += [
+            (path, _crossing_deviate(moved_deviates[path][row], looked[row]))
             for row, (path, _) in enumerate(smooth)
         ]
-    nearest = sorted(found, key=lambda one: -abs(one[1] - ranges[one[0]].home))
-    return {path: float(ranges[path].quantile(np.array(place))) for path, place in nearest}
+    nearest = sorted(
+        flip_deviates, key=lambda flip_deviate: -abs(flip_deviate[1] - ranges[flip_deviate[0]].home)
+    )
+    return {path: float(ranges[path].quantile(np.array(deviate))) for path, deviate in nearest}
 
 
-def _crossing_deviate(places: FloatArray, ratios: FloatArray) -> float:
+def _crossing_deviate(deviates: FloatArray, ratios: FloatArray) -> float:
     """Return the first place at which a ratio passes one; between two of them its logarithm is
     taken to be a line.
     """
     crossed = (ratios > 1) != (ratios[0] > 1)
     if not crossed.any():
-        return float(places[-1])
+        return float(deviates[-1])
     first = int(np.argmax(crossed))
-    (low, high), here = places[[first - 1, first]], ratios[[first - 1, first]]
+    (low, high), here = deviates[[first - 1, first]], ratios[[first - 1, first]]
     if not (np.isfinite(here) & (here > 0)).all():
         return float((low + high) / 2)
     above, below = np.log(here)
@@ -281,13 +292,17 @@ def pairs_that_flip(
         return []
     side = 1.0 if centre > 1 else -1.0
     gains, far = {}, {}
-    for path, many in ratios.items():
-        known = np.isfinite(many) & (many > 0)
-        gain = np.where(known, side * np.log(centre / np.where(known, many, centre)), -np.inf)
+    for path, input_ratios in ratios.items():
+        is_positive = np.isfinite(input_ratios) & (input_ratios > 0)
+        gain = np.where(
+            is_positive,
+            side * np.log(centre / np.where(is_positive, input_ratios, centre)),
+            -np.inf,
+        )
         if ranges[path].steps or gain.max() <= STILL:
             continue
         far[path] = float(three_point_deviates(ranges[path])[gain.argmax()])
-        if not ((many[[0, -1]] > 1) != (centre > 1)).any():
+        if not ((input_ratios[[0, -1]] > 1) != (centre > 1)).any():
             gains[path] = float(gain.max())
     names = sorted(gains, key=lambda path: (-gains[path], path))
     pairs = _near_enough(
@@ -300,14 +315,14 @@ def pairs_that_flip(
     shared = sorted(far.keys() & plan_inputs)
     corners = [(), *((path,) for path in shared), *combinations(shared, 2)]
     points = [*corners, *pairs]
-    moved = {
+    moved_deviates = {
         path: np.full(len(points), ranges[path].home)
         for path in dict.fromkeys(path for point in points for path in point)
     }
     for index, point in enumerate(points):
         for path in point:
-            moved[path][index] = far[path]
-    found = [
+            moved_deviates[path][index] = far[path]
+    flipping_pairs = [
         Pair(
             pair,
             (
@@ -316,19 +331,24 @@ def pairs_that_flip(
             ),
             float(ratio),
         )
-        for pair, ratio in zip(pairs, together(moved)[len(corners) :], strict=True)
+        for pair, ratio in zip(pairs, together(moved_deviates)[len(corners) :], strict=True)
         if np.isfinite(ratio) and (ratio > 1) != (centre > 1)
     ]
-    return sorted(found, key=lambda one: (side * one.ratio, one.paths))
+    return sorted(
+        flipping_pairs, key=lambda flipping_pair: (side * flipping_pair.ratio, flipping_pair.paths)
+    )
 
 
 def _near_enough(
     ranges: Mapping[str, Range], names: list[str], gains: FloatArray, needed: float
 ) -> list[tuple[str, str]]:
     """Return the pairs whose gains come near to what is needed, those that gain most first."""
-    one, other = np.triu_indices(len(names), 1)
-    both = gains[one] + gains[other]
+    first_indices, second_indices = np.triu_indices(len(names), 1)
+    both = gains[first_indices] + gains[second_indices]
     order = np.argsort(-both, kind="stable")
     order = order[both[order] >= NEAR * needed]
-    pairs = ((names[one[at]], names[other[at]]) for at in order)
+    pairs = (
+        (names[first_indices[pair_index]], names[second_indices[pair_index]])
+        for pair_index in order
+    )
     return [pair for pair in pairs if ranges[pair[0]].leader != ranges[pair[1]].leader][:MOST]

@@ -84,7 +84,7 @@ class Sensitivity(Shown):
         """The metric, and what moves it most."""
         return (
             f"{self.metric} of {self.sides[0].name}: "
-            f"{', '.join(one.given.path for one in self.swings[:3])} move it most"
+            f"{', '.join(swing.given.path for swing in self.swings[:3])} move it most"
         )
 
     def to_frame(self) -> Any:
@@ -93,16 +93,16 @@ class Sensitivity(Shown):
 
         rows = [
             (
-                one.given.path,
-                one.given.low,
-                one.given.high,
-                one.given.unit,
-                one.at_low,
-                one.at_high,
-                one.swing,
-                one.flips_at,
+                swing.given.path,
+                swing.given.low,
+                swing.given.high,
+                swing.given.unit,
+                swing.at_low,
+                swing.at_high,
+                swing.swing,
+                swing.flips_at,
             )
-            for one in self.swings
+            for swing in self.swings
         ]
         frame = pd.DataFrame(
             rows,
@@ -126,49 +126,51 @@ class Sensitivity(Shown):
     @property
     def variance(self) -> float:
         """The squares of all swings together: were the metric a sum, a measure of its variance."""
-        return sum((one.swing or 0.0) ** 2 for one in self.swings)
+        return sum((swing.swing or 0.0) ** 2 for swing in self.swings)
 
-    def share(self, one: Swing) -> float | None:
+    def share(self, swing: Swing) -> float | None:
         """Return the share of the metric's variance due to an input.
 
         The share is that over draws of all inputs where draws were made, else an estimate from the
         squares of the swings. None where only swings are known and an end has no value.
         """
         if self.known:
-            return self.known.get(one.given.path, 0.0)
-        return None if one.swing is None else one.swing**2 / (self.variance or 1.0)
+            return self.known.get(swing.given.path, 0.0)
+        return None if swing.swing is None else swing.swing**2 / (self.variance or 1.0)
 
     @property
     def worth(self) -> list[Swing]:
         """The inputs that nobody states and that narrow the range most once they are known: what is
         worth finding out.
         """
-        guessed = [one for one in self.swings if one.given.kind not in SOURCED and one.swing != 0]
+        guessed = [
+            swing for swing in self.swings if swing.given.kind not in SOURCED and swing.swing != 0
+        ]
         return sorted(
-            guessed, key=lambda one: -(1.0 if (share := self.share(one)) is None else share)
+            guessed, key=lambda swing: -(1.0 if (share := self.share(swing)) is None else share)
         )[:WORTH]
 
-    def narrows(self, one: Swing) -> float | None:
+    def narrows(self, swing: Swing) -> float | None:
         """Return by which share the range of the metric narrows once an input is known."""
-        share = self.share(one)
+        share = self.share(swing)
         return None if share is None else narrowing(min(max(share, 0.0), 1.0))
 
     @property
     def flips(self) -> list[Swing]:
         """The inputs that flip the order alone, the strongest first."""
-        return [one for one in self.swings if one.flips_at is not None]
+        return [swing for swing in self.swings if swing.flips_at is not None]
 
     def groups(self, name: Callable[[Input], str]) -> dict[str, float]:
         """Return the share of the squares of all swings by some name of an input, the largest
         first.
         """
-        found: dict[str, float] = {}
-        for one in self.swings:
-            if one.swing:
-                found[name(one.given)] = (
-                    found.get(name(one.given), 0.0) + one.swing**2 / self.variance
+        shares_by_group: dict[str, float] = {}
+        for swing in self.swings:
+            if swing.swing:
+                shares_by_group[name(swing.given)] = (
+                    shares_by_group.get(name(swing.given), 0.0) + swing.swing**2 / self.variance
                 )
-        return dict(sorted(found.items(), key=lambda item: -item[1]))
+        return dict(sorted(shares_by_group.items(), key=lambda item: -item[1]))
 
 
 @finite
@@ -222,21 +224,27 @@ def sensitivity(
     }
     if not ranged:
         raise DataError(f"{scenario}: none of its inputs has a range")
-    own, *other = (side.drawn_function(hold) for side in sides)
+    own_function, *baseline_functions = (side.drawn_function(hold) for side in sides)
     quantity = ScenarioQuantity(
-        read, own, other[0] if other else None, Dice(sides[0].catalogue, seed, 0, DRAWS)
+        read,
+        own_function,
+        baseline_functions[0] if baseline_functions else None,
+        Dice(sides[0].catalogue, seed, 0, DRAWS),
     )
     with named_step("moving each input to its ends"):
-        ways = quantity.one_at_a_time_values()
-    if not any(np.isfinite(way).any() for way in ways.values()):
+        metrics_by_input = quantity.one_at_a_time_values()
+    if not any(np.isfinite(input_metrics).any() for input_metrics in metrics_by_input.values()):
         sides[0].metric(read)  # says why
     flips, pairs, ratio = {}, None, metric in AGAINST_BASELINE
     if ratio:
-        flips = flips_of(quantity.ranges, ways, quantity.together)
+        flips = flips_of(quantity.ranges, metrics_by_input, quantity.together)
         plan_inputs = frozenset(path for side in quantity.sides for path in side.plan_inputs({}))
-        pairs = pairs_that_flip(quantity.ranges, ways, quantity.together, plan_inputs)
+        pairs = pairs_that_flip(quantity.ranges, metrics_by_input, quantity.together, plan_inputs)
     swings = sorted(
-        (_input_swing(ranged[path], way, ratio, flips.get(path)) for path, way in ways.items()),
+        (
+            _input_swing(ranged[path], input_metrics, ratio, flips.get(path))
+            for path, input_metrics in metrics_by_input.items()
+        ),
         key=rank,
     )
     drivers = _sobol_indices_by_input(quantity, sides, swings, sobol, seed) if sobol else {}
@@ -265,34 +273,43 @@ def _variance_shares(quantity: ScenarioQuantity) -> dict[str, float]:
     """Return the share of the metric's variance over the draws that have it which knowing each
     input takes away.
     """
-    found = quantity.draws()
-    known = found if quantity.baseline is None else np.where(found > 0, found, np.nan)
+    metric_draws = quantity.draws()
+    valid_draws = (
+        metric_draws
+        if quantity.baseline is None
+        else np.where(metric_draws > 0, metric_draws, np.nan)
+    )
     return first_order(
-        known,
-        {path: quantity.dice.correlated_deviates(one) for path, one in quantity.ranges.items()},
+        valid_draws,
+        {
+            path: quantity.dice.correlated_deviates(input_range)
+            for path, input_range in quantity.ranges.items()
+        },
     )
 
 
-def rank(one: Swing) -> tuple[float, str]:
+def rank(swing: Swing) -> tuple[float, str]:
     """Return the sort key of a swing, the largest first.
 
     Swings with an end that has no value come before the largest.
     """
-    return -np.inf if one.swing is None else -abs(one.swing), one.given.path
+    return -np.inf if swing.swing is None else -abs(swing.swing), swing.given.path
 
 
-def _input_swing(given: Input, way: FloatArray, ratio: bool, flips_at: float | None) -> Swing:
+def _input_swing(
+    ranged_input: Input, input_metrics: FloatArray, ratio: bool, flips_at: float | None
+) -> Swing:
     """Return the swing of an input from what the metric is at its low, its value and its high; one
     that is but rounding is none.
     """
-    low, centre, high = map(float, way)
+    low, centre, high = map(float, input_metrics)
     if low == high or abs(high - low) <= ROUNDING * abs(centre):
         high = low
-    still = low == high or bool(np.isnan(way).all())
+    still = low == high or bool(np.isnan(input_metrics).all())
     swing = 0.0 if still else finite_or_none(high - low)
     meets = [not np.isnan(end) and not (ratio and end == 0) for end in (low, high)]
     return Swing(
-        given, finite_or_none(low), finite_or_none(high), swing, meets[0], meets[1], flips_at
+        ranged_input, finite_or_none(low), finite_or_none(high), swing, meets[0], meets[1], flips_at
     )
 
 
@@ -310,42 +327,48 @@ def _sobol_indices_by_input(
     if count & (count - 1) or not 2 <= count <= CELLS:
         raise UsageError(f"{count} samples: expected a power of two up to {CELLS}")
     moving = [
-        one.given
-        for one in swings
-        if one.swing != 0 and not any(side.decides_structure(one.given.path) for side in sides)
+        swing.given
+        for swing in swings
+        if swing.swing != 0 and not any(side.decides_structure(swing.given.path) for side in sides)
     ]
     if not moving:
         return {}
     a, b = (
-        np.column_stack([input_quantiles(one, part[:, at]) for at, one in enumerate(moving)])
+        np.column_stack(
+            [
+                input_quantiles(moving_input, part[:, input_index])
+                for input_index, moving_input in enumerate(moving)
+            ]
+        )
         for part in design(count, len(moving), seed)
     )
 
     def metric_of_rows(rows: FloatArray) -> FloatArray:
-        found = []
+        side_metrics = []
         for side, function in zip(sides, quantity.sides, strict=True):
-            known = {
-                one.path: (rows[:, at], one.unit)
-                for at, one in enumerate(moving)
-                if one.path in side.result.inputs
+            input_values = {
+                moving_input.path: (rows[:, input_index], moving_input.unit)
+                for input_index, moving_input in enumerate(moving)
+                if moving_input.path in side.result.inputs
             }
-            found.append(
-                np.asarray(function.draws(known, solve=False).metrics[quantity.metric])
-                if known
+            side_metrics.append(
+                np.asarray(function.draws(input_values, solve=False).metrics[quantity.metric])
+                if input_values
                 else np.full(count, side.metric(quantity.metric))
             )
-        return quantity.metric_or_ratio(found)
+        return quantity.metric_or_ratio(side_metrics)
 
-    found = indices(metric_of_rows, a, b)
+    sobol_indices = indices(metric_of_rows, a, b)
     return {
-        one.path: Indices(*(float(part[at]) for part in found)) for at, one in enumerate(moving)
+        moving_input.path: Indices(*(float(part[input_index]) for part in sobol_indices))
+        for input_index, moving_input in enumerate(moving)
     }
 
 
-def input_quantiles(given: Input, places: FloatArray) -> FloatArray:
+def input_quantiles(ranged_input: Input, probabilities: FloatArray) -> FloatArray:
     """Return an input at quantiles: its value at one half, low and high at 5 % and 95 %, normal in
     its logarithm where all are above zero.
     """
     from scipy.special import ndtri
 
-    return belief_of(given).quantile(ndtri(places))
+    return belief_of(ranged_input).quantile(ndtri(probabilities))

@@ -210,9 +210,11 @@ class Experiment(NamedTuple):
 
     def figures(self) -> Figures:
         """Return the metrics of the first few draws."""
-        few = self._replace(samples=FEW).block(0)
+        first_sample = self._replace(samples=FEW).block(0)
         return tuple(
-            float(value) for many in few.metrics.values() for value in np.broadcast_to(many, FEW)
+            float(value)
+            for metric_draws in first_sample.metrics.values()
+            for value in np.broadcast_to(metric_draws, FEW)
         )
 
     def block(self, number: int) -> Sample:
@@ -228,7 +230,7 @@ class Experiment(NamedTuple):
 
 
 def _sample_in_blocks(
-    asked: Experiment,
+    experiment: Experiment,
     workers: int | None,
     cluster: str | None,
     tell: Callable[[Progress], None] | None,
@@ -238,19 +240,26 @@ def _sample_in_blocks(
     """
     from tco.evaluation.workers import Piece, Progress, done_by, folders_of, ground_on
 
-    count = -(-asked.samples // BLOCK)
-    catalogues = [side.catalogue for side in (asked.own, asked.baseline) if side is not None]
+    count = -(-experiment.samples // BLOCK)
+    catalogues = [
+        side.catalogue for side in (experiment.own, experiment.baseline) if side is not None
+    ]
     folders = tuple(map(folders_of, catalogues))
     samples: dict[int, Sample] = {}
     kinds = set()
-    progress = Progress(asked.samples, 0, 0, count, 0)
+    progress = Progress(experiment.samples, 0, 0, count, 0)
     pieces: Iterator[Piece]
     if workers is None and cluster is None:
-        blocks = fork_map(asked.block, range(count))
+        blocks = fork_map(experiment.block, range(count))
         pieces = (Piece(number, sample, arithmetic()) for number, sample in blocks)
     else:
         pieces = done_by(
-            workers, cluster, lambda: ground_on(folders), asked.figures, asked.block, range(count)
+            workers,
+            cluster,
+            lambda: ground_on(folders),
+            experiment.figures,
+            experiment.block,
+            range(count),
         )
     for number, sample, made_with in pieces:
         samples[number] = sample
@@ -263,11 +272,11 @@ def _sample_in_blocks(
     return [samples[number] for number in range(count)], frozenset(kinds)
 
 
-def sample_of(own: Draws, baseline: Draws | None) -> Sample:
+def sample_of(scenario_draws: Draws, baseline: Draws | None) -> Sample:
     """Return the draws of a scenario, compared with a baseline's draws.
 
     Args:
-        own: Draws of the scenario.
+        scenario_draws: Draws of the scenario.
         baseline: The same draws of the baseline; None without a baseline.
 
     Returns:
@@ -275,23 +284,32 @@ def sample_of(own: Draws, baseline: Draws | None) -> Sample:
         the target. The ratios to the baseline are left out where either scenario has no token cost.
 
     """
-    found = {
-        name: np.where(own.meets, many, np.nan) if name in PERFORMANCE else many
+    sample_metrics = {
+        name: np.where(scenario_draws.meets, metric_draws, np.nan)
+        if name in PERFORMANCE
+        else metric_draws
         for name in METRICS
-        if (many := own.metrics[name]) is not None and name not in RATIOS
+        if (metric_draws := scenario_draws.metrics[name]) is not None and name not in RATIOS
     }
-    if baseline is None or priced_by(own.metrics) is None or priced_by(baseline.metrics) is None:
-        return Sample(found, own.meets)
-    mine, theirs = (
-        [np.where(one.meets, cost, np.nan) for cost in costs_of_work(one.metrics)]
-        for one in (own, baseline)
+    if (
+        baseline is None
+        or priced_by(scenario_draws.metrics) is None
+        or priced_by(baseline.metrics) is None
+    ):
+        return Sample(sample_metrics, scenario_draws.meets)
+    own_costs, theirs = (
+        [np.where(side_draws.meets, cost, np.nan) for cost in costs_of_work(side_draws.metrics)]
+        for side_draws in (scenario_draws, baseline)
     )
     for name, reference, cost in zip(
-        ("perf_per_tco_vs_baseline", "perf_per_tco_gross_vs_baseline"), theirs, mine, strict=True
+        ("perf_per_tco_vs_baseline", "perf_per_tco_gross_vs_baseline"),
+        theirs,
+        own_costs,
+        strict=True,
     ):
-        found[name] = ratios(reference, cost)
-    ties = np.isnan(found["perf_per_tco_vs_baseline"])
-    return Sample(found, own.meets, own.meets & baseline.meets, ties)
+        sample_metrics[name] = ratios(reference, cost)
+    ties = np.isnan(sample_metrics["perf_per_tco_vs_baseline"])
+    return Sample(sample_metrics, scenario_draws.meets, scenario_draws.meets & baseline.meets, ties)
 
 
 def _joint(parts: list[Sample]) -> Sample:
@@ -300,44 +318,44 @@ def _joint(parts: list[Sample]) -> Sample:
         return parts[0]
     names = dict.fromkeys(name for part in parts for name in part.metrics)
     empty = [np.full(len(part.meets), np.nan) for part in parts]
-    found = {
+    joint_metrics = {
         name: np.concatenate(
             [part.metrics.pop(name, nan) for part, nan in zip(parts, empty, strict=True)]
         )
         for name in names
     }
     both, ties = (
-        [many for part in parts if (many := getattr(part, name)) is not None]
+        [draw_flags for part in parts if (draw_flags := getattr(part, name)) is not None]
         for name in ("both", "ties")
     )
     return Sample(
-        found,
+        joint_metrics,
         np.concatenate([part.meets for part in parts]),
-        *(np.concatenate(some) if some else None for some in (both, ties)),
+        *(np.concatenate(flag_parts) if flag_parts else None for flag_parts in (both, ties)),
     )
 
 
 # ---------------------------------------------------------------- figures of draws
-def rankable_draws(metric: str, many: AnyArray) -> AnyArray:
+def rankable_draws(metric: str, metric_draws: AnyArray) -> AnyArray:
     """Return the draws of a metric in which it counts: those of a ratio that are no tie; of all
     else a draw without it is beyond the worse end.
     """
     if metric in RATIOS:
-        return many[~np.isnan(many)]
-    known = np.isfinite(many)
+        return metric_draws[~np.isnan(metric_draws)]
+    has_value = np.isfinite(metric_draws)
     return (
-        many
-        if known.all()
-        else np.where(known, many, -np.inf if metric in MORE_IS_BETTER else np.inf)
+        metric_draws
+        if has_value.all()
+        else np.where(has_value, metric_draws, -np.inf if metric in MORE_IS_BETTER else np.inf)
     )
 
 
-def draw_statistics(metric: str, many: AnyArray) -> dict[str, float | None] | None:
+def draw_statistics(metric: str, metric_draws: AnyArray) -> dict[str, float | None] | None:
     """Return percentiles, mean and standard deviation of a metric's draws.
 
     Args:
         metric: Name of the metric.
-        many: Draws of the metric, shape (draws); nan or inf where a draw has no value.
+        metric_draws: Draws of the metric, shape (draws); nan or inf where a draw has no value.
 
     Returns:
         Figures by name in the unit of the metric: `p5`, `p10`, `p50`, `p90`, `p95`, `mean` and
@@ -345,31 +363,35 @@ def draw_statistics(metric: str, many: AnyArray) -> dict[str, float | None] | No
         draws are finite.
 
     """
-    known = rankable_draws(metric, many)
-    if np.count_nonzero(np.isfinite(known)) < 2:
+    ranked_draws = rankable_draws(metric, metric_draws)
+    if np.count_nonzero(np.isfinite(ranked_draws)) < 2:
         return None
-    at = quantiles(known, np.array(list(PERCENTILES.values())) / 100)
-    whole = bool(np.isfinite(known).all())
-    every = [
-        *at.tolist(),
-        *([float(known.mean()), float(known.std(ddof=1))] if whole else [np.nan, np.nan]),
+    percentile_values = quantiles(ranked_draws, np.array(list(PERCENTILES.values())) / 100)
+    is_all_finite = bool(np.isfinite(ranked_draws).all())
+    statistic_values = [
+        *percentile_values.tolist(),
+        *(
+            [float(ranked_draws.mean()), float(ranked_draws.std(ddof=1))]
+            if is_all_finite
+            else [np.nan, np.nan]
+        ),
     ]
     return {
         name: finite_or_none(value)
-        for name, value in zip((*PERCENTILES, "mean", "sd"), every, strict=True)
+        for name, value in zip((*PERCENTILES, "mean", "sd"), statistic_values, strict=True)
     }
 
 
-def why_endless(metric: str, many: AnyArray) -> str:
+def why_endless(metric: str, metric_draws: AnyArray) -> str:
     """Return the reason why a percentile or mean has no value.
 
     Args:
         metric: Name of the metric.
-        many: Draws of the metric, shape (draws); nan or inf where a draw has no value.
+        metric_draws: Draws of the metric, shape (draws); nan or inf where a draw has no value.
 
     """
-    known = rankable_draws(metric, many)
-    missed = f"{float((~np.isfinite(known)).mean()) * 100:.2g} %"
+    ranked_draws = rankable_draws(metric, metric_draws)
+    missed = f"{float((~np.isfinite(ranked_draws)).mean()) * 100:.2g} %"
     if metric in RATIOS:
         return (
             f"only the baseline misses the target in {missed} of the draws, where the ratio "
@@ -381,28 +403,28 @@ def why_endless(metric: str, many: AnyArray) -> str:
     )
 
 
-def quantiles(many: AnyArray, at: AnyArray) -> AnyArray:
+def quantiles(draws: AnyArray, probabilities: AnyArray) -> AnyArray:
     """Return quantiles of draws, interpolated linearly between neighbouring ranks.
 
     A quantile between a finite and an infinite draw is infinite. `numpy.quantile` is not used,
     since numpy imports a further library for its quantiles.
 
     Args:
-        many: Draws, shape (draws); not empty and without nan.
-        at: Probabilities from 0 to 1, of any shape.
+        draws: Draws, shape (draws); not empty and without nan.
+        probabilities: Probabilities from 0 to 1, of any shape.
 
     Returns:
-        Quantiles in the shape of `at`.
+        Quantiles in the shape of `probabilities`.
 
     """
-    ranked, place = np.sort(many), at * (len(many) - 1)
-    low, high = (ranked[rank(place).astype(int)] for rank in (np.floor, np.ceil))
+    ranked, rank_positions = np.sort(draws), probabilities * (len(draws) - 1)
+    low, high = (ranked[rank(rank_positions).astype(int)] for rank in (np.floor, np.ceil))
     with np.errstate(invalid="ignore"):
-        between = low + (high - low) * (place - np.floor(place))
-    found: AnyArray = np.where(
+        between = low + (high - low) * (rank_positions - np.floor(rank_positions))
+    quantile_values: AnyArray = np.where(
         np.isfinite(low) & np.isfinite(high), between, np.where(np.isfinite(low), high, low)
     )
-    return found
+    return quantile_values
 
 
 def share(which: AnyArray | None) -> float | None:
@@ -438,7 +460,7 @@ def error_of_share(which: AnyArray | None) -> float | None:
     return float(np.sqrt(chance * (1 - chance) / count))
 
 
-def error_of_spread(metric: str, many: AnyArray) -> dict[str, float | None] | None:
+def error_of_spread(metric: str, metric_draws: AnyArray) -> dict[str, float | None] | None:
     """Return the standard errors of percentiles and mean of a metric's draws.
 
     The error of a percentile is half the distance between two quantiles. Their probabilities lie
@@ -446,22 +468,28 @@ def error_of_spread(metric: str, many: AnyArray) -> dict[str, float | None] | No
 
     Args:
         metric: Name of the metric.
-        many: Draws of the metric, shape (draws); nan or inf where a draw has no value.
+        metric_draws: Draws of the metric, shape (draws); nan or inf where a draw has no value.
 
     Returns:
         Errors in the unit of the metric: `p5`, `p10`, `p50`, `p90`, `p95` and `mean`. An error that
         is not finite is None. The whole result is None where fewer than two draws are finite.
 
     """
-    known = rankable_draws(metric, many)
-    if np.count_nonzero(np.isfinite(known)) < 2:
+    ranked_draws = rankable_draws(metric, metric_draws)
+    if np.count_nonzero(np.isfinite(ranked_draws)) < 2:
         return None
-    at = np.array(list(PERCENTILES.values())) / 100
-    wide = np.sqrt(at * (1 - at) / len(known))
-    low, high = quantiles(known, np.array([at - wide, at + wide]).clip(0, 1))
+    probabilities = np.array(list(PERCENTILES.values())) / 100
+    wide = np.sqrt(probabilities * (1 - probabilities) / len(ranked_draws))
+    low, high = quantiles(
+        ranked_draws, np.array([probabilities - wide, probabilities + wide]).clip(0, 1)
+    )
     ended = np.isfinite(low) & np.isfinite(high)
     half = np.where(ended, np.where(ended, high, 0.0) - np.where(ended, low, 0.0), np.nan) / 2
-    mean = float(known.std(ddof=1) / np.sqrt(len(known))) if np.isfinite(known).all() else np.nan
+    mean = (
+        float(ranked_draws.std(ddof=1) / np.sqrt(len(ranked_draws)))
+        if np.isfinite(ranked_draws).all()
+        else np.nan
+    )
     return {
         name: finite_or_none(value)
         for name, value in zip((*PERCENTILES, "mean"), [*half.tolist(), mean], strict=True)

@@ -79,12 +79,12 @@ class Moved(NamedTuple):
     variance_of_sum: float
 
 
-def _half_width(given: Input) -> float:
-    if given.low is None or given.high is None:
+def _half_width(practice_input: Input) -> float:
+    if practice_input.low is None or practice_input.high is None:
         return 0.0
-    if given.path.endswith(EFFICIENCY):
-        return math.log(given.high / given.low) / (2 * P95)
-    return math.log((1 + given.high) / (1 + given.low)) / (2 * P95)
+    if practice_input.path.endswith(EFFICIENCY):
+        return math.log(practice_input.high / practice_input.low) / (2 * P95)
+    return math.log((1 + practice_input.high) / (1 + practice_input.low)) / (2 * P95)
 
 
 def _practice_at(catalogue: Catalogue, path: str) -> Input:
@@ -103,10 +103,12 @@ def _stated_levels(
     )
     levels = []
     for level, path in paths.items():
-        given = _practice_at(catalogue, path)
+        practice_input = _practice_at(catalogue, path)
         owner: Effect = run.configuration if level == CONFIGURATION else (path,)
         if level != RUN:
-            levels.append(RandomEffect((level, *owner), _half_width(given), given))
+            levels.append(
+                RandomEffect((level, *owner), _half_width(practice_input), practice_input)
+            )
     return levels, _half_width(_practice_at(catalogue, paths[RUN]))
 
 
@@ -119,14 +121,16 @@ def _deployed_levels(
     owners = {"family": family_of(catalogue, run.chip), "chip": run.chip}
     levels = []
     for level, owner in owners.items():
-        given = _practice_at(catalogue, efficiency_path(owner))
-        levels.append(RandomEffect((level, owner), _half_width(given), given))
-    alone = _practice_at(
+        practice_input = _practice_at(catalogue, efficiency_path(owner))
+        levels.append(RandomEffect((level, owner), _half_width(practice_input), practice_input))
+    system_practice = _practice_at(
         catalogue, system_path(system) if system else efficiency_path(SYSTEM_OWNER)
     )
-    deviation = _half_width(alone)
+    deviation = _half_width(system_practice)
     levels.append(
-        RandomEffect(("configuration", *run.configuration), deviation * math.sqrt(OWN_SHARE), alone)
+        RandomEffect(
+            ("configuration", *run.configuration), deviation * math.sqrt(OWN_SHARE), system_practice
+        )
     )
     return levels, deviation * math.sqrt(1 - OWN_SHARE)
 
@@ -148,11 +152,13 @@ def _posterior(
             has[number, effects.index(level.effect)] = level.deviation
     gain = has.T @ np.linalg.inv(has @ has.T + scatter**2 * np.eye(len(rows)))
     mean, covariance = gain @ beyond, np.eye(len(effects)) - gain @ has
-    wanted = np.zeros((len(levels), len(effects)))
+    level_loadings = np.zeros((len(levels), len(effects)))
     for number, level in enumerate(levels):
-        wanted[number, effects.index(level.effect)] = level.deviation
-    after = wanted @ covariance @ wanted.T
-    return Moved(wanted @ mean, np.maximum(np.diag(after), 0.0), float(max(after.sum(), 0.0)))
+        level_loadings[number, effects.index(level.effect)] = level.deviation
+    after = level_loadings @ covariance @ level_loadings.T
+    return Moved(
+        level_loadings @ mean, np.maximum(np.diag(after), 0.0), float(max(after.sum(), 0.0))
+    )
 
 
 def anchored(
@@ -192,42 +198,44 @@ def anchored(
             "the same model"
         )
     levels_of = _stated_levels if stated else _deployed_levels
-    asked = Anchor("", system.chip, engine, model, formats, 0.0)
-    levels, scatter = levels_of(catalogue, asked, system.id)
+    target_run = Anchor("", system.chip, engine, model, formats, 0.0)
+    levels, scatter = levels_of(catalogue, target_run, system.id)
     rows = [levels_of(catalogue, run, "")[0] for run in runs]
-    moved = _posterior(levels, rows, np.array([run.beyond for run in runs]), scatter)
-    spread = sum(moved.variances)
+    posterior = _posterior(levels, rows, np.array([run.beyond for run in runs]), scatter)
+    spread = sum(posterior.variances)
     # effects that runs tell of together are known better
-    joint = math.sqrt(moved.variance_of_sum / spread) if spread else 0.0
+    joint = math.sqrt(posterior.variance_of_sum / spread) if spread else 0.0
     file = runs[0].where.rpartition(":")[0]
     inputs_moved = {}
-    for level, mean, variance in zip(levels, moved.means, moved.variances, strict=True):
+    for level, mean, variance in zip(levels, posterior.means, posterior.variances, strict=True):
         if level.given is not None:
             inputs_moved[level.given.path] = _moved_input(
                 level.given, float(mean), joint * math.sqrt(variance), file
             )
     left = 1.0 if stated or gap is None else float(np.ravel(untraced_value(gap))[0])
-    longer = left * float(sum(moved.means))
+    longer = left * float(sum(posterior.means))
     catalogue.once((MOVED, system.id), lambda: math.expm1(-longer))  # as it was asked for first
-    others = len(catalogue.anchors) - len(runs)
+    unused_count = len(catalogue.anchors) - len(runs)
     counted = "1 run" if len(runs) == 1 else f"{len(runs)} runs"
     note = (
         f"anchored on {counted} of {file}: the rate changes by {math.expm1(-longer) * 100:+.1f} %"
     )
-    return inputs_moved, note + (f"; {others} of another model are not used" if others else "")
+    return inputs_moved, note + (
+        f"; {unused_count} of another model are not used" if unused_count else ""
+    )
 
 
-def _moved_input(given: Input, mean: float, deviation: float, file: str) -> Input:
+def _moved_input(practice_input: Input, mean: float, deviation: float, file: str) -> Input:
     """Return an input whose time, as a logarithm, runs have moved: a share of time, or the
     efficiency that is its inverse.
     """
-    if given.path.endswith(EFFICIENCY):
+    if practice_input.path.endswith(EFFICIENCY):
         low, value, high = (
-            given.value * math.exp(-mean + side * P95 * deviation) for side in (-1, 0, 1)
+            practice_input.value * math.exp(-mean + side * P95 * deviation) for side in (-1, 0, 1)
         )
     else:
         low, value, high = (math.expm1(mean + side * P95 * deviation) for side in (-1, 0, 1))
-    return given._replace(
+    return practice_input._replace(
         value=value,
         low=low,
         high=high,

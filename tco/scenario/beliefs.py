@@ -64,12 +64,12 @@ class QuantileTable(NamedTuple):
         """Return the quantiles of the distribution with its most likely value at a share of the way
         from the 5th to the 95th percentile.
         """
-        place = float(np.interp(likely, self.likely, np.arange(len(self.likely))))
-        first = min(int(place), len(self.likely) - 2)
-        found: AnyArray = self.quantiles[first] + (place - first) * (
+        row_position = float(np.interp(likely, self.likely, np.arange(len(self.likely))))
+        first = min(int(row_position), len(self.likely) - 2)
+        row_quantiles: AnyArray = self.quantiles[first] + (row_position - first) * (
             self.quantiles[first + 1] - self.quantiles[first]
         )
-        return found
+        return row_quantiles
 
 
 PLACES = np.arange(-REACH * FINE, REACH * FINE + 1) * (P95 / FINE)
@@ -79,11 +79,11 @@ PLACES = np.arange(-REACH * FINE, REACH * FINE + 1) * (P95 / FINE)
 def _quantile_table(kind: str) -> QuantileTable:
     """Return the table of a kind of distributions."""
     modes = np.linspace(0, 1, SHAPES + 1)
-    shares = np.array([math.erfc(-place / math.sqrt(2)) / 2 for place in PLACES])
-    found = (triangular if kind == TRIANGULAR else pert)(modes[:, None], shares)
-    low, high = (found[:, (REACH + side) * FINE] for side in (-1, 1))
+    shares = np.array([math.erfc(-deviate / math.sqrt(2)) / 2 for deviate in PLACES])
+    unit_quantiles = (triangular if kind == TRIANGULAR else pert)(modes[:, None], shares)
+    low, high = (unit_quantiles[:, (REACH + side) * FINE] for side in (-1, 1))
     return QuantileTable(
-        (modes - low) / (high - low), (found - low[:, None]) / (high - low)[:, None]
+        (modes - low) / (high - low), (unit_quantiles - low[:, None]) / (high - low)[:, None]
     )
 
 
@@ -91,10 +91,10 @@ def triangular(mode: AnyArray, shares: AnyArray) -> AnyArray:
     """Return quantiles of the triangular distributions from 0 to 1: sqrt(p m) below the mode, 1 -
     sqrt((1 - p)(1 - m)) above.
     """
-    found: AnyArray = np.where(
+    unit_quantiles: AnyArray = np.where(
         shares < mode, np.sqrt(shares * mode), 1 - np.sqrt((1 - shares) * (1 - mode))
     )
-    return found
+    return unit_quantiles
 
 
 def pert(mode: AnyArray, shares: AnyArray) -> AnyArray:
@@ -122,42 +122,44 @@ def _feasible_distribution(belief: str, low: float) -> str:
     return TRIANGULAR if belief == LOGNORMAL and low <= 0 else belief
 
 
-def _values_at(belief: str, low: float, value: float, high: float, place: AnyArray) -> AnyArray:
+def _values_at(belief: str, low: float, value: float, high: float, deviates: AnyArray) -> AnyArray:
     """Return the values of a range at some places."""
     shape = _feasible_distribution(belief, low)
     if shape == STEPS:
         return np.asarray(
-            np.where(place < -STEP, low, np.where(place > STEP, high, value)), dtype=float
+            np.where(deviates < -STEP, low, np.where(deviates > STEP, high, value)), dtype=float
         )
     if shape == LOGNORMAL:
-        found = _bent(math.log(value / low) / P95, math.log(high / value) / P95, place)
+        quantile_values = _bent(math.log(value / low) / P95, math.log(high / value) / P95, deviates)
         with np.errstate(over="ignore"):  # what has no end is moved to the bound of its attribute
-            np.exp(found, out=found)
-        found *= value
-        return found
+            np.exp(quantile_values, out=quantile_values)
+        quantile_values *= value
+        return quantile_values
     if shape == NORMAL:
-        return np.asarray(value + _bent((value - low) / P95, (high - value) / P95, place))
+        return np.asarray(value + _bent((value - low) / P95, (high - value) / P95, deviates))
     return _interpolate_quantiles(
-        low + (high - low) * _quantile_table(shape).row((value - low) / (high - low)), place
+        low + (high - low) * _quantile_table(shape).row((value - low) / (high - low)), deviates
     )
 
 
-def _bent(below: float, above: float, place: AnyArray) -> AnyArray:
-    return np.asarray((np.maximum if above >= below else np.minimum)(below * place, above * place))
+def _bent(below: float, above: float, deviates: AnyArray) -> AnyArray:
+    return np.asarray(
+        (np.maximum if above >= below else np.minimum)(below * deviates, above * deviates)
+    )
 
 
-def _interpolate_quantiles(row: AnyArray, place: AnyArray) -> AnyArray:
+def _interpolate_quantiles(row: AnyArray, deviates: AnyArray) -> AnyArray:
     """Return the values of a row at some places, in proportion between two columns; the columns are
     evenly apart, so none is searched.
     """
     last, slopes = len(row) - 1, np.append(np.diff(row), 0.0)
-    found = np.asarray(place * (FINE / P95))
-    found += REACH * FINE
-    found.clip(0, last, out=found)
-    first = found.astype(np.intp)
-    found *= slopes.take(first)
-    found += (row - slopes * np.arange(last + 1)).take(first)
-    return found
+    interpolated_values = np.asarray(deviates * (FINE / P95))
+    interpolated_values += REACH * FINE
+    interpolated_values.clip(0, last, out=interpolated_values)
+    first = interpolated_values.astype(np.intp)
+    interpolated_values *= slopes.take(first)
+    interpolated_values += (row - slopes * np.arange(last + 1)).take(first)
+    return interpolated_values
 
 
 def _place_of_value(belief: str, low: float, value: float, high: float) -> float:
@@ -197,10 +199,10 @@ class Range(NamedTuple):
         """The place of its value."""
         return _place_of_value(self.shape, self.low, self.value, self.high)
 
-    def quantile(self, place: AnyArray) -> AnyArray:
+    def quantile(self, deviates: AnyArray) -> AnyArray:
         """Return the values at some places, as standard normal deviates."""
-        many = _values_at(self.shape, self.low, self.value, self.high, place)
-        return many.clip(self.minimum, self.maximum, out=many)
+        range_values = _values_at(self.shape, self.low, self.value, self.high, deviates)
+        return range_values.clip(self.minimum, self.maximum, out=range_values)
 
 
 def beliefs_of(result: Result) -> dict[str, Range]:
@@ -214,43 +216,47 @@ def beliefs_of(result: Result) -> dict[str, Range]:
         not below the high, is left out.
 
     """
-    held = result.structure.readings if result.structure else {}
-    found = {}
-    for path, given in sorted(result.inputs.items()):
-        if given.low is None or given.high is None or given.low >= given.high:
+    structure_readings = result.structure.readings if result.structure else {}
+    ranges = {}
+    for path, result_input in sorted(result.inputs.items()):
+        if (
+            result_input.low is None
+            or result_input.high is None
+            or result_input.low >= result_input.high
+        ):
             continue
-        steps = path in held and not isinstance(held[path], bool)
-        found[path] = belief_of(given, steps)
-    return found
+        steps = path in structure_readings and not isinstance(structure_readings[path], bool)
+        ranges[path] = belief_of(result_input, steps)
+    return ranges
 
 
-def belief_of(given: Input, steps: bool = False) -> Range:
+def belief_of(uncertain_input: Input, steps: bool = False) -> Range:
     """Return the range of an input with a low and high.
 
     Args:
-        given: The input; its low and high are not None.
+        uncertain_input: The input; its low and high are not None.
         steps: Whether the input decides a count, and so the structure.
 
     """
     leader = (
-        f"performance.{given.note.removeprefix(LEADER)}"
-        if given.note.startswith(LEADER)
-        else given.path
+        f"performance.{uncertain_input.note.removeprefix(LEADER)}"
+        if uncertain_input.note.startswith(LEADER)
+        else uncertain_input.path
     )
-    low, high = (float(end) for end in (given.low, given.high))  # type: ignore[arg-type]
+    low, high = (float(end) for end in (uncertain_input.low, uncertain_input.high))  # type: ignore[arg-type]
     attribute = input_attributes().get(
-        (given.path.partition(".")[0], given.path.rpartition(".")[2])
+        (uncertain_input.path.partition(".")[0], uncertain_input.path.rpartition(".")[2])
     )
     belief = attribute.belief if attribute else LOGNORMAL  # what is derived errs by a factor
     return Range(
-        given.path,
+        uncertain_input.path,
         low,
-        given.value,
+        uncertain_input.value,
         high,
-        given.unit,
-        *bounds(given.path),
+        uncertain_input.unit,
+        *bounds(uncertain_input.path),
         steps,
-        given.shown,
+        uncertain_input.shown,
         leader,
         belief,
     )
@@ -270,7 +276,7 @@ def loadings(catalogue: Catalogue, path: str) -> dict[str, float]:
     rows = catalogue.once(
         "causes", lambda: list(read_csv(data_directory() / "causes.csv", COLUMNS))
     )
-    found: dict[str, float] = catalogue.once(
+    cause_loadings: dict[str, float] = catalogue.once(
         ("loadings", path),
         lambda: {
             row["cause"]: float(row["loading"])
@@ -278,7 +284,7 @@ def loadings(catalogue: Catalogue, path: str) -> dict[str, float]:
             if fnmatchcase(path, row["pattern"])
         },
     )
-    return found
+    return cause_loadings
 
 
 class Dice:
@@ -300,88 +306,91 @@ class Dice:
         """Return the standard normal deviates of a name by Box and Muller, each followed by its
         opposite: antithetic draws.
         """
-        found = self.thrown.get(name)
-        if found is None:
+        deviates = self.thrown.get(name)
+        if deviates is None:
             key = splitmix64(splitmix64(self.seed.copy()) + np.uint64(crc32(name.encode())))
             radius, angle = (
-                uniform(splitmix64(self.pairs + place))
-                for place in (key + GOLDEN, key + GOLDEN + GOLDEN)
+                uniform(splitmix64(self.pairs + key_offset))
+                for key_offset in (key + GOLDEN, key + GOLDEN + GOLDEN)
             )
             drawn = np.sqrt(-2 * np.log(radius)) * np.cos(2 * np.pi * angle)
-            found = self.thrown[name] = np.column_stack((drawn, -drawn)).ravel()[self.own]
-        return found
+            deviates = self.thrown[name] = np.column_stack((drawn, -drawn)).ravel()[self.own]
+        return deviates
 
-    def correlated_deviates(self, one: Range) -> AnyArray:
+    def correlated_deviates(self, input_range: Range) -> AnyArray:
         """Return the places of an input: its own, or in part those of the causes it shares with
         others, normal all the same.
         """
-        shared = loadings(self.catalogue, one.leader)
+        shared = loadings(self.catalogue, input_range.leader)
         if not shared:
-            return self.throw(one.leader)
-        own: AnyArray = np.sqrt(1 - sum(loading**2 for loading in shared.values())) * self.throw(
-            one.leader
-        )
+            return self.throw(input_range.leader)
+        deviates: AnyArray = np.sqrt(
+            1 - sum(loading**2 for loading in shared.values())
+        ) * self.throw(input_range.leader)
         for cause, loading in shared.items():
-            own += loading * self.throw(f"cause {cause}")
-        return own
+            deviates += loading * self.throw(f"cause {cause}")
+        return deviates
 
     def settings(self, ranges: Mapping[str, Range]) -> dict[str, tuple[AnyArray, str]]:
         """Return inputs where they are drawn, as an evaluation takes them."""
         keep_memory()
         return {
-            path: (one.quantile(self.correlated_deviates(one)), one.unit)
-            for path, one in ranges.items()
+            path: (input_range.quantile(self.correlated_deviates(input_range)), input_range.unit)
+            for path, input_range in ranges.items()
         }
 
 
-def splitmix64(many: AnyArray) -> AnyArray:
+def splitmix64(integers: AnyArray) -> AnyArray:
     """Mix the bits of 64-bit numbers.
 
     The mixing is the output function of SplitMix64 (Steele, Lea and Flood 2014). The state of
     SplitMix64 advances by `GOLDEN`.
 
     Args:
-        many: Array of uint64 of any shape, overwritten in place.
+        integers: Array of uint64 of any shape, overwritten in place.
 
     Returns:
         The same array with the mixed numbers.
 
     """
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
-        many ^= many >> np.uint64(shift)
-        many *= np.uint64(factor)
-    many ^= many >> np.uint64(31)
-    return many
+        integers ^= integers >> np.uint64(shift)
+        integers *= np.uint64(factor)
+    integers ^= integers >> np.uint64(31)
+    return integers
 
 
-def uniform(many: AnyArray) -> AnyArray:
+def uniform(integers: AnyArray) -> AnyArray:
     """Return 64-bit numbers as numbers above zero and up to one.
 
     Args:
-        many: Array of uint64 of any shape, overwritten in place.
+        integers: Array of uint64 of any shape, overwritten in place.
 
     Returns:
         Array of floats of the same shape, from the upper 53 bits of each number.
 
     """
-    many >>= np.uint64(11)
-    many += np.uint64(1)
-    found = many.view(np.int64).astype(float)
-    found *= 2.0**-53
-    return found
+    integers >>= np.uint64(11)
+    integers += np.uint64(1)
+    uniform_numbers = integers.view(np.int64).astype(float)
+    uniform_numbers *= 2.0**-53
+    return uniform_numbers
 
 
 def settings_of(
-    ranges: Mapping[str, Range], places: Mapping[str, AnyArray]
+    ranges: Mapping[str, Range], deviates_by_path: Mapping[str, AnyArray]
 ) -> dict[str, tuple[AnyArray, str]]:
     """Return inputs at places of their ranges, as settings of an evaluation.
 
     Args:
-        ranges: Range of each input by path, at least of the paths of `places`.
-        places: Standard normal deviates by path.
+        ranges: Range of each input by path, at least of the paths of `deviates_by_path`.
+        deviates_by_path: Standard normal deviates by path.
 
     Returns:
         Values and their unit by path; the values have the shape of the deviates.
 
     """
-    return {path: (ranges[path].quantile(many), ranges[path].unit) for path, many in places.items()}
+    return {
+        path: (ranges[path].quantile(deviates), ranges[path].unit)
+        for path, deviates in deviates_by_path.items()
+    }

@@ -139,8 +139,8 @@ def _checkpoints(catalogue: Catalogue) -> list[Checkpoint]:
             for _, row in read_csv(path, COLUMNS)
         ]
 
-    found: list[Checkpoint] = catalogue.once("checkpoint formats", read)
-    return found
+    checkpoints: list[Checkpoint] = catalogue.once("checkpoint formats", read)
+    return checkpoints
 
 
 def checkpoint_of(catalogue: Catalogue, model: str, precision: str) -> Checkpoint:

@@ -67,12 +67,12 @@ def recorded(
     """
     with recorded_by(program):
         values = inputs.values(program.read)
-        beside: JsonObject = {}
+        target_values: JsonObject = {}
         begin = len(program.steps)
         if not workload_kind(inputs).axis:  # runs no model
             workload = workload_kind(inputs).walk(inputs, values, plan)
         elif plan is None:
-            workload, beside = (
+            workload, target_values = (
                 workload_kind(inputs).without_plan("the structure holds no plan"),
                 {"no plan": 1.0},
             )
@@ -86,7 +86,7 @@ def recorded(
                             sequences=program.read(Input(BATCH_PATH, 1.0, ""))
                         )
                     )
-                workload, beside = plan_choice_compiled.traced(
+                workload, target_values = plan_choice_compiled.traced(
                     *server_of(inputs, values, plan.stated), values, plan
                 )
         else:
@@ -95,16 +95,18 @@ def recorded(
             with scope("training"):
                 job, reached, formats = job_on(inputs, values)
                 workload = train(job, reached, formats, plan)
-                beside = {
+                target_values = {
                     "step": workload.rates["step_s"],
                     "held": workload.hbm_bytes_used,
                     "memory": reached.memory,
                 }
         program.workload_steps.update(range(begin, len(program.steps)))
         metrics = run(inputs, values, None, workload).metrics
-    named = {f"{METRIC}{name}": value for name, value in metrics.items()} | beside
-    found = {name: program.step_index(value) for name, value in named.items() if value is not None}
-    return found, (values.looked | values.derived_units.keys()) - values.inputs.keys()
+    named = {f"{METRIC}{name}": value for name, value in metrics.items()} | target_values
+    step_indices = {
+        name: program.step_index(value) for name, value in named.items() if value is not None
+    }
+    return step_indices, (values.looked | values.derived_units.keys()) - values.inputs.keys()
 
 
 def every_plan(inputs: ResolvedScenario) -> ServingPlan:
@@ -135,14 +137,17 @@ def every_plan(inputs: ResolvedScenario) -> ServingPlan:
         return _plans_of_operator(inputs, machine, model, request, values)
     if request.offline or values.exists("workload.concurrency"):
         axes = plans.filling(plan_choice.offered_axes(machine, model, 0), machine.links)
-        every = plans.decoding_at(axes, 1.0, depths)
+        decode_plans = plans.decoding_at(axes, 1.0, depths)
         return ServingPlan(
-            every, plans.as_prefill_plan(every), plans.engines_of_world(machine.links, every.chips)
+            decode_plans,
+            plans.as_prefill_plan(decode_plans),
+            plans.engines_of_world(machine.links, decode_plans.chips),
         )
     reading = plan_choice.offered_axes(machine, model, request.prompt)
-    beside = plans.PrefillPlan(*(axis.reshape(1, -1) for axis in reading))
+    prefill_plans = plans.PrefillPlan(*(axis.reshape(1, -1) for axis in reading))
     return ServingPlan(
-        plans.decoding_at(plan_choice.decode_axes(machine, model, request), 1.0, depths), beside
+        plans.decoding_at(plan_choice.decode_axes(machine, model, request), 1.0, depths),
+        prefill_plans,
     )
 
 
@@ -159,16 +164,16 @@ def _plans_of_operator(
     from tco.performance.serving.classes import plans_of_class
 
     name = machine.deployer.name if machine.deployer is not None else FLEET
-    held = None if inputs.structure is None else inputs.structure.plan
+    structure_plan = None if inputs.structure is None else inputs.structure.plan
     if name == BENCHMARK:
-        name = SERVER if held is None or held.readers is None else APART
-    found = plans_of_class(machine, model, request, values, name)
-    if found is None:
+        name = SERVER if structure_plan is None or structure_plan.readers is None else APART
+    class_plans = plans_of_class(machine, model, request, values, name)
+    if class_plans is None:
         raise DataError(
             f"{OPERATED_BY}={name}: no pools of a published size divide the chips of "
             f"{inputs.system.id}"
         )
-    return found
+    return class_plans
 
 
 class DrawGroup(NamedTuple):
@@ -209,7 +214,7 @@ class Lot:
         """Return the kernel of some drawn inputs and some rows of plans, with whatever has come to
         the program.
         """
-        key = drawn, *((axis, one.tobytes()) for axis, one in rows.items())
+        key = drawn, *((axis, axis_rows.tobytes()) for axis, axis_rows in rows.items())
         if key not in self.kernels:
             self.kernels[key] = ArithmeticKernel(self.program, (*drawn, BATCH_PATH), rows)
         self.kernels[key].grow()
@@ -225,14 +230,16 @@ class Lot:
         """Return the rows of plans to choose among by axis, and hints for them, found once."""
         from tco.performance.serving.plan_choice_compiled import promising
 
-        drawn = hash(b"".join([one.tobytes() for one in pilots.values()]))
-        targets = tuple(place for name, place in names.items() if not name.startswith(METRIC))
+        drawn = hash(b"".join([pilot_values.tobytes() for pilot_values in pilots.values()]))
+        targets = tuple(
+            step_index for name, step_index in names.items() if not name.startswith(METRIC)
+        )
         key = paths, drawn, tuple(speeds), targets
         if key not in self.rows:
             kernel = self.kernel(paths, {})
             plans: ServingPlan = self.plans  # type: ignore[assignment]
-            places = kernel_indices(kernel, names)
-            self.rows[key] = promising(kernel, places, pilots, plans, speeds)
+            result_positions = kernel_indices(kernel, names)
+            self.rows[key] = promising(kernel, result_positions, pilots, plans, speeds)
         return self.rows[key]
 
     def hints(
@@ -280,82 +287,95 @@ class Lot:
                     np.nan,
                 )
             ]
-        meets, asked = np.zeros(count, dtype=bool), []
+        meets, partitions = np.zeros(count, dtype=bool), []
         for part in parts:
-            own = {
-                place: value[part.draws] if np.ndim(value) else value
-                for place, value in values.items()
+            part_values = {
+                position: value[part.draws] if np.ndim(value) else value
+                for position, value in values.items()
             }
-            wanted = [
+            output_positions = [
                 kernel.made[names[name]]
                 for name in ("step", "held", "memory")
                 for names in part.names
             ]
-            made = np.stack(
+            plan_outputs = np.stack(
                 [
-                    np.broadcast_to(one, len(part.draws))
-                    for one in kernel_outputs(kernel, wanted, own, len(part.draws))
+                    np.broadcast_to(output, len(part.draws))
+                    for output in kernel_outputs(
+                        kernel, output_positions, part_values, len(part.draws)
+                    )
                 ]
             )
-            step, held, memory = made.reshape(3, len(part.names), -1)
-            plan, meets[part.draws] = best_rows(1 / step, -held, held <= memory, len(part.draws))
-            asked += [(part.names[one], part.draws[plan == one]) for one in np.unique(plan)]
-        return [DrawResults(self.metrics(kernel, asked, values, count), meets, np.nan)]
+            step, used_bytes, memory = plan_outputs.reshape(3, len(part.names), -1)
+            plan, meets[part.draws] = best_rows(
+                1 / step, -used_bytes, used_bytes <= memory, len(part.draws)
+            )
+            partitions += [
+                (part.names[plan_row], part.draws[plan == plan_row]) for plan_row in np.unique(plan)
+            ]
+        return [DrawResults(self.metrics(kernel, partitions, values, count), meets, np.nan)]
 
     def metrics(
         self,
         kernel: ArithmeticKernel,
-        asked: list[tuple[dict[str, int], FloatArray]],
+        partitions: list[tuple[dict[str, int], FloatArray]],
         values: Mapping[int, Any],
         count: int,
     ) -> dict[str, FloatArray]:
         """Return the metrics of some draws each, nan in others, from what is known of all."""
-        wanted = [
+        metric_positions = [
             {
-                name.removeprefix(METRIC): kernel.made[place]
-                for name, place in names.items()
+                name.removeprefix(METRIC): kernel.made[step_index]
+                for name, step_index in names.items()
                 if name.startswith(METRIC)
             }
-            for names, _ in asked
+            for names, _ in partitions
         ]
         # where failures leave no hour in which anything makes progress, nothing has a price
         with np.errstate(divide="ignore"):
-            made = evaluate_partitions(
+            partition_outputs = evaluate_partitions(
                 kernel,
-                [([*own.values()], draws) for own, (_, draws) in zip(wanted, asked, strict=True)],
+                [
+                    ([*positions.values()], draws)
+                    for positions, (_, draws) in zip(metric_positions, partitions, strict=True)
+                ],
                 values,
                 count,
             )
-        found: dict[str, FloatArray] = {}
-        for own, (_, draws), many in zip(wanted, asked, made, strict=True):
-            scatter_into(found, dict(zip(own, many, strict=True)), draws, count)
+        metric_arrays: dict[str, FloatArray] = {}
+        for positions, (_, draws), outputs in zip(
+            metric_positions, partitions, partition_outputs, strict=True
+        ):
+            scatter_into(metric_arrays, dict(zip(positions, outputs, strict=True)), draws, count)
         return {
-            name: np.where(endless, np.nan, many) if (endless := np.isinf(many)).any() else many
-            for name, many in found.items()
+            name: np.where(endless, np.nan, array) if (endless := np.isinf(array)).any() else array
+            for name, array in metric_arrays.items()
         }
 
 
 def scatter_into(
-    whole: dict[str, FloatArray], part: JsonMapping, draws: AnyArray, count: int
+    arrays_by_name: dict[str, FloatArray], part: JsonMapping, draws: AnyArray, count: int
 ) -> None:
     """Write the numbers of chosen draws into arrays of all draws.
 
     A new array is nan elsewhere.
 
     Args:
-        whole: Arrays of shape (count,) by name, changed in place.
+        arrays_by_name: Arrays of shape (count,) by name, changed in place.
         part: Numbers of the chosen draws by name, an array or a number for all.
         draws: Indices of the chosen draws.
         count: Number of all draws.
 
     """
-    for name, one in part.items():
+    for name, draw_numbers in part.items():
         if len(draws) == count:
-            whole[name] = one if np.shape(one) == (count,) else np.full(count, one)
+            arrays_by_name[name] = (
+                draw_numbers if np.shape(draw_numbers) == (count,) else np.full(count, draw_numbers)
+            )
         else:
-            if name not in whole:
-                whole[name] = np.full(count, np.nan)
-            whole[name][draws] = one
+            if name not in arrays_by_name:
+                arrays_by_name[name] = np.full(count, np.nan)
+            arrays_by_name[name][draws] = draw_numbers
 
 
 def structure_in(answer: Result) -> Structure:
@@ -367,7 +387,7 @@ def structure_in(answer: Result) -> Structure:
 
 def kernel_indices(kernel: ArithmeticKernel, names: Mapping[str, int]) -> dict[str, int]:
     """Return the places of a program's results in a kernel, by name."""
-    return {name: kernel.made[place] for name, place in names.items()}
+    return {name: kernel.made[step_index] for name, step_index in names.items()}
 
 
 class ScenarioPrograms:
@@ -431,17 +451,17 @@ class ScenarioPrograms:
         key: tuple[Any, ...] = structure_key(structure, plans)
         if key not in self.known:
             self.known[key] = self.trace(inputs(structure, ()), structure, plans)
-        if others := drawn & self.known[key][2]:
-            key = *key, others
+        if unset_paths := drawn & self.known[key][2]:
+            key = *key, unset_paths
             if key not in self.known:
-                self.known[key] = self.trace(inputs(structure, others), structure, plans)
+                self.known[key] = self.trace(inputs(structure, unset_paths), structure, plans)
         return self.known[key][:2]
 
     def trace(
         self, inputs: ResolvedScenario, structure: Structure, plans: Any
     ) -> tuple[Lot, list[dict[str, int]], set[str]]:
         """Trace a structure on the plan it holds, or on those to choose among."""
-        each: list[Any] = (
+        candidate_plans: list[Any] = (
             [_without_batch(structure.plan)]
             if plans is None
             else [every_plan(inputs)]
@@ -449,10 +469,11 @@ class ScenarioPrograms:
             else plans
         )
         lot = self.lots.setdefault(
-            exactly(tuple(each)), Lot(each[0] if isinstance(each[0], ServingPlan) else None)
+            exactly(tuple(candidate_plans)),
+            Lot(candidate_plans[0] if isinstance(candidate_plans[0], ServingPlan) else None),
         )
-        made = [recorded(lot.program, inputs, plan) for plan in each]
-        return lot, [names for names, _ in made], set().union(*(cut for _, cut in made))
+        recordings = [recorded(lot.program, inputs, plan) for plan in candidate_plans]
+        return lot, [names for names, _ in recordings], set().union(*(cut for _, cut in recordings))
 
 
 def structure_key(structure: Structure, plans: Any) -> tuple[Any, ...]:

@@ -166,10 +166,12 @@ def headline_scenario(name: str, system: str, variant: dict[str, str]) -> Scenar
 
 def variants_of(text: str, where: str) -> dict[str, str]:
     """Return the variants that `key=value,...` names; a malformed one raises `DataError`."""
-    found = {}
-    for one in filter(None, text.split(",")):
-        key, sign, value = one.partition("=")
+    variants = {}
+    for assignment in filter(None, text.split(",")):
+        key, sign, value = assignment.partition("=")
         if not (sign and key and value):
-            raise DataError(f"{where}: {one!r} after @, expected KEY=VALUE, such as switch=gen2")
-        found[key] = value
-    return found
+            raise DataError(
+                f"{where}: {assignment!r} after @, expected KEY=VALUE, such as switch=gen2"
+            )
+        variants[key] = value
+    return variants

@@ -112,9 +112,15 @@ def evaluate(
 
     """
     catalogue = catalogue or load_catalogue()
-    found = scenario if isinstance(scenario, Scenario) else load_scenario(catalogue, scenario)
-    chosen = (variant or {}) if structure is None else structure.variant_of(found.system, variant)
-    inputs = resolve_scenario(catalogue, found, dict(set or {}), dict(chosen), structure)
+    loaded_scenario = (
+        scenario if isinstance(scenario, Scenario) else load_scenario(catalogue, scenario)
+    )
+    chosen = (
+        (variant or {})
+        if structure is None
+        else structure.variant_of(loaded_scenario.system, variant)
+    )
+    inputs = resolve_scenario(catalogue, loaded_scenario, dict(set or {}), dict(chosen), structure)
     values = inputs.values()
     began = time.perf_counter()
     chain = (
@@ -129,12 +135,12 @@ def chain_of(inputs: ResolvedScenario, values: Values, plan: Any) -> Chain:
     """Walk the chain on a plan, that of the structure, or the best of a search, which many values
     asked together have none of.
     """
-    held = inputs.structure
+    structure = inputs.structure
     kind = workload_kind(inputs)
-    if plan is None and held is not None and kind.axis:
-        if held.plan is None:
+    if plan is None and structure is not None and kind.axis:
+        if structure.plan is None:
             return run(inputs, values, None, kind.without_plan("the structure holds no plan"))
-        plan = held.plan
+        plan = structure.plan
     if inputs.shape and kind.axis and (plan is None or isinstance(plan, Mapping)):
         raise DataError(
             "a plan is searched for one value of every input: give the structure to evaluate many "
@@ -167,8 +173,8 @@ def assemble_result(
         UnavailableError: The racks have no price or do not fit their site, and `refuse` is True.
 
     """
-    catalogue, found = inputs.catalogue, inputs.scenario
-    many = bool(inputs.shape)  # shares, bounds and ages are told of one number
+    catalogue, scenario = inputs.catalogue, inputs.scenario
+    has_arrays = bool(inputs.shape)  # shares, bounds and ages are told of one number
     _keep_for_studies(inputs, values)
     walked = chain
     standing_notes, chain, ages = _fit_to_site(inputs, values, walked, refuse)
@@ -192,7 +198,7 @@ def assemble_result(
         ),
         *excess_notes(inputs, values, chain.rebates),
         *standing_notes,
-        *([] if many else not_there(values.inputs, inputs.date)),
+        *([] if has_arrays else not_there(values.inputs, inputs.date)),
         *(
             f"{path} is set, but nothing in this scenario rests on it"
             for path in inputs.unused(values)
@@ -209,7 +215,7 @@ def assemble_result(
     single = {
         name: value
         for name in METRICS
-        if (value := chain.metrics.get(name)) is not None and not many
+        if (value := chain.metrics.get(name)) is not None and not has_arrays
     }
     endless = [name for name, value in single.items() if not math.isfinite(value)]
     notes += (
@@ -234,10 +240,10 @@ def assemble_result(
         )
     perspective, chip = inputs.text("terms.perspective"), chain.system.chip
     structure = structure_of(inputs, values, walked)
-    report = chain.serving.report(seconds, many)
+    report = chain.serving.report(seconds, has_arrays)
     result = Result(
-        scenario=found.name,
-        title=found.title,
+        scenario=scenario.name,
+        title=scenario.title,
         system=chain.system.id,
         perspective=perspective,
         metrics={name: _plain_metric(chain.metrics.get(name)) for name in METRICS},
@@ -250,9 +256,9 @@ def assemble_result(
         shares=dict(
             _told_of(inputs, "shares", chain.cost, partial(_shares_of_cost, chain.cost, values))
         )
-        if chain.cost and not many
+        if chain.cost and not has_arrays
         else {},
-        bounds={phase: made.shares for phase, made in report.phases.items()},
+        bounds={phase: phase_report.shares for phase, phase_report in report.phases.items()},
         inputs=values.inputs,
         texts=inputs.texts_used,
         standing=catalogue.once(
@@ -334,12 +340,12 @@ def _told_of(inputs: ResolvedScenario, name: str, cost: Cost, make: Callable[[],
 
     A cost that a stage has kept is therefore described once.
     """
-    known = inputs.system.known
-    held = known.get(name)
-    if held is None or held[0] is not cost:
-        held = known[name] = cost, make()
-    told: T = held[1]
-    return told
+    system_cache = inputs.system.known
+    cached_pair = system_cache.get(name)
+    if cached_pair is None or cached_pair[0] is not cost:
+        cached_pair = system_cache[name] = cost, make()
+    cached_value: T = cached_pair[1]
+    return cached_value
 
 
 def _shares_of_cost(cost: Cost, values: Values) -> dict[str, dict[str, float]]:
@@ -382,7 +388,7 @@ def run(
     inputs: ResolvedScenario,
     values: Values,
     plan: Any = None,
-    found: ServingResult | TrainingResult | None = None,
+    rated_workload: ServingResult | TrainingResult | None = None,
 ) -> Chain:
     """Return the whole chain of a scenario, computed once.
 
@@ -392,7 +398,7 @@ def run(
         inputs: Resolved scenario.
         values: Values of the inputs by path.
         plan: Plan or fixed axes; None searches the plan.
-        found: Performance of a workload that needs no search; None rates the workload.
+        rated_workload: Performance of a workload that needs no search; None rates the workload.
 
     Returns:
         Chain; a chip alone has no bill and no cost. `unpriced` says why a system has no cost.
@@ -403,7 +409,7 @@ def run(
     """
     system = inputs.system
     if system.bare:
-        workload = found or rate_workload(inputs, values, plan)
+        workload = rated_workload or rate_workload(inputs, values, plan)
         return Chain(
             system, None, None, [], None, workload, collect(values, system, None, workload)
         )
@@ -411,7 +417,7 @@ def run(
     bill, network, rebates, cost, unpriced = stage(
         "owned", inputs, values, lambda: owned(inputs, values)
     )
-    workload = found or rate_workload(inputs, values, plan)
+    workload = rated_workload or rate_workload(inputs, values, plan)
     metrics = collect(values, system, cost, workload)
     if cost is not None:
         _add_carbon(inputs, values, cost, metrics)
@@ -429,8 +435,10 @@ def rate_workload(
 
     def walk() -> ServingResult | TrainingResult:
         with scope(inputs.kind):
-            found: ServingResult | TrainingResult = workload_kind(inputs).walk(inputs, values, plan)
-        return found
+            workload_result: ServingResult | TrainingResult = workload_kind(inputs).walk(
+                inputs, values, plan
+            )
+        return workload_result
 
     return copy(stage("worked", inputs, values, walk, plan))
 
@@ -459,20 +467,20 @@ def fill_ratio_to_baseline(results: list[Result], baseline: str | None = None) -
         raise DataError(
             f"--baseline {chosen}: not among the compared scenarios ({', '.join(names)})"
         )
-    other = next(result for result in results if result.scenario == chosen)
-    base = costs_of_work(other.metrics)
+    baseline_result = next(result for result in results if result.scenario == chosen)
+    base = costs_of_work(baseline_result.metrics)
     for result in results:
-        if (why := why_incomparable(result, other)) is not None:
+        if (why := why_incomparable(result, baseline_result)) is not None:
             result.notes.append(f"performance per cost says nothing here: {why}")
             continue
-        for metric, reference, own in zip(
+        for metric, reference, token_cost in zip(
             ("perf_per_tco_vs_baseline", "perf_per_tco_gross_vs_baseline"),
             base,
             costs_of_work(result.metrics),
             strict=True,
         ):
-            if reference is not None and own is not None:
-                result.metrics[metric] = float(joined.perf_per_tco(reference, own))
+            if reference is not None and token_cost is not None:
+                result.metrics[metric] = float(joined.perf_per_tco(reference, token_cost))
     return chosen
 
 
@@ -500,7 +508,7 @@ GRID = "site.grid_carbon"
 WAITING = "waiting_usd_per_chip"
 
 
-def _add_carbon(inputs: ResolvedScenario, values: Values, cost: Cost, found: JsonObject) -> None:
+def _add_carbon(inputs: ResolvedScenario, values: Values, cost: Cost, metrics: JsonObject) -> None:
     """Add the metrics of gas that can be computed: a site that states no intensity of its grid, or
     a chip no area of its dies, has none.
     """
@@ -510,20 +518,20 @@ def _add_carbon(inputs: ResolvedScenario, values: Values, cost: Cost, found: Jso
             hours.append(
                 grid_carbon(cost.it_power_per_chip, cost.draw, values["site.pue"], values[GRID])
             )
-        found["grid_co2e_g_per_chip_hour"] = hours[-1]
+        metrics["grid_co2e_g_per_chip_hour"] = hours[-1]
     with scope("metrics", "embodied_co2e_g_per_chip_hour"):
         area = _area_of(inputs, values)
         if area is not None:
             hours.append(_embodied(inputs, values, cost, area))
-            found["embodied_co2e_g_per_chip_hour"] = hours[-1]
-    if len(hours) == 2 and TOKENS in found:
+            metrics["embodied_co2e_g_per_chip_hour"] = hours[-1]
+    if len(hours) == 2 and TOKENS in metrics:
         name = "co2e_g_per_million_output_tokens"
         with scope("metrics", name):
             used = cost.goodput, values["terms.utilisation"]
-            found[name] = carbon_of_tokens(total("carbon", hours), *used, found[TOKENS])
+            metrics[name] = carbon_of_tokens(total("carbon", hours), *used, metrics[TOKENS])
 
 
-def _add_waiting(inputs: ResolvedScenario, values: Values, cost: Cost, found: JsonObject) -> None:
+def _add_waiting(inputs: ResolvedScenario, values: Values, cost: Cost, metrics: JsonObject) -> None:
     """Add what waiting for a system costs that is not there at the date; one none of whose parts
     states a date has no such cost.
     """
@@ -535,7 +543,7 @@ def _add_waiting(inputs: ResolvedScenario, values: Values, cost: Cost, found: Js
                 values, inputs.system, cost, inputs.date, inputs.catalogue.has_part_value
             )
         if waits is not None:
-            found[WAITING] = values.derived(
+            metrics[WAITING] = values.derived(
                 f"metrics.{WAITING}", METRICS[WAITING].unit, lambda: waits
             )
 
@@ -646,7 +654,7 @@ def _range_notes(catalogue: Catalogue, values: Values) -> list[str]:
 
 def _dated_prices(values: Values, line: BillLine) -> tuple[Input, ...]:
     """Return the catalogue prices of a line of a bill that move with the date."""
-    return tuple(given for path in line.inputs if is_dated_price(given := values.input(path)))
+    return tuple(price for path in line.inputs if is_dated_price(price := values.input(path)))
 
 
 def without_bill(catalogue: Catalogue, chip: str) -> DataError:

@@ -82,12 +82,17 @@ class Draws(NamedTuple):
     def part(self, which: slice) -> Draws:
         """Return some of the draws."""
         metrics = {
-            name: None if many is None else many[which] for name, many in self.metrics.items()
+            name: None if array is None else array[which] for name, array in self.metrics.items()
         }
         sequences = None if self.sequences is None else self.sequences[which]
-        at = {speed: one.part(which) for speed, one in self.at.items()}
+        draws_by_speed = {speed: draws.part(which) for speed, draws in self.at.items()}
         return Draws(
-            metrics, self.meets[which], sequences, self.structures, self.structure_of[which], at
+            metrics,
+            self.meets[which],
+            sequences,
+            self.structures,
+            self.structure_of[which],
+            draws_by_speed,
         )
 
 
@@ -136,15 +141,22 @@ def evaluate_draws(
 
     """
     catalogue = catalogue or load_catalogue()
-    found = scenario if isinstance(scenario, Scenario) else load_scenario(catalogue, scenario)
+    loaded_scenario = (
+        scenario if isinstance(scenario, Scenario) else load_scenario(catalogue, scenario)
+    )
     chosen = dict(
-        (variant or {}) if structure is None else structure.variant_of(found.system, variant)
+        (variant or {})
+        if structure is None
+        else structure.variant_of(loaded_scenario.system, variant)
     )
-    many = {path: one for path, one in set.items() if _is_many(one)}
+    array_settings = {path: setting for path, setting in set.items() if _is_many(setting)}
     programs = programs_of(
-        catalogue, found, {path: one for path, one in set.items() if path not in many}, chosen
+        catalogue,
+        loaded_scenario,
+        {path: setting for path, setting in set.items() if path not in array_settings},
+        chosen,
     )
-    case = Case(programs, _sampled_input_arrays(programs, many))
+    case = Case(programs, _sampled_input_arrays(programs, array_settings))
     centre = None if structure is not None else programs.centre
     inputs = programs.inputs(structure or structure_in(programs.centre), case.drawn)
     values = inputs.values()
@@ -240,22 +252,24 @@ def _is_many(setting: Any) -> bool:
         return False
 
 
-def _sampled_input_arrays(programs: ScenarioPrograms, many: JsonMapping) -> Many:
+def _sampled_input_arrays(programs: ScenarioPrograms, array_settings: JsonMapping) -> Many:
     """Return the arrays of a scenario's settings in the units of their inputs; arrays of different
     lengths raise `DataError`.
     """
-    if not many:
+    if not array_settings:
         raise DataError("nothing is drawn: give at least one input as an array")
     drawn = {
-        path: (given_of(path, one, programs.unit_of).many, programs.unit_of(path))
-        for path, one in many.items()
+        path: (given_of(path, setting, programs.unit_of).many, programs.unit_of(path))
+        for path, setting in array_settings.items()
     }
-    shapes = {path: np.shape(one) for path, (one, _) in drawn.items()}
+    shapes = {path: np.shape(array) for path, (array, _) in drawn.items()}
     if len({*shapes.values()}) > 1 or len(next(iter(shapes.values()))) != 1:
-        said = ", ".join(
+        shapes_text = ", ".join(
             f"{path} has {'x'.join(map(str, shape))}" for path, shape in shapes.items()
         )
-        raise DataError(f"draws need one row of values for each input, all of one length: {said}")
+        raise DataError(
+            f"draws need one row of values for each input, all of one length: {shapes_text}"
+        )
     return drawn
 
 
@@ -359,35 +373,37 @@ def grouped(
         choices: Texts that may be chosen, by the number that `decided` has for them.
 
     """
-    held = structure_in(centre)
+    base_structure = structure_in(centre)
     jobs: dict[tuple[Any, ...], list[Any]] = {}
     sized: dict[Any, list[tuple[Structure, Any]]] = {}  # by switch and module
-    found: dict[tuple[Any, ...], tuple[StructureGroup, list[AnyArray]]] = {}
+    groups_by_key: dict[tuple[Any, ...], tuple[StructureGroup, list[AnyArray]]] = {}
     for members in equal_groups(decided, case.count):
         draw = members[0]
         parts = {
             name: held_part(inputs, name, int(column[draw]))
             for name, column in decided.items()
-            if name in held.alternatives
+            if name in base_structure.alternatives
         }
         read = {
-            path: _of_kind(held.readings[path], column[draw])
+            path: _of_kind(base_structure.readings[path], column[draw])
             for path, column in decided.items()
-            if path in held.readings
+            if path in base_structure.readings
         }
-        flags = {path: one for path, one in read.items() if isinstance(one, bool)}
-        size = {path: one for path, one in read.items() if path not in flags}
+        flags = {path: reading for path, reading in read.items() if isinstance(reading, bool)}
+        size = {path: reading for path, reading in read.items() if path not in flags}
         texts = dict(choices[int(decided[SWITCH][draw])]) if SWITCH in decided else {}
-        known = sized.setdefault(tuple(texts.values()), [])
-        own, plans = next(
-            (one for one in known if one[0].readings.decide_alike(size)), (None, None)
+        structure_pairs = sized.setdefault(tuple(texts.values()), [])
+        structure, plans = next(
+            (pair for pair in structure_pairs if pair[0].readings.decide_alike(size)), (None, None)
         )
-        if own is None:
+        if structure is None:
             settings: JsonObject = (
-                {} if held.readings.decide_alike(size) else _resized(case, held, size, draw)
+                {}
+                if base_structure.readings.decide_alike(size)
+                else _resized(case, base_structure, size, draw)
             )
-            if any(held.texts.get(path) != part for path, part in texts.items()):
-                settings = _resized(case, held, size, draw) | texts
+            if any(base_structure.texts.get(path) != part for path, part in texts.items()):
+                settings = _resized(case, base_structure, size, draw) | texts
             plans = (
                 _plans_trained(case, settings, jobs)
                 if inputs.kind == "training"
@@ -396,19 +412,28 @@ def grouped(
                 else None
             )
             plan = next(iter(plans), None) if isinstance(plans, list) else centre.plan
-            own = case.programs.structure_under(tuple(settings.items()), plan) if settings else held
-            known.append((own, plans))
-        key = id(own), *parts.values(), *flags.values()
-        if key not in found:
-            readings = Readings({**own.readings, **flags}, own.readings.decisions)
+            structure = (
+                case.programs.structure_under(tuple(settings.items()), plan)
+                if settings
+                else base_structure
+            )
+            structure_pairs.append((structure, plans))
+        key = id(structure), *parts.values(), *flags.values()
+        if key not in groups_by_key:
+            readings = Readings({**structure.readings, **flags}, structure.readings.decisions)
             group = StructureGroup(
                 members,
-                own._replace(alternatives={**own.alternatives, **parts}, readings=readings),
+                structure._replace(
+                    alternatives={**structure.alternatives, **parts}, readings=readings
+                ),
                 plans,
             )
-            found[key] = group, []
-        found[key][1].append(members)
-    return [group._replace(draws=np.sort(np.concatenate(some))) for group, some in found.values()]
+            groups_by_key[key] = group, []
+        groups_by_key[key][1].append(members)
+    return [
+        group._replace(draws=np.sort(np.concatenate(group_members)))
+        for group, group_members in groups_by_key.values()
+    ]
 
 
 def equal_groups(decided: Mapping[str, AnyArray], count: int) -> list[AnyArray]:
@@ -428,22 +453,28 @@ def equal_groups(decided: Mapping[str, AnyArray], count: int) -> list[AnyArray]:
     for column in decided.values():
         kinds, kind = np.unique(column, return_inverse=True)
         _, group = np.unique(group * len(kinds) + kind, return_inverse=True)
-    return [np.flatnonzero(group == place) for place in range(group.max() + 1)]
+    return [np.flatnonzero(group == group_number) for group_number in range(group.max() + 1)]
 
 
 def _resized(
-    case: Case, held: Structure, size: Mapping[str, float], draw: int
+    case: Case, base_structure: Structure, size: Mapping[str, float], draw: int
 ) -> dict[str, tuple[float, str]]:
     """Return the settings under which a draw has sizes of its own, such as another number of chips;
     none where they are those that are held.
     """
-    moved = {path for path, one in size.items() if one != held.readings[path]}
-    if not moved:
+    resized_paths = {
+        path for path, reading in size.items() if reading != base_structure.readings[path]
+    }
+    if not resized_paths:
         return {}
-    return case.inputs_at_draw(draw, moved if moved <= case.drawn.keys() else case.drawn.keys())
+    return case.inputs_at_draw(
+        draw, resized_paths if resized_paths <= case.drawn.keys() else case.drawn.keys()
+    )
 
 
-def decisions(inputs: ResolvedScenario, values: Values, held: Structure) -> dict[str, AnyArray]:
+def decisions(
+    inputs: ResolvedScenario, values: Values, base_structure: Structure
+) -> dict[str, AnyArray]:
     """Return the inputs that decide structure and differ between draws.
 
     A place of the system tree has the index of its cheapest alternative over its life. A path has
@@ -452,59 +483,59 @@ def decisions(inputs: ResolvedScenario, values: Values, held: Structure) -> dict
     Args:
         inputs: Resolved scenario of all draws.
         values: Values of the inputs, some of them arrays over the draws.
-        held: Structure whose readings name the paths that decide.
+        base_structure: Structure whose readings name the paths that decide.
 
     Returns:
         Arrays by place or path, of shape (draws,).
 
     """
-    found: dict[str, AnyArray] = {}
-    for place, candidates in offers(inputs.system, values, inputs.catalogue).items():
+    decision_arrays: dict[str, AnyArray] = {}
+    for tree_place, candidates in offers(inputs.system, values, inputs.catalogue).items():
         if len(candidates) > 1:
             from tco.scenario.part_choice import cheapest_offers  # most trees list none
 
-            chosen = cheapest_offers(inputs, place, candidates)
+            chosen = cheapest_offers(inputs, tree_place, candidates)
             if np.ndim(chosen):
-                found[place] = chosen
-    for path, reading in held.readings.items():
+                decision_arrays[tree_place] = chosen
+    for path, reading in base_structure.readings.items():
         number = values.number(path)
         if np.ndim(number):
-            found[path] = number > 0 if isinstance(reading, bool) else number
-    return found
+            decision_arrays[path] = number > 0 if isinstance(reading, bool) else number
+    return decision_arrays
 
 
-def held_part(inputs: ResolvedScenario, place: str, chosen: int) -> str:
+def held_part(inputs: ResolvedScenario, tree_place: str, chosen: int) -> str:
     """Return a part among the alternatives of a place.
 
     Args:
         inputs: Resolved scenario, with the alternatives of its system.
-        place: Place in the system tree.
+        tree_place: Place in the system tree.
         chosen: Index of the part among the alternatives of the place.
 
     """
-    return list(inputs.system.alternatives[place])[chosen]
+    return list(inputs.system.alternatives[tree_place])[chosen]
 
 
-def _of_kind(reading: float, found: Any) -> float:
-    return bool(found) if isinstance(reading, bool) else float(found)
+def _of_kind(reading: float, drawn_value: Any) -> float:
+    return bool(drawn_value) if isinstance(reading, bool) else float(drawn_value)
 
 
 # ---------------------------------------------------------------- plans of draws
 def _plans_trained(
-    case: Case, settings: Settings, known: dict[tuple[Any, ...], list[Any]]
+    case: Case, settings: Settings, known_plans: dict[tuple[Any, ...], list[Any]]
 ) -> list[Any]:
-    """Return the quickest plans of a training job under some settings: those `known` of a job of
-    its size, or those of a search.
+    """Return the quickest plans of a training job under some settings: those `known_plans`
+    of a job of its size, or those of a search.
     """
     from tco.performance.training.search import search_training_plans
 
     inputs = case.programs.inputs(None, settings)
     job, reached, _ = job_on(inputs, inputs.values())
     size = job.chips, job.batch, job.length
-    if size not in known:
+    if size not in known_plans:
         quickest = search_training_plans(job, reached, count=CANDIDATES).top
-        known[size] = [candidate.plan for candidate in quickest]
-    return known[size]
+        known_plans[size] = [candidate.plan for candidate in quickest]
+    return known_plans[size]
 
 
 def _plans_of_missed(case: Case, group: StructureGroup, missed: AnyArray) -> list[Any]:
@@ -513,13 +544,13 @@ def _plans_of_missed(case: Case, group: StructureGroup, missed: AnyArray) -> lis
     """
     if not isinstance(group.plans, list):
         return []
-    some = missed[np.linspace(0, len(missed) - 1, min(len(missed), LOOKED_AT)).astype(int)]
-    found = dict.fromkeys(
+    sampled_draws = missed[np.linspace(0, len(missed) - 1, min(len(missed), LOOKED_AT)).astype(int)]
+    quickest_plans = dict.fromkeys(
         plan
-        for draw in some
+        for draw in sampled_draws
         for plan in _plans_trained(case, case.inputs_at_draw(draw, case.drawn), {})
     )
-    return [plan for plan in found if plan not in group.plans]
+    return [plan for plan in quickest_plans if plan not in group.plans]
 
 
 # ---------------------------------------------------------------- draws of a program
@@ -531,57 +562,59 @@ def _evaluate_groups(
     speeds: Sequence[float],
 ) -> Draws:
     """Run the programs of groups of draws, and put them together in the order of the draws."""
-    place: AnyArray = np.zeros(case.count, dtype=int)
+    structure_of: AnyArray = np.zeros(case.count, dtype=int)
     for number, draws in enumerate(grouping.draws):
-        place[draws] = number
+        structure_of[draws] = number
     if is_served(case, centre, grouping):
         with case.programs.lock:
-            made = _served(case, grouping, centre, solve, speeds)
+            speed_results = _served(case, grouping, centre, solve, speeds)
         structures: Sequence[Structure] = FoundStructures(len(grouping.draws), grouping.find)
     else:
         with case.programs.lock:
-            made, structures = _looked_at(case, grouping.find(), place)
-    own, *others = [
+            speed_results, structures = _looked_at(case, grouping.find(), structure_of)
+    base_draws, *draws_at_speeds = [
         Draws(
-            {name: one.metrics.get(name) for name in METRICS},
-            one.meets,
-            None if np.isnan(one.batch).all() else one.batch,
+            {name: speed_result.metrics.get(name) for name in METRICS},
+            speed_result.meets,
+            None if np.isnan(speed_result.batch).all() else speed_result.batch,
             structures,
-            place,
+            structure_of,
         )
-        for one in made
+        for speed_result in speed_results
     ]
-    for one in others:
-        one.metrics[COST] = _cost_at(own, one)
-    return own._replace(at=_as_good_as_quicker(dict(zip(speeds, others, strict=True))))
+    for draws_at_speed in draws_at_speeds:
+        draws_at_speed.metrics[COST] = _cost_at(base_draws, draws_at_speed)
+    return base_draws._replace(
+        at=_as_good_as_quicker(dict(zip(speeds, draws_at_speeds, strict=True)))
+    )
 
 
-def _cost_at(own: Draws, other: Draws) -> AnyArray | None:
-    hour, rate = own.metrics["tco_usd_per_used_chip_hour"], other.metrics[RATE]
+def _cost_at(base_draws: Draws, draws_at_speed: Draws) -> AnyArray | None:
+    hour, rate = base_draws.metrics["tco_usd_per_used_chip_hour"], draws_at_speed.metrics[RATE]
     if hour is None or rate is None:
         return None
     return as_array(joined.usd_per_million(hour, rate, 1.0))
 
 
-def _as_good_as_quicker(at: dict[float, Draws]) -> dict[float, Draws]:
+def _as_good_as_quicker(draws_by_speed: dict[float, Draws]) -> dict[float, Draws]:
     """Return draws at some speeds, each on the plan of a higher speed where that makes more tokens:
     it keeps the slower promise too.
     """
     quicker: Draws | None = None
-    for speed in sorted(at, reverse=True):
-        own = at[speed]
+    for speed in sorted(draws_by_speed, reverse=True):
+        slower = draws_by_speed[speed]
         if (
             quicker is not None
-            and (rate := own.metrics[RATE]) is not None
-            and (its := quicker.metrics[RATE]) is not None
+            and (rate := slower.metrics[RATE]) is not None
+            and (quicker_rate := quicker.metrics[RATE]) is not None
         ):
-            better = quicker.meets & ~(own.meets & (rate >= its))
-            for metric, many in quicker.metrics.items():
-                if many is not None:
-                    own.metrics[metric][better] = many[better]  # type: ignore[index]
-            own.meets[better] = True
-        quicker = own
-    return at
+            better = quicker.meets & ~(slower.meets & (rate >= quicker_rate))
+            for metric, quicker_values in quicker.metrics.items():
+                if quicker_values is not None:
+                    slower.metrics[metric][better] = quicker_values[better]  # type: ignore[index]
+            slower.meets[better] = True
+        quicker = slower
+    return draws_by_speed
 
 
 def programs_of(
@@ -590,13 +623,17 @@ def programs_of(
     """Return the programs of a scenario with some settings; those that were asked for last are
     kept.
     """
-    kept: dict[str, ScenarioPrograms] = catalogue.once("programs", dict)
+    cached_programs: dict[str, ScenarioPrograms] = catalogue.once("programs", dict)
     key = repr((scenario, sorted(fixed.items()), sorted(variant.items()), making.get()))
-    found = kept.pop(key) if key in kept else ScenarioPrograms(catalogue, scenario, fixed, variant)
-    kept[key] = found
-    for old in list(kept)[:-LAST]:
-        kept.pop(old, None)
-    return found
+    programs = (
+        cached_programs.pop(key)
+        if key in cached_programs
+        else ScenarioPrograms(catalogue, scenario, fixed, variant)
+    )
+    cached_programs[key] = programs
+    for old in list(cached_programs)[:-LAST]:
+        cached_programs.pop(old, None)
+    return programs
 
 
 def is_served(case: Case, centre: Result | None, grouping: Grouping) -> bool:
@@ -692,9 +729,9 @@ def _served(
 
 @cache
 def _ends_met(path: str) -> AnyArray:
-    found = np.random.default_rng(crc32(path.encode())).integers(0, 4, max(PILOTS, 3))
-    found[:3] = 1
-    return found
+    end_indices = np.random.default_rng(crc32(path.encode())).integers(0, 4, max(PILOTS, 3))
+    end_indices[:3] = 1
+    return end_indices
 
 
 def _pilots_of(case: Case, centre: Result) -> dict[str, AnyArray]:
@@ -705,21 +742,21 @@ def _pilots_of(case: Case, centre: Result) -> dict[str, AnyArray]:
     drawn. An input without a range takes the ends of what is asked; one that decides how many of
     something there are stays as it is.
     """
-    held, found = structure_in(centre).readings, {}
-    for path, (many, _) in case.drawn.items():
-        given = centre.inputs.get(path)
-        ranged = given is not None and given.low is not None and given.low < given.high  # type: ignore[operator]
+    base_readings, pilots = structure_in(centre).readings, {}
+    for path, (array, _) in case.drawn.items():
+        nominal = centre.inputs.get(path)
+        ranged = nominal is not None and nominal.low is not None and nominal.low < nominal.high  # type: ignore[operator]
         value, low, high = (
-            (given.value, given.low, given.high)  # type: ignore[union-attr]
+            (nominal.value, nominal.low, nominal.high)  # type: ignore[union-attr]
             if ranged
-            else (float(np.median(many)), many.min(), many.max())
+            else (float(np.median(array)), array.min(), array.max())
         )
-        if not isinstance(held.get(path, True), bool):
+        if not isinstance(base_readings.get(path, True), bool):
             low = high = value
         ends = np.array([low, value, value, high])[_ends_met(path)]
         if not ranged:
             ends[1:3] = low, high
-        found[path] = ends[:PILOTS]
-    if all((one == one[0]).all() for one in found.values()):
-        return {path: one[:1] for path, one in found.items()}
-    return found
+        pilots[path] = ends[:PILOTS]
+    if all((pilot_values == pilot_values[0]).all() for pilot_values in pilots.values()):
+        return {path: pilot_values[:1] for path, pilot_values in pilots.items()}
+    return pilots

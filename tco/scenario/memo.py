@@ -36,20 +36,20 @@ class Walked(NamedTuple):
     texts: dict[str, str]
     readings: Readings
 
-    def holds(self, rests: tuple[Any, ...], given: Mapping[str, Given]) -> bool:
+    def holds(self, rests: tuple[Any, ...], settings: Mapping[str, Given]) -> bool:
         """Say whether it would come to the same with these settings: those that it read are as they
         were, and no other is one it would read.
         """
         if rests != self.rests:
             return False
         inputs, derived, looked = self.reads
-        own, met = self.given, 0
-        for path, one in given.items():
+        used_settings, met = self.given, 0
+        for path, setting in settings.items():
             if path in inputs or path in looked or path in derived:
-                if own.get(path) != one:
+                if used_settings.get(path) != setting:
                     return False
                 met += 1
-        return met == len(own)
+        return met == len(used_settings)
 
 
 def exactly(value: Any) -> Any:
@@ -76,7 +76,7 @@ def stage(
     if in_use() is not None or inputs.shape:
         return walk()
     before = inputs.readings
-    decided = tuple([(path, one, type(one)) for path, one in before.items()])
+    decided = tuple([(path, reading, type(reading)) for path, reading in before.items()])
     rested = (
         inputs.scenario.documents,
         inputs.scenario.rebates,
@@ -86,43 +86,48 @@ def stage(
         inputs.taken,
         exactly(rests),
     )
-    kept: dict[str, tuple[Walked, ...]] = inputs.system.known.setdefault("stages", {})
-    last = kept.get(name, ())
-    found = next((one for one in last if one.holds(rested, values.given)), None)
-    if found is None:
-        found = run_stage(inputs, values, walk, rested)
+    walks_by_stage: dict[str, tuple[Walked, ...]] = inputs.system.known.setdefault("stages", {})
+    last = walks_by_stage.get(name, ())
+    current_walk = next((cached for cached in last if cached.holds(rested, values.given)), None)
+    if current_walk is None:
+        current_walk = run_stage(inputs, values, walk, rested)
     else:
-        values.take(found.reads)
-        before.take(found.readings)
-        inputs.texts_used |= found.texts
-    if not last or found is not last[0]:
-        kept[name] = (found, *[one for one in last if one is not found][: LAST - 1])
-    made: T = found.made
-    return made
+        values.take(current_walk.reads)
+        before.take(current_walk.readings)
+        inputs.texts_used |= current_walk.texts
+    if not last or current_walk is not last[0]:
+        walks_by_stage[name] = (
+            current_walk,
+            *[cached for cached in last if cached is not current_walk][: LAST - 1],
+        )
+    stage_result: T = current_walk.made
+    return stage_result
 
 
 def run_stage(
     inputs: ResolvedScenario, values: Values, walk: Callable[[], Any], rests: tuple[Any, ...]
 ) -> Walked:
     """Walk a stage, and note what it read."""
-    every, before, decisions, texts = (
+    live_readings, before, decisions, texts = (
         inputs.readings,
         dict(inputs.readings),
         inputs.readings.decisions,
         inputs.texts_used,
     )
-    every.decisions, inputs.texts_used = {}, {}
+    live_readings.decisions, inputs.texts_used = {}, {}
     try:
-        made, reads = values.reads_of(walk)
+        stage_result, reads = values.reads_of(walk)
     finally:
-        decided, used = every.decisions, inputs.texts_used
-        every.decisions, inputs.texts_used = decisions | decided, texts | used
-    given = {
-        path: one
-        for path, one in values.given.items()
+        decided, used = live_readings.decisions, inputs.texts_used
+        live_readings.decisions, inputs.texts_used = decisions | decided, texts | used
+    used_settings = {
+        path: setting
+        for path, setting in values.given.items()
         if path in reads.inputs or path in reads.looked or path in reads.derived
     }
     readings = {
-        path: one for path, one in every.items() if path not in before or one is not before[path]
+        path: reading
+        for path, reading in live_readings.items()
+        if path not in before or reading is not before[path]
     }
-    return Walked(rests, given, made, reads, used, Readings(readings, decided))
+    return Walked(rests, used_settings, stage_result, reads, used, Readings(readings, decided))

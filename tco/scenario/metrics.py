@@ -418,15 +418,15 @@ def collect(
     cost those of the chip and the workload.
     """
     part = f"parts.{system.chip}"
-    found: JsonObject = {"chips": system.chips, "racks": system.racks}
+    metrics: JsonObject = {"chips": system.chips, "racks": system.racks}
 
     def name(metric: str, compute: Callable[[], Quantity]) -> Any:
         with scope("metrics", metric):
-            found[metric] = values.derived(f"metrics.{metric}", METRICS[metric].unit, compute)
-        return found[metric]
+            metrics[metric] = values.derived(f"metrics.{metric}", METRICS[metric].unit, compute)
+        return metrics[metric]
 
     if cost is not None:
-        found["goodput"] = cost.goodput
+        metrics["goodput"] = cost.goodput
         _cost_metrics(values, system, cost, name)
     for metric, attribute in (
         ("peak_bf16_flop_per_s", "peak_bf16"),
@@ -437,12 +437,12 @@ def collect(
         ("scale_up_byte_per_s", "scale_up_bandwidth"),
         ("scale_out_byte_per_s", "scale_out_bandwidth"),
     ):
-        found[metric] = values[f"{part}.{attribute}"]
+        metrics[metric] = values[f"{part}.{attribute}"]
     for metric, value in workload.rates.items():
         name(metric, partial(_computed_value, value))
     if cost is not None:
-        joined_metrics(values, f"{part}.peak_fp8", workload, found, name)
-    return found
+        joined_metrics(values, f"{part}.peak_fp8", workload, metrics, name)
+    return metrics
 
 
 def _cost_metrics(values: Values, system: System, cost: Cost, name: Name) -> None:
@@ -475,26 +475,28 @@ def joined_metrics(
     values: Values,
     peak_fp8: str,
     workload: ServingResult | TrainingResult,
-    found: JsonObject,
+    metrics: JsonObject,
     name: Name,
 ) -> None:
     """Name what a peak, a bandwidth and a token cost."""
-    hour, used = found["tco_usd_per_chip_hour"], found.get("tco_usd_per_used_chip_hour")
+    hour, used = metrics["tco_usd_per_chip_hour"], metrics.get("tco_usd_per_used_chip_hour")
     if values.exists(peak_fp8):
         name(
             "usd_per_peak_fp8_pflop_hour",
-            lambda: usd_per_petaflop_hour(hour, found["peak_fp8_flop_per_s"]),
+            lambda: usd_per_petaflop_hour(hour, metrics["peak_fp8_flop_per_s"]),
         )
-    name("usd_per_hbm_tb_per_s_hour", lambda: usd_per_bandwidth_hour(hour, found["hbm_byte_per_s"]))
+    name(
+        "usd_per_hbm_tb_per_s_hour", lambda: usd_per_bandwidth_hour(hour, metrics["hbm_byte_per_s"])
+    )
     if used is None:
         return
-    if "train_tokens_per_s" in found:
+    if "train_tokens_per_s" in metrics:
         name(
             "train_usd_per_trillion_tokens",
-            lambda: usd_per_trillion(used, values["cluster.chips"], found["train_tokens_per_s"]),
+            lambda: usd_per_trillion(used, values["cluster.chips"], metrics["train_tokens_per_s"]),
         )
-    elif isinstance(workload, ServingResult) and TOKENS in found:
-        out, into = found[TOKENS], found.get("input_tokens_per_s_per_chip")
+    elif isinstance(workload, ServingResult) and TOKENS in metrics:
+        out, into = metrics[TOKENS], metrics.get("input_tokens_per_s_per_chip")
         name("usd_per_million_output_tokens", lambda: usd_per_million(used, out, 1.0))
         if into is not None:  # a rate that is stated is one of output tokens
             name(
@@ -505,10 +507,10 @@ def joined_metrics(
                 "usd_per_million_tokens",
                 lambda: usd_per_million(used, total("all_tokens", [out, into]), 1.0),
             )
-            _rate_card(values, workload, found, name)
+            _rate_card(values, workload, metrics, name)
         name(
             "tokens_per_s_per_facility_mw",
-            lambda: tokens_per_megawatt(out, found["facility_power_w_per_chip"]),
+            lambda: tokens_per_megawatt(out, metrics["facility_power_w_per_chip"]),
         )
 
 

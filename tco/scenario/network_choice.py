@@ -76,12 +76,12 @@ def clos_parts(inputs: ResolvedScenario) -> ClosParts:
     if not inputs.choosable:
         inputs.choosable = {path: inputs.text(path) for path in (SWITCH, OPTIC)}
         lists = [path for path, text in inputs.choosable.items() if text.startswith(CHEAPEST)]
-        held = inputs.structure.texts if inputs.structure is not None else {}
-        if not set(lists) <= held.keys():
-            held = dict(zip((SWITCH, OPTIC), _cheapest_clos_parts(inputs), strict=True))
+        decided_texts = inputs.structure.texts if inputs.structure is not None else {}
+        if not set(lists) <= decided_texts.keys():
+            decided_texts = dict(zip((SWITCH, OPTIC), _cheapest_clos_parts(inputs), strict=True))
         elif not lists and inputs.structure is None:
             _cheapest_clos_parts(inputs)  # refuses a module that does not fit
-        inputs.texts = inputs.texts | {path: held[path] for path in lists}
+        inputs.texts = inputs.texts | {path: decided_texts[path] for path in lists}
     return ClosParts(
         switch_part(inputs.text(SWITCH), inputs.catalogue.parts),
         optic_part(inputs.text(OPTIC), inputs.catalogue.parts),
@@ -161,7 +161,7 @@ def _cheapest_network(
     by_price = sorted(priced, key=lambda key: priced[key][0])
     thrifty: list[Key] = []  # each draws less than all that are cheaper to buy
     for key in by_price:
-        if all(priced[key][1] < priced[other][1] for other in thrifty):
+        if all(priced[key][1] < priced[thrifty_key][1] for thrifty_key in thrifty):
             thrifty.append(key)
     if len(thrifty) > 1 and not inputs.perspective.rents:
         column = (-1, *[1] * len(inputs.shape))

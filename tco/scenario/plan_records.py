@@ -31,30 +31,30 @@ MAY_BE_ZERO = frozenset(
 )
 
 
-def plan_from(found: Any, where: str = "plan") -> Any:
+def plan_from(plan_table: Any, where: str = "plan") -> Any:
     """Return the record of a plan that `plain_plan` wrote.
 
     Args:
-        found: Table of the plan, or None.
+        plan_table: Table of the plan, or None.
         where: Place of the table, which opens an error.
 
     Returns:
         Plan of serving or training; None for None.
 
     Raises:
-        DataError: `found` is no plan.
+        DataError: `plan_table` is no plan.
 
     """
-    if found is None:
+    if plan_table is None:
         return None
-    kind = kind_of_plan(found)
+    kind = kind_of_plan(plan_table)
     if kind == "serving":
         phases = {
-            name: _parse_plan_record(kind, found.get(name), f"{where}: {name}", {})
+            name: _parse_plan_record(kind, plan_table.get(name), f"{where}: {name}", {})
             for name, kind in (("decode", DecodePlan), ("prefill", PrefillPlan))
         }
         rest = {"stated": False, "flight": None} | {
-            name: value for name, value in found.items() if name not in phases
+            name: value for name, value in plan_table.items() if name not in phases
         }
         free: dict[str, tuple[Any, ...] | None] = {
             "engines": None,
@@ -68,7 +68,7 @@ def plan_from(found: Any, where: str = "plan") -> Any:
 
         return _parse_plan_record(
             TrainingPlan,
-            {"chosen": 0} | dict(found),
+            {"chosen": 0} | dict(plan_table),
             where,
             {"schedule": SCHEDULES, "recompute": RECOMPUTE, "share": None},
         )
@@ -93,24 +93,24 @@ def plan_for(kind: str, plan: Any) -> Any:
     """
     # the axes that --plan names are texts
     is_typed = isinstance(plan, Mapping) and all(isinstance(axis, str) for axis in plan.values())
-    own = None if is_typed else kind_of_plan(plan)
-    found = plan_from(plan) if own and isinstance(plan, Mapping) else plan
-    if own and own != kind:
-        raise DataError(f"a plan of {own} is given, the workload is {kind}")
-    return found
+    plan_kind = None if is_typed else kind_of_plan(plan)
+    plan_record = plan_from(plan) if plan_kind and isinstance(plan, Mapping) else plan
+    if plan_kind and plan_kind != kind:
+        raise DataError(f"a plan of {plan_kind} is given, the workload is {kind}")
+    return plan_record
 
 
 def _parse_plan_record(
-    kind: type, found: Any, where: str, other: Mapping[str, tuple[Any, ...] | None]
+    kind: type, plan_table: Any, where: str, worded_fields: Mapping[str, tuple[Any, ...] | None]
 ) -> Any:
-    """Return a record of numbers; `other` fields take one of some words, or may be null."""
+    """Return a record of numbers; `worded_fields` fields take one of some words, or may be null."""
     names = kind._fields  # type: ignore[attr-defined]
-    if not isinstance(found, Mapping) or set(found) != set(names):
+    if not isinstance(plan_table, Mapping) or set(plan_table) != set(names):
         raise DataError(
             f"{where} is no plan: expected a table of {', '.join(names)}; `Result.save` writes one"
         )
-    for name, value in found.items():
-        words = other.get(name, ())
+    for name, value in plan_table.items():
+        words = worded_fields.get(name, ())
         if words:
             if value not in words:
                 raise DataError(
@@ -125,7 +125,7 @@ def _parse_plan_record(
                 f"{where}: {name} is {str(value)[:60]!r}, expected a number from "
                 f"{0 if name in MAY_BE_ZERO else 1} on"
             )
-    return kind(**found)
+    return kind(**plan_table)
 
 
 def _is_number_at_least(value: Any, least: float) -> bool:

@@ -217,7 +217,7 @@ def scenario_cost(
 ) -> Cost:
     """Return the cost of a scenario's world to its owner, or to who rents it."""
     system, sidecar = inputs.system, SIDECAR if needs_sidecar(inputs) else None
-    found, left = _failures_of(inputs, values)
+    failing_parts, left = _failures_of(inputs, values)
     if inputs.perspective.rents:
         from tco.cost.ledger import cost_of_rent  # most scenarios own what they run
 
@@ -227,7 +227,7 @@ def scenario_cost(
             values,
             cost_of_rent(values, bill, network, rent, system.chips, left, system.chip),
         )
-    broken = found if inputs.states(REPAIRS, values) else []
+    broken = failing_parts if inputs.states(REPAIRS, values) else []
     tenure, holding = inputs.text("site.tenure"), holding_of(inputs, values)
     cost = cost_of_world(
         values, bill, network, rebates, system.chips, tenure, left, sidecar, holding, broken
@@ -295,14 +295,14 @@ def _rent_path(inputs: ResolvedScenario, values: Values) -> str:
 
     chip, names = inputs.system.chip, COMMITMENTS[inputs.text("terms.commitment")]
     paths = [f"parts.{chip}.{name}" for name in names]
-    known = (
+    catalogue_paths = (
         path
         for name, path in zip(names, paths, strict=True)
         if inputs.catalogue.has_part_value(chip, name)
     )
     usual = f"parts.{chip}.rent"
     return next((path for path in paths if values.has(path)), None) or next(
-        known, usual if usual in paths else paths[0]
+        catalogue_paths, usual if usual in paths else paths[0]
     )
 
 
@@ -312,15 +312,16 @@ def _comparable_rent_path(inputs: ResolvedScenario, values: Values) -> str:
     """
     from tco.cost.ledger import RENTS
 
-    path, wanted = _rent_path(inputs, values), inputs.texts.get(PUBLISHER)
-    if not wanted or values.has(path):
+    path, publisher = _rent_path(inputs, values), inputs.texts.get(PUBLISHER)
+    if not publisher or values.has(path):
         return path
     _, chip, name = path.split(".")
-    known = inputs.catalogue.has_part_value(chip, name)
-    if not known or values.input(path).publisher != wanted:
-        own = f"of {values.input(path).publisher}" if known else "stated by nobody"
+    is_stated = inputs.catalogue.has_part_value(chip, name)
+    if not is_stated or values.input(path).publisher != publisher:
+        origin_text = f"of {values.input(path).publisher}" if is_stated else "stated by nobody"
         raise UnavailableError(
-            f"{path} ({RENTS[name]}) is {own}, those of the others of {wanted}: left out, as a "
+            f"{path} ({RENTS[name]}) is {origin_text}, those of the others of {publisher}: left "
+            "out, as a "
             "comparison takes one statistic"
         )
     return path
@@ -332,32 +333,38 @@ def notes_of_rent(inputs: ResolvedScenario, values: Values, bill: Bill) -> list[
     """
     from tco.cost.ledger import CIRCULAR, RENTS
 
-    given = values.input(_rent_path(inputs, values))
+    rent_input = values.input(_rent_path(inputs, values))
     if inputs.shape:
         return []
-    span = "" if given.low is None or given.high is None else f", {given.low:g} to {given.high:g}"
-    kind = RENTS[given.path.rpartition(".")[2]]
-    found = (
+    span = (
+        ""
+        if rent_input.low is None or rent_input.high is None
+        else f", {rent_input.low:g} to {rent_input.high:g}"
+    )
+    kind = RENTS[rent_input.path.rpartition(".")[2]]
+    notes = (
         [
-            f"{given.path} is {given.value:g} USD a chip-hour{span}, {kind}, of {given.as_of} by "
-            f"{given.publisher}"
+            f"{rent_input.path} is {rent_input.value:g} USD a chip-hour{span}, {kind}, of "
+            f"{rent_input.as_of} by "
+            f"{rent_input.publisher}"
         ]
-        if given.as_of
+        if rent_input.as_of
         else []
     )
-    if given.source == CIRCULAR:
-        found.append(
-            f"{given.path} follows from this program's own cost: it is circular, and no ratio "
+    if rent_input.source == CIRCULAR:
+        notes.append(
+            f"{rent_input.path} follows from this program's own cost: it is circular, and no ratio "
             "rests on it"
         )
     years, price = values["terms.life"], bill.price / inputs.system.chips
-    if given.value * HOURS * years > 2 * price:
-        paid = given.value * HOURS * years
-        found.append(
-            f"{given.where}: {given.path}: {years:g} years of it are {paid:,.0f} USD, more than "
+    if rent_input.value * HOURS * years > 2 * price:
+        paid = rent_input.value * HOURS * years
+        notes.append(
+            f"{rent_input.where}: {rent_input.path}: {years:g} years of it are {paid:,.0f} USD, "
+            "more than "
             f"twice the {price:,.0f} of buying"
         )
-    return found
+    return notes
 
 
 def notes_of_network(inputs: ResolvedScenario, cost: Cost, plan: Any) -> list[str]:
@@ -414,11 +421,13 @@ def _failures_of(inputs: ResolvedScenario, values: Values) -> tuple[list[Failing
     """Return the parts that fail, and what failures leave of the hours; what they leave of
     availability may be stated instead.
     """
-    found = _parts_that_fail(inputs, values)
+    failing_parts = _parts_that_fail(inputs, values)
     trains, stated = workload_kind(inputs).restarts, inputs.states(AVAILABILITY, values)
     with scope("failures"):
-        return found, values.derived(
-            "metrics.goodput", "", lambda: goodput(values, inputs.system, found, trains, stated)
+        return failing_parts, values.derived(
+            "metrics.goodput",
+            "",
+            lambda: goodput(values, inputs.system, failing_parts, trains, stated),
         )
 
 
@@ -470,8 +479,8 @@ def refuse_strangers(
     """
     if inputs.scenario.rebates is None:
         return
-    for one in _agreements_of(inputs):
-        if one.holder != inputs.owner:
+    for agreement in _agreements_of(inputs):
+        if agreement.holder != inputs.owner:
             gross: Quantity = untraced_value(
                 scenario_cost(inputs, values, bill, network, []).per_chip_hour
             )
@@ -481,9 +490,10 @@ def refuse_strangers(
                 else "the gross cost"
             )
             raise DataError(
-                f"{inputs.scenario.where}: rebates: {one.id} is held by {one.holder}, the owner "
+                f"{inputs.scenario.where}: rebates: {agreement.id} is held by {agreement.holder}, "
+                "the owner "
                 f"here is {_owner_in_words(inputs)} "
-                f"(terms.owner); leave it out for {figure}, or set terms.owner={one.holder}"
+                f"(terms.owner); leave it out for {figure}, or set terms.owner={agreement.holder}"
             )
 
 
@@ -496,14 +506,17 @@ def agreement_notes(inputs: ResolvedScenario) -> list[str]:
     agreements = [
         agreement for agreement in _agreements_of(inputs) if agreement.in_force(inputs.date)
     ]
-    others = [
+    uncounted_agreements = [
         f"{agreement.id}, held by {agreement.holder}"
         for agreement in agreements
         if agreement.gives_back and agreement.holder != inputs.owner
     ]
     notes = (
-        [f"{', '.join(others)}: not counted, as the owner is {_owner_in_words(inputs)}"]
-        if others
+        [
+            f"{', '.join(uncounted_agreements)}: not counted, as the owner is "
+            f"{_owner_in_words(inputs)}"
+        ]
+        if uncounted_agreements
         else []
     )
     stakes = [

@@ -46,7 +46,7 @@ def resolve_scenario(
     settings: Settings,
     variant: Mapping[str, str],
     structure: Structure | None = None,
-    kept: Mapping[str, str] | None = None,
+    earlier_values: Mapping[str, str] | None = None,
 ) -> ResolvedScenario:
     """Return a scenario with its documents read, its settings applied and its parts chosen.
 
@@ -56,14 +56,14 @@ def resolve_scenario(
         settings: Values by input path, as a user sets them; an array asks for many values together.
         variant: Variants of the system by key; they win over those of the scenario.
         structure: Decisions of an earlier evaluation; None decides anew.
-        kept: Texts and quantities of an earlier answer, which replace all others.
+        earlier_values: Texts and quantities of an earlier answer, which replace all others.
 
     Raises:
         DataError: A document, path or value is unknown, or the system cannot be built.
 
     """
     inputs = ResolvedScenario(
-        catalogue, scenario, dict(settings), dict(variant), structure, kept or {}
+        catalogue, scenario, dict(settings), dict(variant), structure, earlier_values or {}
     )
     documents = inputs.scenario.documents | _take_chosen_documents(inputs)
     inputs.scenario = inputs.scenario._replace(documents=documents)
@@ -226,7 +226,7 @@ def _refuse_impossible_wires(inputs: ResolvedScenario, values: Values) -> None:
 
 
 def _take_native_formats(
-    inputs: ResolvedScenario, values: Values, wanted: Mapping[str, Given]
+    inputs: ResolvedScenario, values: Values, stated: Mapping[str, Given]
 ) -> None:
     """Take the formats that the chip computes itself where they are asked for, but for those
     that somebody sets.
@@ -240,7 +240,7 @@ def _take_native_formats(
             inputs.texts |= {
                 path: text
                 for path, text in native(values, inputs.system.chip).items()
-                if path not in wanted
+                if path not in stated
             }
     if inputs.structure is not None:
         inputs.structure.check(inputs.system, inputs.text)
@@ -274,22 +274,23 @@ def _read_document(
     """
     names = inputs.catalogue.with_base(DOCUMENTS[group], name, group)
     cooling = _site_hall_cooling(inputs, names, stated) if group == "site" else None
-    for one in names:
-        _, document = inputs.catalogue.document(DOCUMENTS[group], one, group)
+    for document_name in names:
+        _, document = inputs.catalogue.document(DOCUMENTS[group], document_name, group)
         if (country := document.get("country")) is not None:
-            given = stated.get("terms.date")
-            date = inputs.kept.get("terms.date") or (inputs.date if given is None else given.text)
-            period(
-                date,
-                f"{inputs.scenario.documents['terms'] if given is None else given.where}: "
-                "terms.date",
+            date_setting = stated.get("terms.date")
+            date = inputs.kept.get("terms.date") or (
+                inputs.date if date_setting is None else date_setting.text
             )
+            terms_document = inputs.scenario.documents["terms"]
+            terms_place = terms_document if date_setting is None else date_setting.where
+            period(date, f"{terms_place}: terms.date")
             inputs.found |= inputs.catalogue.of_country(str(country), date)
         inputs.found |= inputs.catalogue.document_inputs(
-            DOCUMENTS[group], one, group, group, cooling
+            DOCUMENTS[group], document_name, group, group, cooling
         )
         inputs.texts |= inputs.catalogue.once(
-            ("texts", group, one), partial(_document_texts, inputs.catalogue, group, one)
+            ("texts", group, document_name),
+            partial(_document_texts, inputs.catalogue, group, document_name),
         )
     if cooling is not None:
         inputs.texts["site.cooling"] = cooling
@@ -320,25 +321,27 @@ def _site_hall_cooling(
 ) -> str | None:
     """Return the cooling of the hall in which the racks stand, of a site's documents by name."""
     documents = [inputs.catalogue.document("sites", name, "site")[1] for name in names]
-    given = stated.get("site.cooling")
+    cooling_setting = stated.get("site.cooling")
     cooling = hall_cooling(
-        documents, inputs.system.cooling, given.text if given else inputs.kept.get("site.cooling")
+        documents,
+        inputs.system.cooling,
+        cooling_setting.text if cooling_setting else inputs.kept.get("site.cooling"),
     )
     if cooling is not None and cooling not in COOLINGS:
         raise unknown("cooling", cooling, COOLINGS, "site.cooling")
     return cooling
 
 
-def _apply_setting(inputs: ResolvedScenario, path: str, given: Given) -> None:
+def _apply_setting(inputs: ResolvedScenario, path: str, setting: Given) -> None:
     """Take in one setting: a text where the input is one, else a quantity for later."""
     if path in TEXTS or path == ALIAS:
-        if given.keeps_back(path):
-            refuse_own(f"{given.where}: {path}: a text")
-        inputs.texts[SOFTWARE if path == ALIAS else path] = given.text
+        if setting.keeps_back(path):
+            refuse_own(f"{setting.where}: {path}: a text")
+        inputs.texts[SOFTWARE if path == ALIAS else path] = setting.text
     elif path.partition(".")[0] not in GROUPS:
         raise unknown("input path", path, inputs.known_paths(), "--set")
     else:
-        inputs.given[path] = given
+        inputs.given[path] = setting
 
 
 def system_inputs(

@@ -107,23 +107,23 @@ class ResolvedScenario:
         """Return an input that is a text: as it is stated, or what it follows from; one that may
         not be raises `DataError`.
         """
-        found = self.texts.get(path)
-        if found is None and path in IMPLIED:
+        input_text = self.texts.get(path)
+        if input_text is None and path in IMPLIED:
             model = self.text("workload.model")
-            found = self.catalogue.once(
+            input_text = self.catalogue.once(
                 ("published", model), lambda: published(self.catalogue, model)
             ).get(path)
-        if found is None and path in FOLLOWS:
+        if input_text is None and path in FOLLOWS:
             return self.text(FOLLOWS[path])
-        if found is None and (found := USUAL.get(path)) is None:
+        if input_text is None and (input_text := USUAL.get(path)) is None:
             group = path.partition(".")[0]
             raise DataError(
                 f"{self.scenario.documents[group]}: {path} is missing in data/{DOCUMENTS[group]}"
             )
-        if path in CHOICES and found not in CHOICES[path][1]:
-            raise unknown(CHOICES[path][0], found, CHOICES[path][1], path)
-        self.texts_used[path] = found
-        return found
+        if path in CHOICES and input_text not in CHOICES[path][1]:
+            raise unknown(CHOICES[path][0], input_text, CHOICES[path][1], path)
+        self.texts_used[path] = input_text
+        return input_text
 
     @property
     def owner(self) -> str:
@@ -170,16 +170,16 @@ class ResolvedScenario:
         """Return the catalogue's input for a path; an unknown path or a missing value raises
         `DataError`.
         """
-        found = self.found.get(path)
-        if found is not None:
-            return found
-        found = self.shared.get(path)
-        if found is None:
-            found = self.dated(path)
-            if found is None:
+        catalogue_input = self.found.get(path)
+        if catalogue_input is not None:
+            return catalogue_input
+        catalogue_input = self.shared.get(path)
+        if catalogue_input is None:
+            catalogue_input = self.dated(path)
+            if catalogue_input is None:
                 return self.documented(path)
-            self.shared[path] = found
-        return found
+            self.shared[path] = catalogue_input
+        return catalogue_input
 
     def dated(self, path: str) -> Input | None:
         """Return the input of a path that the catalogue holds by date or by family; None for those
@@ -236,8 +236,8 @@ class ResolvedScenario:
         for it.
         """
         group, _, rest = path.partition(".")
-        found = input_attributes().get((group, rest.rpartition(".")[2]))
-        return found.unit if found and self.is_known(path) else self.resolve(path).unit
+        attribute = input_attributes().get((group, rest.rpartition(".")[2]))
+        return attribute.unit if attribute and self.is_known(path) else self.resolve(path).unit
 
     def known_paths(self) -> list[str]:
         """Return the paths of documents and parts, for the nearest name."""
@@ -280,5 +280,5 @@ def bounds(path: str) -> tuple[float, float]:
 
     """
     group, _, rest = path.partition(".")
-    found = input_attributes().get((group, rest.rpartition(".")[2]))
-    return (found.minimum, found.maximum) if found else (0.0, 1e30)
+    attribute = input_attributes().get((group, rest.rpartition(".")[2]))
+    return (attribute.minimum, attribute.maximum) if attribute else (0.0, 1e30)

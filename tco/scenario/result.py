@@ -136,7 +136,7 @@ class Result:
         """Name the scenario, its plan, and what a chip costs and does: the whole of a result is a
         book.
         """
-        shown = (
+        metric_names = (
             "tco_usd_per_chip_hour",
             "output_tokens_per_s_per_chip",
             "usd_per_million_output_tokens",
@@ -144,7 +144,7 @@ class Result:
         )
         figures = [
             f"{name}={value:.6g}"
-            for name in shown
+            for name in metric_names
             if isinstance(value := self.metrics.get(name), float)
         ]
         return f"Result({', '.join([repr(self.scenario), repr(self.system), *figures])})"
@@ -183,9 +183,13 @@ class Result:
 
         None where the chips are owned.
         """
-        line = next((one for one in self.lines if one.asset == "rent"), None)
-        given = None if line is None else self.inputs[line.inputs[0]]
-        return None if given is None else (given.path.rpartition(".")[2], given.publisher)
+        line = next((cost_line for cost_line in self.lines if cost_line.asset == "rent"), None)
+        rent_input = None if line is None else self.inputs[line.inputs[0]]
+        return (
+            None
+            if rent_input is None
+            else (rent_input.path.rpartition(".")[2], rent_input.publisher)
+        )
 
     @property
     def hall_cooling(self) -> str | None:
@@ -254,23 +258,23 @@ def set_of(result: Result) -> dict[str, str]:
         Text or quantity with unit, by input path; empty for a result without an origin.
 
     """
-    found = {}
+    settings = {}
     for path in result.origin.settings if result.origin else ():
         if path in result.texts:
-            found[path] = result.texts[path]
-        elif path in result.inputs and (shown := result.inputs[path].shown):
-            found[path] = f"{shown[0]!r} {shown[1]}".rstrip()
-    return found
+            settings[path] = result.texts[path]
+        elif path in result.inputs and (shown_quantity := result.inputs[path].shown):
+            settings[path] = f"{shown_quantity[0]!r} {shown_quantity[1]}".rstrip()
+    return settings
 
 
-def in_words(found: JsonMapping) -> str:
+def in_words(values_by_name: JsonMapping) -> str:
     """Return names and values as the text of one table cell.
 
     Args:
-        found: Values by name, written as `name=value` with semicolons between.
+        values_by_name: Values by name, written as `name=value` with semicolons between.
 
     """
-    return ";".join(f"{name}={value}" for name, value in found.items())
+    return ";".join(f"{name}={value}" for name, value in values_by_name.items())
 
 
 def saved_document(result: Result) -> JsonObject:
@@ -302,8 +306,8 @@ def saved_document(result: Result) -> JsonObject:
         else {**result.bill._asdict(), "lines": [asdict(line) for line in result.bill.lines]},
         "rebates": [rebate._asdict() for rebate in result.rebates],
         "inputs": {
-            path: given._asdict() | {"where": _portable_location(given.where)}
-            for path, given in sorted(result.inputs.items())
+            path: result_input._asdict() | {"where": _portable_location(result_input.where)}
+            for path, result_input in sorted(result.inputs.items())
         },
         "standing": result.standing._asdict(),
         "ages": result.ages._asdict(),
@@ -344,28 +348,29 @@ WORK = (
 SAME = ("terms.date", "terms.perspective", "terms.owner", *(f"workload.{name}" for name in WORK))
 
 
-def why_incomparable(result: Result, other: Result) -> str | None:
+def why_incomparable(result: Result, other_result: Result) -> str | None:
     """Return the reason why two results must not be compared.
 
     Args:
         result: First result.
-        other: Second result.
+        other_result: Second result.
 
     Returns:
         The reason; None where the results may be compared.
 
     """
     for path in SAME:
-        if _comparable_value(result, path) != _comparable_value(other, path):
+        if _comparable_value(result, path) != _comparable_value(other_result, path):
             return (
-                f"its {path} is {_input_text(result, path)}, that of {other.scenario} "
-                f"{_input_text(other, path)}"
+                f"its {path} is {_input_text(result, path)}, that of {other_result.scenario} "
+                f"{_input_text(other_result, path)}"
             )
     circular = next(
         (
-            one
-            for one in (result, other)
-            if result is not other and any(CIRCULAR in line.sources for line in one.lines)
+            compared_result
+            for compared_result in (result, other_result)
+            if result is not other_result
+            and any(CIRCULAR in line.sources for line in compared_result.lines)
         ),
         None,
     )
@@ -379,15 +384,15 @@ def why_incomparable(result: Result, other: Result) -> str | None:
 def _comparable_value(result: Result, path: str) -> Any:
     if path == "terms.date":
         return period(result.texts[path], path).last
-    given = result.inputs.get(path)
-    return result.texts.get(path) if given is None else given.value
+    result_input = result.inputs.get(path)
+    return result.texts.get(path) if result_input is None else result_input.value
 
 
 def _input_text(result: Result, path: str) -> str:
-    given = result.inputs.get(path)
-    if given is None:
+    result_input = result.inputs.get(path)
+    if result_input is None:
         return result.texts.get(path, "not stated")
-    value, unit = given.shown or (given.value, given.unit)
+    value, unit = result_input.shown or (result_input.value, result_input.unit)
     return f"{value:g} {unit}".rstrip()
 
 
@@ -416,7 +421,7 @@ def why_absent(result: Result, metric: str) -> str:
     if kind not in kinds:
         return (
             "it is of a workload that "
-            f"{' or '.join(KINDS[one].does for one in sorted(kinds))}, "
+            f"{' or '.join(KINDS[kind_id].does for kind_id in sorted(kinds))}, "
             f"this one {KINDS[kind].does}"
         )
     if metric in PERFORMANCE and result.serving is not None and result.serving.reason:
@@ -428,13 +433,13 @@ def why_absent(result: Result, metric: str) -> str:
         )
     about = "performance per cost" if metric in RATIOS else metric
     # such as no finite number
-    said = next(
+    note_text = next(
         (note.partition(": ")[2] for note in result.notes if about in note.partition(": ")[0]), ""
     )
     usual = (
         "it is held against the cost of a baseline, and there is none here: `tco compare` names one"
     )
-    return said or (
+    return note_text or (
         usual
         if metric in RATIOS
         else UNSTATED.get(metric, "the scenario does not state what it rests on")
@@ -469,41 +474,47 @@ def chip_figures(inputs: ResolvedScenario, values: Values) -> Figures:
 
     """
     system = inputs.system
-    found = Figures(domain={"chips": system.chips})
-    capacity = _chip_attribute_or_none(found, inputs.catalogue, values, system.chip, "hbm_capacity")
+    figures = Figures(domain={"chips": system.chips})
+    capacity = _chip_attribute_or_none(
+        figures, inputs.catalogue, values, system.chip, "hbm_capacity"
+    )
     bandwidth = _chip_attribute_or_none(
-        found, inputs.catalogue, values, system.chip, "hbm_bandwidth"
+        figures, inputs.catalogue, values, system.chip, "hbm_bandwidth"
     )
     for name in FORMATS:
-        peak = _chip_attribute_or_none(found, inputs.catalogue, values, system.chip, f"peak_{name}")
-        found.chip[f"peak_{name}_flop_per_s"] = peak
-        found.domain[f"peak_{name}_flop_per_s"] = (
+        peak = _chip_attribute_or_none(
+            figures, inputs.catalogue, values, system.chip, f"peak_{name}"
+        )
+        figures.chip[f"peak_{name}_flop_per_s"] = peak
+        figures.domain[f"peak_{name}_flop_per_s"] = (
             None if peak is None else domain_peak(system.chips, peak)
         )
-        found.chip[f"flop_per_byte_{name}"] = (
+        figures.chip[f"flop_per_byte_{name}"] = (
             machine_balance(peak, bandwidth) if peak and bandwidth else None
         )
         if peak == 0:
-            found.notes.append(f"flop_per_byte_{name}: {system.chip} computes no {name.upper()}")
-    found.chip |= {"hbm_bytes": capacity, "hbm_byte_per_s": bandwidth}
+            figures.notes.append(f"flop_per_byte_{name}: {system.chip} computes no {name.upper()}")
+    figures.chip |= {"hbm_bytes": capacity, "hbm_byte_per_s": bandwidth}
     if capacity is not None and inputs.catalogue.has_part_value(system.chip, "cores_per_device"):
         part = f"parts.{system.chip}"
-        found.chip["logical_device_bytes"] = device_capacity(
+        figures.chip["logical_device_bytes"] = device_capacity(
             capacity, values[f"{part}.cores_per_device"], values[f"{part}.cores"]
         )
-    found.domain["hbm_bytes"] = None if capacity is None else joint_capacity(system.chips, capacity)
-    found.domain["hbm_byte_per_s"] = (
+    figures.domain["hbm_bytes"] = (
+        None if capacity is None else joint_capacity(system.chips, capacity)
+    )
+    figures.domain["hbm_byte_per_s"] = (
         None if bandwidth is None else lanes_rate(system.chips, bandwidth)
     )
-    return found
+    return figures
 
 
 def _chip_attribute_or_none(
-    found: Figures, catalogue: Catalogue, values: Values, chip: str, attribute: str
+    figures: Figures, catalogue: Catalogue, values: Values, chip: str, attribute: str
 ) -> Any:
     """Return an attribute of the chip; one that nobody states is None, and noted."""
     path = f"parts.{chip}.{attribute}"
     if values.has(path) or catalogue.has_part_value(chip, attribute):
         return values[path]
-    found.notes.append(f"{path} is missing, so what follows from it is not computed")
+    figures.notes.append(f"{path} is missing, so what follows from it is not computed")
     return None

@@ -98,7 +98,7 @@ HOLDS: dict[str, Callable[[Any], bool]] = {
     MONTHS: lambda value: isinstance(value, int) and _is_finite_number(value) and value >= 0,
     YEARS: lambda value: _is_finite_number(value) and 0 < value <= 100,
     FLAG: lambda value: isinstance(value, bool),
-    LIST: lambda value: isinstance(value, list) and all(isinstance(one, str) for one in value),
+    LIST: lambda value: isinstance(value, list) and all(isinstance(text, str) for text in value),
     SHOWN: lambda value: (
         value is None
         or (
@@ -114,18 +114,20 @@ HOLDS: dict[str, Callable[[Any], bool]] = {
     "a table or null": lambda value: value is None or isinstance(value, dict),
     "a list": lambda value: isinstance(value, list),
     "a table of texts": lambda value: (
-        isinstance(value, dict) and all(isinstance(one, str) for one in value.values())
+        isinstance(value, dict) and all(isinstance(text, str) for text in value.values())
     ),
     READINGS: lambda value: (
         isinstance(value, dict)
-        and all(isinstance(one, bool) or _is_finite_number(one) for one in value.values())
+        and all(
+            isinstance(reading, bool) or _is_finite_number(reading) for reading in value.values()
+        )
     ),
     "a table of numbers": lambda value: (
-        isinstance(value, dict) and all(_is_finite_number(one) for one in value.values())
+        isinstance(value, dict) and all(_is_finite_number(number) for number in value.values())
     ),
     "a table of numbers or nulls": lambda value: (
         isinstance(value, dict)
-        and all(one is None or _is_finite_number(one) for one in value.values())
+        and all(number is None or _is_finite_number(number) for number in value.values())
     ),
 }
 TOP = {
@@ -164,7 +166,7 @@ def load_result(path: str | Path) -> Result:
     versions = (document[name] for name in ("data_hash", "formulas", "tco_version"))
     input_records = records(Input, document["inputs"].values(), f"{where}: inputs")
     inputs = dict(zip(document["inputs"], input_records, strict=True))
-    if making.get() and any(given.overlay for given in inputs.values()):
+    if making.get() and any(result_input.overlay for result_input in inputs.values()):
         raise KeptBackError(
             f"{where}: was saved with values of your own, and nothing can replace them; "
             "expected a scenario"
@@ -221,13 +223,13 @@ def _hold_result(document: JsonObject, where: str) -> None:
 
 def _structure_from(document: JsonObject, where: str) -> Structure | None:
     """Return the structure of a result; files of earlier versions hold none."""
-    found = document.get("structure")
-    if found is None:
+    structure_table = document.get("structure")
+    if structure_table is None:
         return None
-    if not isinstance(found, dict):
-        raise DataError(f"{where}: structure is {str(found)[:60]!r}, expected a table")
+    if not isinstance(structure_table, dict):
+        raise DataError(f"{where}: structure is {str(structure_table)[:60]!r}, expected a table")
     hold(
-        found,
+        structure_table,
         {
             "alternatives": "a table of texts",
             "readings": READINGS,
@@ -241,44 +243,44 @@ def _structure_from(document: JsonObject, where: str) -> Structure | None:
         document["overrides"]["variant"],
         plan_from(document["plan"], f"{where}: plan"),
     )
-    readings, compared = Readings(found["readings"]), tuple(found["compared"])
+    readings, compared = Readings(structure_table["readings"]), tuple(structure_table["compared"])
     return Structure(
         system,
         variant,
         document["texts"],
-        found["alternatives"],
+        structure_table["alternatives"],
         plan,
         readings,
         compared,
-        found["choices"],
+        structure_table["choices"],
     )
 
 
 def saved(path: Path) -> JsonObject:
     """Return the document of a file of the right schema."""
     document = read_json(path, "a saved result")
-    found = document.get("schema") if isinstance(document, dict) else None
-    if found != SCHEMA:
-        kind = f"its schema is {found!r}" if found else "it states no schema"
+    schema = document.get("schema") if isinstance(document, dict) else None
+    if schema != SCHEMA:
+        kind = f"its schema is {schema!r}" if schema else "it states no schema"
         raise DataError(
             f"{path}: is no saved result: {kind}, expected {SCHEMA!r}, which `Result.save` writes"
         )
     return dict(document)
 
 
-def hold(table: JsonObject, wanted: dict[str, str], where: str) -> None:
+def hold(table: JsonObject, kinds_by_key: dict[str, str], where: str) -> None:
     """Refuse a table that lacks a key or has a wrong value.
 
     Args:
         table: Table to check; further keys pass.
-        wanted: Kind of value by key, in the words of `HOLDS`.
+        kinds_by_key: Kind of value by key, in the words of `HOLDS`.
         where: Place of the table, for the text of an error.
 
     Raises:
         DataError: A key is missing, or its value is of another kind.
 
     """
-    for key, kind in wanted.items():
+    for key, kind in kinds_by_key.items():
         if key not in table:
             raise DataError(
                 f"{where}: the key {key!r} is missing, expected {kind}; save the result again"
@@ -314,11 +316,13 @@ def _cost_line(cells: Any, inputs: dict[str, Input], where: str) -> Flow:
     return flow
 
 
-def _bill_of(found: JsonObject | None, where: str) -> Bill | None:
+def _bill_of(bill_table: JsonObject | None, where: str) -> Bill | None:
     """Return the bill; a chip alone has none."""
-    if found is None:
+    if bill_table is None:
         return None
-    hold(found, {"lines": "a list", "price": NUMBER, "power": NUMBER}, where)
+    hold(bill_table, {"lines": "a list", "price": NUMBER, "power": NUMBER}, where)
     return Bill(
-        records(BillLine, found["lines"], f"{where}: lines"), found["price"], found["power"]
+        records(BillLine, bill_table["lines"], f"{where}: lines"),
+        bill_table["price"],
+        bill_table["power"],
     )

@@ -43,20 +43,20 @@ def _structural_choices(inputs: ResolvedScenario, values: Readable, chain: Chain
 
     An entry is absent where the chain makes no such choice.
     """
-    found: JsonObject = (
+    choices: JsonObject = (
         {"formats": formats} if (formats := storage_and_compute_formats(inputs, values)) else {}
     )
     if chain.network is not None:
         parts = dict.fromkeys(line.part for line in chain.network.lines)
-        found["network"] = {
+        choices["network"] = {
             "design": network_design(inputs.system),
             "tiers": chain.network.tiers,
             "parts": list(parts),
         }
-    found["operators"] = chain.serving.operators
+    choices["operators"] = chain.serving.operators
     if (links := chain.serving.links) is not None:
-        found["collectives"] = {
+        choices["collectives"] = {
             "library": links.library.name,
             "in_network_reduction": bool(links.reduces),
         }
-    return found
+    return choices

@@ -46,23 +46,24 @@ class Structure(NamedTuple):
         numbers.
         """
         if dict(system.variant) != dict(self.variant):
-            own, other = (
+            decided_system, current_system = (
                 _system_with_variants(self.system, variant)
                 for variant in (self.variant, system.variant)
             )
-            raise DataError(f"structure: it is that of {own}, not of {other}")
+            raise DataError(f"structure: it is that of {decided_system}, not of {current_system}")
         for path, decided in self.texts.items():
-            if (asked := text(path)) != decided and not asked.startswith(CHEAPEST):
+            if (current_text := text(path)) != decided and not current_text.startswith(CHEAPEST):
                 raise DataError(
-                    f"structure: {path} is {asked!r}, it was {decided!r} when the structure was "
+                    f"structure: {path} is {current_text!r}, it was {decided!r} when the structure "
+                    "was "
                     "decided; hold a plan with `plan`"
                 )
 
 
 def _system_with_variants(system: str, variant: Mapping[str, str]) -> str:
     return system + "".join(
-        f"{'@' if not place else ','}{key}={value}"
-        for place, (key, value) in enumerate(sorted(variant.items()))
+        f"{'@' if not variant_index else ','}{key}={value}"
+        for variant_index, (key, value) in enumerate(sorted(variant.items()))
     )
 
 

@@ -205,13 +205,15 @@ def storage_and_compute_formats(inputs: ResolvedScenario, values: Readable) -> d
     The text names a compute format only where the chip does not compute the stored format.
     """
     chip, texts = inputs.system.chip, workload_kind(inputs).formats
-    made = {
+    number_formats = {
         name: computed_on(values, chip, inputs.text(f"workload.{name}"), f"workload.{name}")
         for name in texts
     }
     return {
-        name: one.stored if one.is_native else f"{one.stored} computed as {one.computed_as}"
-        for name, one in made.items()
+        name: number_format.stored
+        if number_format.is_native
+        else f"{number_format.stored} computed as {number_format.computed_as}"
+        for name, number_format in number_formats.items()
     }
 
 
@@ -242,19 +244,21 @@ def _refuse_no_requests(values: Values) -> None:
     """Refuse a concurrency of zero that somebody asks for; the default of zero means that every
     batch is searched.
     """
-    found = values.input("workload.concurrency")
+    concurrency = values.input("workload.concurrency")
     if (
-        somewhere(found.value == 0)
-        and found.where != KEPT
-        and basename(dirname(found.where)) != "defaults"
+        somewhere(concurrency.value == 0)
+        and concurrency.where != KEPT
+        and basename(dirname(concurrency.where)) != "defaults"
     ):
         raise DataError(
-            f"{found.where}: workload.concurrency is 0: no requests in flight serve nothing; leave "
+            f"{concurrency.where}: workload.concurrency is 0: no requests in flight serve nothing; "
+            "leave "
             "it out to search every batch"
         )
-    if found.value > 0 and values.exists("workload.offline"):
+    if concurrency.value > 0 and values.exists("workload.offline"):
         raise DataError(
-            f"{found.where}: workload.concurrency beside workload.offline: offline the batch is "
+            f"{concurrency.where}: workload.concurrency beside workload.offline: offline the batch "
+            "is "
             "what memory holds; leave one out"
         )
 
@@ -276,9 +280,9 @@ def _refuse_beyond_head(values: Values) -> None:
     if values.has(DRAFTS) and somewhere(
         (drafts := values.number(DRAFTS)) > (most := values.number(DEEPEST))
     ):
-        asked = f"{values.input(DRAFTS).where}: {DRAFTS} is {np.max(drafts):g}"
+        drafts_text = f"{values.input(DRAFTS).where}: {DRAFTS} is {np.max(drafts):g}"
         raise DataError(
-            f"{asked}, a head drafts at most {np.max(most):g} tokens a step ({DEEPEST})"
+            f"{drafts_text}, a head drafts at most {np.max(most):g} tokens a step ({DEEPEST})"
         )
 
 
@@ -454,8 +458,8 @@ def metric_workload_kinds(metric: str) -> frozenset[str]:
         Ids of the kinds: all kinds for a ratio and for a metric that does not rest on the workload.
 
     """
-    every = metric not in PERFORMANCE or metric in RATIOS
-    return frozenset(name for name, kind in KINDS.items() if every or metric in kind.metrics)
+    is_general = metric not in PERFORMANCE or metric in RATIOS
+    return frozenset(name for name, kind in KINDS.items() if is_general or metric in kind.metrics)
 
 
 def kind_of_plan(plan: Any) -> str:
@@ -472,5 +476,5 @@ def unasked(inputs: ResolvedScenario) -> ServingResult | TrainingResult:
     """
     if workload_kind(inputs).measured:
         load_model(inputs.catalogue, inputs.text("workload.model"))
-    found: ServingResult | TrainingResult = workload_kind(inputs).without_plan("")
-    return found
+    workload_result: ServingResult | TrainingResult = workload_kind(inputs).without_plan("")
+    return workload_result

@@ -38,28 +38,30 @@ def chips_in(
     `rate` gives the tokens a second of a cluster, none where the job does not divide over it, or
     does not fit.
     """
-    known: dict[int, float] = {}
+    days_by_domains: dict[int, float] = {}
 
     def taken(domains: int) -> float:
-        if domains not in known:
-            found = rate(domains * domain)
-            known[domains] = float(time_to_train(tokens, found)) / DAY if found else float("inf")
-        return known[domains]
+        if domains not in days_by_domains:
+            token_rate = rate(domains * domain)
+            days_by_domains[domains] = (
+                float(time_to_train(tokens, token_rate)) / DAY if token_rate else float("inf")
+            )
+        return days_by_domains[domains]
 
     steps = [domains for domains in SMOOTH if domains * domain <= MOST] or [1]
-    place = 0
-    while place < len(steps) and taken(steps[place]) > days:
+    index = 0
+    while index < len(steps) and taken(steps[index]) > days:
         ahead = (
-            min(taken(steps[place]) / days, FARTHEST) if taken(steps[place]) < float("inf") else 1.0
+            min(taken(steps[index]) / days, FARTHEST) if taken(steps[index]) < float("inf") else 1.0
         )
-        place = max(place + 1, bisect_left(steps, steps[place] * ahead * (1 - NEAR)))
-    if place >= len(steps):
-        nearest = min(known, key=known.__getitem__)
+        index = max(index + 1, bisect_left(steps, steps[index] * ahead * (1 - NEAR)))
+    if index >= len(steps):
+        nearest = min(days_by_domains, key=days_by_domains.__getitem__)
         raise DataError(
             f"{where}: {DAYS} is {days:g}: no cluster is as quick; the nearest takes "
-            f"{known[nearest]:.3g} days, {nearest * domain:,.0f} chips"
+            f"{days_by_domains[nearest]:.3g} days, {nearest * domain:,.0f} chips"
         )
-    least, size = (steps[place - 1] if place else 0), steps[place]
+    least, size = (steps[index - 1] if index else 0), steps[index]
     while size - least > max(1, int(size * NEAR)):
         middle = (size + least) // 2
         size, least = (middle, least) if taken(middle) <= days else (size, middle)

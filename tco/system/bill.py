@@ -124,8 +124,10 @@ def chip_cost(
     t is the share of the wafers that the design partner buys: the owner who buys them himself pays
     its margin on the rest alone.
     """
-    made = packaging_cost + substrate_cost + test_cost + assembly_loss
-    return dies * die * (1 + partner_margin * wafers_through_partner) + made * (1 + partner_margin)
+    package_cost = packaging_cost + substrate_cost + test_cost + assembly_loss
+    return dies * die * (1 + partner_margin * wafers_through_partner) + package_cost * (
+        1 + partner_margin
+    )
 
 
 YIELDS: dict[
@@ -270,16 +272,26 @@ class Pricing:
         return self.found[part]
 
     def _price(self, part: str) -> tuple[Quantity, bool, tuple[str, ...]]:
-        values, whole, own = self.values, f"parts.{part}.price", f"parts.{part}.own_price"
-        if values.has(whole) or self.catalogue.has_part_value(part, "price"):
-            return values[whole], True, (whole,)
+        values, whole_price, own_price = (
+            self.values,
+            f"parts.{part}.price",
+            f"parts.{part}.own_price",
+        )
+        if values.has(whole_price) or self.catalogue.has_part_value(part, "price"):
+            return values[whole_price], True, (whole_price,)
         if self.catalogue.has_part_value(part, "own_price"):
-            return values[own], False, (own,)
+            return values[own_price], False, (own_price,)
         if self.catalogue.has_part_value(part, "die_area"):
             with scope("parts", part):
-                price = values.derived(own, "USD", lambda: _built_up_price(values, part, self.dies))
-            return price, False, (own,) if values.has(own) else _inputs_of_silicon(part, self.dies)
-        return values[whole], True, (whole,)  # raises: the price is missing
+                price = values.derived(
+                    own_price, "USD", lambda: _built_up_price(values, part, self.dies)
+                )
+            return (
+                price,
+                False,
+                (own_price,) if values.has(own_price) else _inputs_of_silicon(part, self.dies),
+            )
+        return values[whole_price], True, (whole_price,)  # raises: the price is missing
 
 
 class Offer(NamedTuple):
@@ -308,15 +320,15 @@ def offers(system: System, values: Values, catalogue: Catalogue) -> dict[str, li
 
     """
     pricing = Pricing(values, catalogue)
-    found = {}
-    for place, candidates in system.alternatives.items():
-        found[place] = [
+    slot_offers = {}
+    for slot_place, candidates in system.alternatives.items():
+        slot_offers[slot_place] = [
             Offer(
                 part, quantity, extended_price(pricing.of(part)[0], quantity), pricing.of(part)[2]
             )
             for part, quantity in candidates.items()
         ]
-    return found
+    return slot_offers
 
 
 ASSEMBLY_TIME = "assembly_time"  # attribute of trays and racks
@@ -351,8 +363,8 @@ def _tree_slots(system: System, catalogue: Catalogue) -> list[Place]:
         holders = {leaf.parent for leaf in system.leaves}
         return [_tree_slot(leaf, leaf.path in holders, catalogue) for leaf in system.leaves]
 
-    places: list[Place] = system.once("places", list_places)
-    return places
+    tree_places: list[Place] = system.once("places", list_places)
+    return tree_places
 
 
 def _tree_slot(leaf: Leaf, contains: bool, catalogue: Catalogue) -> Place:
@@ -391,23 +403,29 @@ def bill_of_materials(
     labour: list[Labour] = []
     assembly: Leaf | None = None
     converter: Leaf | None = None
-    for place in _tree_slots(system, catalogue):
-        leaf = place.leaf
-        if place.assembles:
+    for tree_place in _tree_slots(system, catalogue):
+        leaf = tree_place.leaf
+        if tree_place.assembles:
             assembly = leaf
             continue
         holder = included.get(leaf.parent)
-        price, whole, paths = (None, False, ()) if holder is not None else pricing.of(leaf.part)
-        if holder is not None or whole:
+        price, is_whole_price, paths = (
+            (None, False, ()) if holder is not None else pricing.of(leaf.part)
+        )
+        if holder is not None or is_whole_price:
             included[leaf.path] = holder or leaf.path
-        if place.labour is not None and holder is None and not (whole and place.contains):
-            labour.append(Labour(leaf, place.labour))
+        if (
+            tree_place.labour is not None
+            and holder is None
+            and not (is_whole_price and tree_place.contains)
+        ):
+            labour.append(Labour(leaf, tree_place.labour))
         with scope("bill", leaf.path):
             extended = None if price is None else extended_price(price, leaf.quantity)
-            if place.converts:
+            if tree_place.converts:
                 converter, power = leaf, None
             else:
-                power = extended_power(values[place.power], leaf.quantity)
+                power = extended_power(values[tree_place.power], leaf.quantity)
         lines.append(_bill_line(values, leaf, price, extended, power, paths, holder))
     if assembly is not None:
         lines.append(_assembly_line(values, assembly, labour, system))

@@ -171,13 +171,13 @@ def cards_of(system: System, network: str) -> Cards | None:
             f"{where}.hosts is {hosts!r}, expected how many of the cards in each assembly that "
             "`below` names"
         )
-    held = sum(
+    held_cards = sum(
         leaf.quantity
         for leaf in system.leaves
         if leaf.part == nic and below in (None, leaf.parent.rpartition("/")[2])
     )
     of_hosts = hosts * system.quantity.get(str(below), 0.0)
-    return Cards(str(nic), of_hosts if network == FRONTEND and hosts else held - of_hosts)
+    return Cards(str(nic), of_hosts if network == FRONTEND and hosts else held_cards - of_hosts)
 
 
 def network_parts(system: System) -> frozenset[str]:
@@ -200,8 +200,8 @@ def network_parts(system: System) -> frozenset[str]:
         ]
         return frozenset([*cards, *system.network.get(IN_RACKS, ())])
 
-    found: frozenset[str] = system.once("network parts", parts)
-    return found
+    network_part_names: frozenset[str] = system.once("network parts", parts)
+    return network_part_names
 
 
 def converged(system: System) -> bool:
@@ -223,10 +223,11 @@ def nic_faults(system: System) -> Iterator[str]:
         if f"network.{key}" not in keys:
             raise unknown("key", f"network.{key}", keys, system.where)
     for network in NETWORKS:
-        found = cards_of(system, network)
-        if found is not None and found.quantity <= 0:
+        card_count = cards_of(system, network)
+        if card_count is not None and card_count.quantity <= 0:
             yield (
-                f"network.{network} names {found.part}, of which the tree holds none for the chips"
+                f"network.{network} names {card_count.part}, of which the tree holds none for the "
+                "chips"
             )
     for part in system.network.get(IN_RACKS, ()):
         if not system.quantity.get(part):
@@ -249,7 +250,7 @@ def from_the_tree(system: System, catalogue: Catalogue) -> dict[str, Rule]:
         DataError: The table of a network in the system file is malformed.
 
     """
-    found = {}
+    tree_parts = {}
     for network, attribute in NETWORKS.items():
         if (cards := cards_of(system, network)) is not None:
             part = f"parts.{cards.part}"
@@ -257,8 +258,8 @@ def from_the_tree(system: System, catalogue: Catalogue) -> dict[str, Rule]:
             rule = following(
                 nic_bandwidth, cards.quantity, ports, f"{part}.port_bandwidth", system.chips
             )
-            found[f"parts.{system.chip}.{attribute}"] = rule
-    return found
+            tree_parts[f"parts.{system.chip}.{attribute}"] = rule
+    return tree_parts
 
 
 DESIGNS = ("tor", "leaf")
@@ -366,14 +367,14 @@ class Network(NamedTuple):
     power: Any
 
 
-def switch_part(name: str, known: Collection[str]) -> str:
+def switch_part(name: str, known_parts: Collection[str]) -> str:
     """Return the part id of a switch named by capacity or id.
 
     The capacity '12.8T' names `tor-12t8`.
 
     Args:
         name: Capacity or part id, in upper or lower case.
-        known: Part ids to choose among.
+        known_parts: Part ids to choose among.
 
     Raises:
         DataError: No switch has the name.
@@ -382,22 +383,25 @@ def switch_part(name: str, known: Collection[str]) -> str:
     text = name.lower()
     part = "tor-" + text.removesuffix("t").replace(".", "t") + ("" if "." in text else "t")
     for candidate in (text, part):
-        if candidate in known:
+        if candidate in known_parts:
             return candidate
     raise unknown(
         "switch",
         name,
-        [*(f"{p[4:].replace('t', '.')}T" for p in known if p.startswith("tor-")), *known],
+        [
+            *(f"{p[4:].replace('t', '.')}T" for p in known_parts if p.startswith("tor-")),
+            *known_parts,
+        ],
         "--switch",
     )
 
 
-def optic_part(name: str, known: Collection[str]) -> str:
+def optic_part(name: str, known_parts: Collection[str]) -> str:
     """Return the part id of an optical module, with or without `optic-`.
 
     Args:
         name: Part id of the module, or the rest of the id after `optic-`, in upper or lower case.
-        known: Part ids to choose among.
+        known_parts: Part ids to choose among.
 
     Raises:
         DataError: No module has the name.
@@ -405,12 +409,12 @@ def optic_part(name: str, known: Collection[str]) -> str:
     """
     text = name.lower()
     for candidate in (text, f"optic-{text}"):
-        if candidate in known:
+        if candidate in known_parts:
             return candidate
     raise unknown(
         "optical module",
         name,
-        [part for part in known if part.startswith("optic-")],
+        [part for part in known_parts if part.startswith("optic-")],
         "cluster.optic",
     )
 

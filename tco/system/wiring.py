@@ -93,8 +93,8 @@ def unstated(system: System, catalogue: Catalogue) -> Iterator[str]:
             "chips' lanes end on"
         )
     used = _fabric_section_table(system, "lanes")
-    wanted = ["lanes", *(["serdes_lanes"] if set(NOT_SCALE_UP) & used.keys() else [])]
-    for attribute in wanted:
+    required_attributes = ["lanes", *(["serdes_lanes"] if set(NOT_SCALE_UP) & used.keys() else [])]
+    for attribute in required_attributes:
         if not catalogue.has_part_value(system.chip, attribute):
             yield (
                 f"{system.where}: parts.{system.chip}.{attribute} is missing, by which "
@@ -118,12 +118,12 @@ def used_lanes(system: System) -> dict[str, float]:
             if kind == "mesh"
             else {}
         )
-    return {name: each * links.get(name, 1) for name, each in stated.items()}
+    return {name: lane_count * links.get(name, 1) for name, lane_count in stated.items()}
 
 
 def scale_up(used: dict[str, float]) -> dict[str, float]:
     """Return the purposes that are part of the scale-up fabric."""
-    return {name: each for name, each in used.items() if name not in NOT_SCALE_UP}
+    return {name: lane_count for name, lane_count in used.items() if name not in NOT_SCALE_UP}
 
 
 def _chip_faults(system: System, catalogue: Catalogue, values: Values) -> Iterator[str]:
@@ -132,14 +132,16 @@ def _chip_faults(system: System, catalogue: Catalogue, values: Values) -> Iterat
     """
     used: dict[str, float] = system.once("used lanes", lambda: used_lanes(system))
     inside = scale_up(used)
-    for attribute, wanted, what in (
+    for attribute, expected_lanes, what in (
         ("lanes", inside, "scale-up lanes"),
         ("serdes_lanes", used, "lanes in all"),
     ):
         have = _stated_part_value(catalogue, values, system.chip, attribute)
-        need = sum(wanted.values())
+        need = sum(expected_lanes.values())
         if have is not None and need > have:
-            terms = " + ".join(f"{name} {each:g}" for name, each in wanted.items())
+            terms = " + ".join(
+                f"{name} {lane_count:g}" for name, lane_count in expected_lanes.items()
+            )
             yield f"fabric.lanes: {terms} = {need:g} {what}, a {system.chip} has {have:g}"
 
 
@@ -168,17 +170,18 @@ def _switch_faults(system: System, catalogue: Catalogue, values: Values) -> Iter
                 f"lanes, fabric.lanes.plane is {lanes(system, 'plane'):g}"
             )
     elif kind in ("star", "two-star"):
-        each = sum(scale_up(used_lanes(system)).values())
+        switch_lanes = sum(scale_up(used_lanes(system)).values())
         across = (
             fabric_number(system, "cross_share")
             if kind == "two-star" and whole_racks(system) > 1
             else 0.0
         )
-        need = system.chips * each * (1 + across)
+        need = system.chips * switch_lanes * (1 + across)
         if need > standing * have * (1 + 1e-9):
             crossing = f", {across:g} of them once more to the other rack," if across else ""
             yield (
-                f"{system.chips:g} chips by {each:g} lanes{crossing} are {need:g}, {standing:g} "
+                f"{system.chips:g} chips by {switch_lanes:g} lanes{crossing} are {need:g}, "
+                f"{standing:g} "
                 f"{switch} have {standing * have:g}"
             )
 
@@ -224,10 +227,10 @@ def _stated_part_value(
 
 
 def _fabric_section_table(system: System, name: str) -> JsonObject:
-    found = system.fabric.get(name, {})
-    if not isinstance(found, dict):
-        raise DataError(f"{system.where}: fabric.{name} is {found!r}, expected a table")
-    return found
+    fabric_table = system.fabric.get(name, {})
+    if not isinstance(fabric_table, dict):
+        raise DataError(f"{system.where}: fabric.{name} is {fabric_table!r}, expected a table")
+    return fabric_table
 
 
 def sizes(system: System) -> list[int]:

@@ -57,27 +57,34 @@ def read_anchors(catalogue: Catalogue, path: Path) -> tuple[Anchor, ...]:
         raise DataError(f"--anchor {path}: holds no row")
     values = plain_inputs(catalogue, {}).values(as_number)
     measurements = MeasuredRows(table, catalogue, values)
-    made = predict_by_accelerator(inference.predict_serving_runs, measurements)
-    asked: inference.ServingRows = measurements.once(
+    prediction = predict_by_accelerator(inference.predict_serving_runs, measurements)
+    serving_rows: inference.ServingRows = measurements.once(
         "asked", lambda: inference.ServingRows(measurements)
     )
-    faults = list(_faults_of(asked, measurements, made))
+    faults = list(_faults_of(serving_rows, measurements, prediction))
     if faults:
         more = f" (and {len(faults) - SHOWN} more rows)" if len(faults) > SHOWN else ""
         raise DataError("\n".join(f"{path}:{row + 2}: {why}" for row, why in faults[:SHOWN]) + more)
-    found = residuals(kind, measurements, made)
+    residual_rows = residuals(kind, measurements, prediction)
     engines = [
         serving_engine_id(catalogue, family, engine)
-        for family, engine in zip(found.family, found.engine, strict=True)
+        for family, engine in zip(residual_rows.family, residual_rows.engine, strict=True)
     ]
-    columns = found.chip, engines, found.model, map(tuple, asked.formats), found.residual
+    columns = (
+        residual_rows.chip,
+        engines,
+        residual_rows.model,
+        map(tuple, serving_rows.formats),
+        residual_rows.residual,
+    )
     return tuple(
-        Anchor(f"{path}:{row + 2}", *one) for row, one in enumerate(zip(*columns, strict=True))
+        Anchor(f"{path}:{row + 2}", *anchor_fields)
+        for row, anchor_fields in enumerate(zip(*columns, strict=True))
     )
 
 
 def _faults_of(
-    points: inference.ServingRows, measurements: MeasuredRows, made: Prediction
+    points: inference.ServingRows, measurements: MeasuredRows, prediction: Prediction
 ) -> Iterator[tuple[int, str]]:
     """Yield the rows that cannot be believed, each with the first reason."""
     prompt, answer = measurements["isl_tokens"], measurements["osl_tokens"]
@@ -90,11 +97,11 @@ def _faults_of(
     times = np.fmin(measurements["tpot_ms_mean"], measurements["tpot_ms_median"])
     speeds = np.fmax(measurements["interactivity_tok_s_per_user"], 1e3 / times)
     for row in range(len(measurements)):
-        if made.skip[row]:
-            yield row, f"{made.skip[row]}; expected a row that `tco validate` scores"
+        if prediction.skip[row]:
+            yield row, f"{prediction.skip[row]}; expected a row that `tco validate` scores"
             continue
         most, quickest = _bounds_of(points, row)
-        ratio = made.target[row] / made.predicted[row]
+        ratio = prediction.target[row] / prediction.predicted[row]
         if rates[row] > most:
             yield (
                 row,
@@ -108,13 +115,14 @@ def _faults_of(
                 f"{quickest:,.6g}",
             )
         elif not 1 / FARTHEST < ratio < FARTHEST:
-            measured, said = (
-                f"{made.target_name[row]} {made.target[row]:,.6g}",
-                f"{made.predicted[row]:,.6g}",
+            measured, predicted_text = (
+                f"{prediction.target_name[row]} {prediction.target[row]:,.6g}",
+                f"{prediction.predicted[row]:,.6g}",
             )
             yield (
                 row,
-                f"{measured} is {ratio:,.3g} times the {said} predicted: expected the unit that "
+                f"{measured} is {ratio:,.3g} times the {predicted_text} predicted: expected the "
+                "unit that "
                 "its name ends in",
             )
 

@@ -61,46 +61,54 @@ def _comparable_row_pairs(
     """Return the pairs among rows: of one workload, two chips, and speeds within a tenth of each
     other.
     """
-    found = []
+    workload_pairs = []
     for _, group in workload[usable].groupby(list(workload.columns)):
         rows = group.index.to_numpy()
-        one, other = (rows[places] for places in np.triu_indices(len(rows), 1))
-        apart = (chips[one] != chips[other]) & (
-            np.abs(np.log(speed[one] / speed[other])) <= np.log(CLOSE)
+        first_rows, second_rows = (
+            rows[row_positions] for row_positions in np.triu_indices(len(rows), 1)
         )
-        found.append((one[apart], other[apart]))
+        is_comparable = (chips[first_rows] != chips[second_rows]) & (
+            np.abs(np.log(speed[first_rows] / speed[second_rows])) <= np.log(CLOSE)
+        )
+        workload_pairs.append((first_rows[is_comparable], second_rows[is_comparable]))
     return (
         Pairs(
-            *(np.concatenate([np.empty(0, dtype=int), *side]) for side in zip(*found, strict=True))
+            *(
+                np.concatenate([np.empty(0, dtype=int), *side])
+                for side in zip(*workload_pairs, strict=True)
+            )
         )
-        if found
+        if workload_pairs
         else Pairs(*np.empty((2, 0), int))
     )
 
 
-def _scored_row_pairs(measurements: MeasuredRows, made: Prediction) -> Pairs:
+def _scored_row_pairs(measurements: MeasuredRows, prediction: Prediction) -> Pairs:
     """Return the pairs of the scored rows of a file of serving points: two accelerators with one
     model, formats and lengths.
     """
     speed = measurements["interactivity_tok_s_per_user"]
-    usable = (made.skip == "") & (made.target_name != "tpot_ms_mean") & (speed > 0)
+    usable = (prediction.skip == "") & (prediction.target_name != "tpot_ms_mean") & (speed > 0)
     workload = pd.DataFrame({name: measurements[name] for name in WORKLOAD})
     return _comparable_row_pairs(
-        workload.assign(target=made.target_name), measurements["accelerator"], speed, usable
+        workload.assign(target=prediction.target_name), measurements["accelerator"], speed, usable
     )
 
 
-def pair_order_accuracy(measurements: MeasuredRows, made: Prediction) -> dict[str, float]:
+def pair_order_accuracy(measurements: MeasuredRows, prediction: Prediction) -> dict[str, float]:
     """Return pairs of accelerators on one workload, the share in the right order, and the median
     error of their ratio; nothing without pairs.
 
     Two that were measured within a tenth of each other have no order to be right about: one
     configuration differs as much from day to day.
     """
-    one, other = _scored_row_pairs(measurements, made)
-    if not len(one):
+    first_rows, second_rows = _scored_row_pairs(measurements, prediction)
+    if not len(first_rows):
         return {}
-    truth, guess = (values[one] / values[other] for values in (made.target, made.predicted))
+    truth, guess = (
+        values[first_rows] / values[second_rows]
+        for values in (prediction.target, prediction.predicted)
+    )
     differ = np.abs(np.log(truth)) > np.log(EVEN)
     return {
         "pairs": len(truth),
@@ -151,10 +159,10 @@ def _left_out_draws(
     table: pd.DataFrame,
     catalogue: Catalogue,
     settings: dict[str, str],
-    wanted: AnyArray,
+    is_selected: AnyArray,
     path: Path,
 ) -> dict[str, HeldOutChip]:
-    """Return predictions of each chip's `wanted` rows from refits without that chip.
+    """Return predictions of each chip's `is_selected` rows from refits without that chip.
 
     All chips share the same draws. A file without a scored row of such a chip raises `DataError`.
     """
@@ -167,19 +175,19 @@ def _left_out_draws(
                 refitted.add(row["member"])
     parts = part_ids(catalogue, table["accelerator"])
     tried = {}
-    for chip in sorted(refitted & set(parts[wanted])):
-        others, held_out = (
+    for chip in sorted(refitted & set(parts[is_selected])):
+        other_chip_rows, held_out = (
             _measurements(table, catalogue, settings, np.flatnonzero(rows))
-            for rows in ((parts != chip) & (parts != ""), (parts == chip) & wanted)
+            for rows in ((parts != chip) & (parts != ""), (parts == chip) & is_selected)
         )
-        tried[chip] = _predict_held_out_chip(kind, others, held_out, refits[chip])
-    found = {chip: drawn for chip, drawn in tried.items() if drawn is not None}
-    if not found:
+        tried[chip] = _predict_held_out_chip(kind, other_chip_rows, held_out, refits[chip])
+    held_out_chips = {chip: drawn for chip, drawn in tried.items() if drawn is not None}
+    if not held_out_chips:
         raise DataError(
             f"{path}: holds no scored row of a chip that a refit was made without; there are "
             f"{', '.join(sorted(refitted))}"
         )
-    return found
+    return held_out_chips
 
 
 def back_test(path: Path, catalogue: Catalogue, settings: dict[str, str]) -> BackTest:
@@ -194,16 +202,23 @@ def back_test(path: Path, catalogue: Catalogue, settings: dict[str, str]) -> Bac
             f"--back-test: {path} holds {kind}, expected {' or '.join(PARAMETERS)}: only their "
             "answers have ranges"
         )
-    found = _left_out_draws(kind, table, catalogue, settings, np.ones(len(table), dtype=bool), path)
-    every = []
-    for drawn in found.values():
+    held_out_chips = _left_out_draws(
+        kind, table, catalogue, settings, np.ones(len(table), dtype=bool), path
+    )
+    chip_coverages = []
+    for drawn in held_out_chips.values():
         # a row whose plan fits in no draw has no range
         fits = np.isfinite(drawn.draws).any(axis=1) & np.isfinite(drawn.alone).any(axis=1)
-        every.append(range_coverage(drawn.target[fits], drawn.draws[fits], drawn.alone[fits]))
+        chip_coverages.append(
+            range_coverage(drawn.target[fits], drawn.draws[fits], drawn.alone[fits])
+        )
     return BackTest(
         kind,
-        {chip: coverage_statistics([one]) for chip, one in zip(found, every, strict=True)},
-        coverage_statistics(every),
+        {
+            chip: coverage_statistics([chip_coverage])
+            for chip, chip_coverage in zip(held_out_chips, chip_coverages, strict=True)
+        },
+        coverage_statistics(chip_coverages),
     )
 
 
@@ -218,13 +233,13 @@ def _measurements(
 
 
 def _predict_held_out_chip(
-    kind: str, others: MeasuredRows, held_out: MeasuredRows, refit: dict[str, float]
+    kind: str, other_chip_rows: MeasuredRows, held_out: MeasuredRows, refit: dict[str, float]
 ) -> HeldOutChip | None:
     """Return measured and predicted values of a chip, taken as unmeasured.
 
     Args:
         kind: Kind of the measurements.
-        others: Rows of all other chips.
+        other_chip_rows: Rows of all other chips.
         held_out: Rows of the chip.
         refit: Parameters of the refit without the chip, by path.
 
@@ -233,11 +248,11 @@ def _predict_held_out_chip(
 
     """
     predict, catalogue = PREDICTORS[kind], held_out.catalogue
-    others.say(refit)
-    effects = fit_variance_components(residuals(kind, others, predict(others)))
+    other_chip_rows.say(refit)
+    effects = fit_variance_components(residuals(kind, other_chip_rows, predict(other_chip_rows)))
     held_out.say(refit)
-    made = predict(held_out)
-    scored = made.skip == ""
+    prediction = predict(held_out)
+    scored = prediction.skip == ""
     if not scored.any():
         return None
     ranges = {
@@ -249,28 +264,30 @@ def _predict_held_out_chip(
         owner = path.removeprefix("performance.").rpartition(".")[0]
         low, high = lognormal_interval(effect_width(effects, level_of(catalogue, path), owner))
         ranges[path] = ranges[path]._replace(low=low, high=high)
-    places = _places_in(ranges, Dice(catalogue, SEED, 0, DRAWS))
+    drawn_values = _places_in(ranges, Dice(catalogue, SEED, 0, DRAWS))
     draws = []
-    for settings in (places, places | dict.fromkeys(unexplained, 0.0)):
+    for settings in (drawn_values, drawn_values | dict.fromkeys(unexplained, 0.0)):
         held_out.say(settings)
         draws.append(predict(held_out).predicted[:, scored].T)
     assert held_out.indices is not None
     return HeldOutChip(
-        held_out.indices[scored], made.target[scored], made.predicted[scored], *draws
+        held_out.indices[scored], prediction.target[scored], prediction.predicted[scored], *draws
     )
 
 
 def _places_in(ranges: Mapping[str, Range], dice: Dice) -> dict[str, AnyArray]:
     return {
-        path: one.quantile(dice.correlated_deviates(one)).reshape(-1, 1)
-        for path, one in ranges.items()
+        path: parameter_range.quantile(dice.correlated_deviates(parameter_range)).reshape(-1, 1)
+        for path, parameter_range in ranges.items()
     }
 
 
-def rescaled_range(one: Range, value: float) -> Range:
+def rescaled_range(parameter_range: Range, value: float) -> Range:
     """Return a range about another value, as wide in proportion."""
-    scale = value / one.value
-    return one._replace(low=one.low * scale, value=value, high=one.high * scale)
+    scale = value / parameter_range.value
+    return parameter_range._replace(
+        low=parameter_range.low * scale, value=value, high=parameter_range.high * scale
+    )
 
 
 def _practice_ranges(values: Values) -> dict[str, Range]:
@@ -288,14 +305,14 @@ def _practice_ranges(values: Values) -> dict[str, Range]:
     }
 
 
-def range_coverage(target: AnyArray, draws: AnyArray, alone: AnyArray) -> AnyArray:
+def range_coverage(target: AnyArray, draws: AnyArray, parameter_draws: AnyArray) -> AnyArray:
     """Return for every row whether it lies inside, below and above its range, how wide that is, and
     whether it were inside with parameters alone.
 
     A draw in which the plan does not fit memory says nothing.
     """
     low, high = np.nanquantile(draws, (P10, P90), axis=1)
-    narrow = np.nanquantile(alone, (P10, P90), axis=1)
+    narrow = np.nanquantile(parameter_draws, (P10, P90), axis=1)
     flags = [
         (low <= target) & (target <= high),
         target < low,
@@ -308,14 +325,14 @@ def range_coverage(target: AnyArray, draws: AnyArray, alone: AnyArray) -> AnyArr
 
 def coverage_statistics(parts: list[AnyArray]) -> Tested:
     """Return the coverage statistics of the rows in `parts`."""
-    inside, below, above, width, alone = np.concatenate(parts, axis=1)
+    inside, below, above, width, inside_parameter_range = np.concatenate(parts, axis=1)
     return Tested(
         len(inside),
         float(inside.mean()),
         float(below.mean()),
         float(above.mean()),
         float(np.nanmedian(width)),
-        float(alone.mean()),
+        float(inside_parameter_range.mean()),
     )
 
 
@@ -331,35 +348,43 @@ def back_test_ratios(path: Path, catalogue: Catalogue, settings: dict[str, str])
     if kind != "inference":
         raise UsageError(f"--ratios: {path} holds {kind}, expected serving runs")
     measurements = _measurements(table, catalogue, settings)
-    made = PREDICTORS[kind](measurements)
-    paired = _scored_row_pairs(measurements, made)
+    prediction = PREDICTORS[kind](measurements)
+    paired = _scored_row_pairs(measurements, prediction)
     if not len(paired.one):
         raise DataError(
             f"{path}: no two chips serve one model with the same formats and lengths at one speed, "
             "so there is no ratio"
         )
-    wanted = np.zeros(len(table), dtype=bool)
-    wanted[np.concatenate(paired)] = True
+    is_paired = np.zeros(len(table), dtype=bool)
+    is_paired[np.concatenate(paired)] = True
     point, draws = np.full(len(table), np.nan), np.full((len(table), DRAWS), np.nan)
-    for drawn in _left_out_draws(kind, table, catalogue, settings, wanted, path).values():
+    for drawn in _left_out_draws(kind, table, catalogue, settings, is_paired, path).values():
         point[drawn.rows], draws[drawn.rows] = drawn.point, drawn.draws
     blind = replace(
-        made,
+        prediction,
         predicted=point,
-        skip=np.where(np.isnan(point), "unstated left-out prediction", made.skip),
+        skip=np.where(np.isnan(point), "unstated left-out prediction", prediction.skip),
     )
-    one, other = _scored_row_pairs(measurements, blind)
-    if not len(one):
+    first_rows, second_rows = _scored_row_pairs(measurements, blind)
+    if not len(first_rows):
         raise DataError(f"{path}: no pair of chips of which refits were made without each")
     flags = range_coverage(
-        made.target[one] / made.target[other], draws[one] / draws[other], draws[one] / draws[other]
+        prediction.target[first_rows] / prediction.target[second_rows],
+        draws[first_rows] / draws[second_rows],
+        draws[first_rows] / draws[second_rows],
     )
-    parts = np.stack([measurements.parts[one], measurements.parts[other]])
+    parts = np.stack([measurements.parts[first_rows], measurements.parts[second_rows]])
     of_chip = {chip: (parts == chip).any(axis=0) for chip in sorted(set(parts.ravel()))}
     by = {
-        chip: coverage_statistics([flags[:, own]])
-        for chip, own in of_chip.items()
-        if own.sum() >= LEAST
+        chip: coverage_statistics([flags[:, chip_pairs]])
+        for chip, chip_pairs in of_chip.items()
+        if chip_pairs.sum() >= LEAST
     }
-    found = pair_order_accuracy(measurements, blind)
-    return BackTest(kind, by, coverage_statistics([flags]), found["right"], found["ratio_error"])
+    order_accuracy = pair_order_accuracy(measurements, blind)
+    return BackTest(
+        kind,
+        by,
+        coverage_statistics([flags]),
+        order_accuracy["right"],
+        order_accuracy["ratio_error"],
+    )

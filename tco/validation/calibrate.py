@@ -91,7 +91,7 @@ def fit_shared_parameters(
         The fit, the refits, rows for the catalogue, and errors.
 
     """
-    whole, task = table, Task(kind, table, catalogue, values, fit_name)
+    full_table, task = table, Task(kind, table, catalogue, values, fit_name)
     table, groups, free = task.table, task.groups(), task.free
     progress(
         f"fitting {len(free.parameters)} parameters on {len(table):,} {kind}, and {len(groups)} "
@@ -99,28 +99,33 @@ def fit_shared_parameters(
     )
     everything = np.ones(len(table), dtype=bool)
     # one source often is all there is of a chip
-    apart = {rows.tobytes(): rows for rows in (~everything, *(rows for _, _, rows in groups))}
-    fits = dict(zip(apart, task.without(list(apart.values())), strict=True))
-    found, *others = (
+    left_out_masks = {
+        rows.tobytes(): rows for rows in (~everything, *(rows for _, _, rows in groups))
+    }
+    fits = dict(zip(left_out_masks, task.without(list(left_out_masks.values())), strict=True))
+    full_fit, *left_out_fits = (
         fits[rows.tobytes()] for rows in (~everything, *(rows for _, _, rows in groups))
     )
-    task.measurements.say(found.values)
-    made = task.predict(task.measurements)
-    refits = [_refit(*group, one, made) for group, one in zip(groups, others, strict=True)]
-    refits = [one for one in refits if len(one.rows)]
-    accuracy = {"nothing": fitting.scored(made, everything)}
+    task.measurements.say(full_fit.values)
+    prediction = task.predict(task.measurements)
+    refits = [
+        _refit(*group, left_out_fit, prediction)
+        for group, left_out_fit in zip(groups, left_out_fits, strict=True)
+    ]
+    refits = [refit for refit in refits if len(refit.rows)]
+    accuracy = {"nothing": fitting.scored(prediction, everything)}
     for name in LEFT_OUT:
-        parts = [one for one in refits if one.left_out == name]
+        parts = [refit for refit in refits if refit.left_out == name]
         if parts:
             accuracy[name] = scores(
-                np.concatenate([made.target[one.rows] for one in parts]),
-                np.concatenate([one.predicted for one in parts]),
+                np.concatenate([prediction.target[refit.rows] for refit in parts]),
+                np.concatenate([refit.predicted for refit in parts]),
             )
     rows = list(
         _fitted_catalogue_rows(
             values,
             free,
-            found,
+            full_fit,
             refits,
             accuracy["nothing"],
             date,
@@ -128,9 +133,13 @@ def fit_shared_parameters(
     )
     # of a fit of some chips alone there are too few rows to say how far single ones lie off
     if kind in PARAMETERS and not fit_name:
-        rows += unexplained_rows(kind, residuals(kind, task.measurements, made), catalogue, date)
-    blind = unseen(made, refits)
-    chips = _held_back(task, whole, catalogue) | _errors_by_chip(task.measurements, made, blind)
+        rows += unexplained_rows(
+            kind, residuals(kind, task.measurements, prediction), catalogue, date
+        )
+    blind = unseen(prediction, refits)
+    chips = _held_back(task, full_table, catalogue) | _errors_by_chip(
+        task.measurements, prediction, blind
+    )
     return Calibration(
         fit_name or kind,
         refits,
@@ -149,39 +158,45 @@ def _held_back(task: Task, table: pd.DataFrame, catalogue: Catalogue) -> dict[st
     if rest.empty:
         return {}
     measurements = MeasuredRows(rest, catalogue, task.measurements.values)
-    made = task.predict(measurements)
-    return _errors_by_chip(measurements, made, unseen(made, ()))
+    prediction = task.predict(measurements)
+    return _errors_by_chip(measurements, prediction, unseen(prediction, ()))
 
 
 def _refit(
-    left_out: str, member: str, apart: AnyArray, found: fitting.Fit, made: Prediction
+    left_out: str,
+    member: str,
+    left_out_mask: AnyArray,
+    left_out_fit: fitting.Fit,
+    prediction: Prediction,
 ) -> Refit:
-    rows = np.flatnonzero(apart & (made.skip == ""))
-    return Refit(left_out, member, found.values, rows, found.predicted[rows])
+    rows = np.flatnonzero(left_out_mask & (prediction.skip == ""))
+    return Refit(left_out, member, left_out_fit.values, rows, left_out_fit.predicted[rows])
 
 
-def unseen(made: Prediction, refits: Sequence[Refit]) -> Prediction:
+def unseen(prediction: Prediction, refits: Sequence[Refit]) -> Prediction:
     """Return the predictions of each accelerator's rows by the refit without them; rows of
     accelerators that were never left out are not scored.
     """
-    predicted, skip = np.full(len(made.target), np.nan), made.skip.copy()
-    for one in refits:
-        if one.left_out == "accelerator":
-            predicted[one.rows] = one.predicted
+    predicted, skip = np.full(len(prediction.target), np.nan), prediction.skip.copy()
+    for refit in refits:
+        if refit.left_out == "accelerator":
+            predicted[refit.rows] = refit.predicted
     skip[(skip == "") & np.isnan(predicted)] = "unstated left-out prediction"
-    return replace(made, predicted=predicted, skip=skip)
+    return replace(prediction, predicted=predicted, skip=skip)
 
 
 def _errors_by_chip(
-    measurements: MeasuredRows, made: Prediction, blind: Prediction
+    measurements: MeasuredRows, prediction: Prediction, blind: Prediction
 ) -> dict[str, JsonObject]:
     """Return the errors on each chip's rows, and those of the refit that never saw them."""
-    found = {}
-    for part in sorted(set(measurements.parts[made.skip == ""])):
+    chip_errors = {}
+    for part in sorted(set(measurements.parts[prediction.skip == ""])):
         rows = measurements.parts == part
-        apart = fitting.scored(blind, rows)
-        found[part] = fitting.scored(made, rows) | {"left_out": apart["median_ape"]}
-    return found
+        blind_errors = fitting.scored(blind, rows)
+        chip_errors[part] = fitting.scored(prediction, rows) | {
+            "left_out": blind_errors["median_ape"]
+        }
+    return chip_errors
 
 
 def _fitted_catalogue_rows(

@@ -39,19 +39,19 @@ def _ridge(has: AnyArray, left: AnyArray, widths: AnyArray) -> AnyArray:
     weighed down.
     """
     weights: AnyArray = np.ones(len(left))
-    found: AnyArray = np.zeros(has.shape[1])
+    coefficients: AnyArray = np.zeros(has.shape[1])
     for _ in range(ROUNDS):
         weighed = has * weights[:, None]
-        found = np.linalg.solve(
+        coefficients = np.linalg.solve(
             weighed.T @ has + np.diag((SCATTER / widths) ** 2), weighed.T @ left
         )
-        off = np.abs(left - has @ found)
+        off = np.abs(left - has @ coefficients)
         weights = (
             np.minimum(1, MIDDLE * np.median(off) / np.maximum(off, 1e-12))
             if off.any()
             else weights
         )
-    return found
+    return coefficients
 
 
 def fit_engine_kernel_rows(
@@ -72,33 +72,45 @@ def fit_engine_kernel_rows(
         )
     measured, timed = readers[kind](measurements)
     groups: dict[tuple[str, str, str], list[OfEngine]] = {}
-    for one in timed:
-        groups.setdefault((one.operation, one.kernel, one.format), []).append(one)
-    for named, some in sorted(groups.items()):
-        rows = np.concatenate([one.rows for one in some])
+    for timed_kernel in timed:
+        groups.setdefault(
+            (timed_kernel.operation, timed_kernel.kernel, timed_kernel.format), []
+        ).append(timed_kernel)
+    for named, timed_kernels in sorted(groups.items()):
+        rows = np.concatenate([timed_kernel.rows for timed_kernel in timed_kernels])
         has = np.concatenate(
             [
-                correction_design_matrix(one.operation, one.time, one.sides, len(one.rows))
-                for one in some
+                correction_design_matrix(
+                    timed_kernel.operation,
+                    timed_kernel.time,
+                    timed_kernel.sides,
+                    len(timed_kernel.rows),
+                )
+                for timed_kernel in timed_kernels
             ]
         )
-        left = np.log(measured[rows] / np.concatenate([one.time for one in some]))
+        left = np.log(
+            measured[rows] / np.concatenate([timed_kernel.time for timed_kernel in timed_kernels])
+        )
         common = _ridge(has, left, KERNEL)
         of_chip = {ANY: np.ones(len(rows), dtype=bool)} | {
             chip: measurements.parts[rows] == chip for chip in sorted(set(measurements.parts[rows]))
         }
-        for chip, own in of_chip.items():
-            found = (
+        for chip, is_of_chip in of_chip.items():
+            coefficients = (
                 common
                 if chip == ANY
-                else common + _ridge(has[own], left[own] - has[own] @ common, CHIP)
+                else common
+                + _ridge(has[is_of_chip], left[is_of_chip] - has[is_of_chip] @ common, CHIP)
             )
-            spread = MIDDLE * float(np.median(np.abs(left[own] - has[own] @ found)))
+            spread = MIDDLE * float(
+                np.median(np.abs(left[is_of_chip] - has[is_of_chip] @ coefficients))
+            )
             cells = (
                 *named,
                 chip,
-                int(own.sum()),
-                *(float(f"{one:.4g}") for one in (*found, spread)),
+                int(is_of_chip.sum()),
+                *(float(f"{number:.4g}") for number in (*coefficients, spread)),
                 date,
                 "aiconfigurator-0.12",
             )

@@ -74,11 +74,11 @@ def pareto_front(speed: AnyArray, rate: AnyArray) -> AnyArray:
     """Return which runs no other run beats in both."""
     order = np.lexsort((-rate, -speed))
     best = np.maximum.accumulate(rate[order])
-    found = np.zeros(len(rate), dtype=bool)
-    found[order] = (rate[order] >= best) & np.concatenate(
+    is_unbeaten = np.zeros(len(rate), dtype=bool)
+    is_unbeaten[order] = (rate[order] >= best) & np.concatenate(
         [np.ones(1, bool), rate[order][1:] > best[:-1]]
     )[: len(rate)]
-    return found
+    return is_unbeaten
 
 
 def left_out(catalogue: Catalogue, chip: str) -> dict[str, float]:
@@ -110,25 +110,27 @@ def never_seen(measurements: MeasuredRows, chip: str) -> Iterator[None]:
         measurements.say(before)
 
 
-def _predicted_envelope(asked: ServingRows, kind: JsonObject, runs: pd.DataFrame) -> ParetoEnvelope:
+def _predicted_envelope(
+    serving_rows: ServingRows, kind: JsonObject, runs: pd.DataFrame
+) -> ParetoEnvelope:
     """Return the envelope of what some runs of one chip, model, set of formats and lengths are
     predicted to make.
     """
     speeds, rates = list[AnyArray](), list[AnyArray]()
-    for (engine, apart, searched, offline), some in runs.groupby(
+    for (engine, is_disaggregated, searched, offline), group_runs in runs.groupby(
         ["engine", "apart", "searched", "offline"], sort=True
     ):
         asks = kind | {
             "engine": engine,
-            "apart": apart,
+            "apart": is_disaggregated,
             "searched": searched,
             "ahead": False,
             "offline": offline,
             "equal": False,
         }
-        made, fits = predict_group(asked, asks, some["row"].to_numpy())
+        group_predictions, fits = predict_group(serving_rows, asks, group_runs["row"].to_numpy())
         rate, time = (
-            np.broadcast_to(made[name], fits.shape)[fits]
+            np.broadcast_to(group_predictions[name], fits.shape)[fits]
             for name in ("output_tput_tok_s_per_gpu", "tpot_ms_mean")
         )
         speeds.append(np.where(offline, NOBODY_WAITS, MILLI / time))
@@ -203,17 +205,20 @@ class EnvelopeCandidates:
 
     def __init__(self, table: pd.DataFrame, catalogue: Catalogue, values: Values) -> None:
         self.measurements = measurements = MeasuredRows(table, catalogue, values)
-        self.asked = asked = points = ServingRows(measurements)
+        self.asked = serving_rows = points = ServingRows(measurements)
         speed = measurements["interactivity_tok_s_per_user"]
         speed = np.where(np.isnan(speed), 1e3 / measurements["tpot_ms_mean"], speed)
-        speed = np.where(asked.offline & asked.at_once, NOBODY_WAITS, speed)
+        speed = np.where(serving_rows.offline & serving_rows.at_once, NOBODY_WAITS, speed)
         part = np.select(
-            [asked.names == "total_tput_tok_s_per_gpu", asked.names == "output_tput_tok_s_per_gpu"],
+            [
+                serving_rows.names == "total_tput_tok_s_per_gpu",
+                serving_rows.names == "output_tput_tok_s_per_gpu",
+            ],
             [points.answer / (points.prompt + points.answer), 1.0],
             np.nan,
         )
         prompt, answer = points.nominal.T
-        made = pd.DataFrame(
+        candidate_runs = pd.DataFrame(
             {
                 "chip": measurements.parts,
                 "model": points.models,
@@ -221,10 +226,10 @@ class EnvelopeCandidates:
                 "answer": answer,
             }
         )
-        made = made.assign(
+        candidate_runs = candidate_runs.assign(
             **{
-                name: points.formats[:, place]
-                for place, name in enumerate(("attention", "experts", "dense"))
+                name: points.formats[:, format_index]
+                for format_index, name in enumerate(("attention", "experts", "dense"))
             }
         )
         pools = {
@@ -232,27 +237,29 @@ class EnvelopeCandidates:
             for side, pool in (("decode", points.decode), ("prefill", points.prefill))
             for name in pool
         }
-        made = made.assign(
+        candidate_runs = candidate_runs.assign(
             **pools,
             engine=points.engine,
             apart=points.apart,
             flight=points.concurrency,
             speed=speed,
-            rate=asked.target * part,
+            rate=serving_rows.target * part,
         )
-        made = made.assign(
+        candidate_runs = candidate_runs.assign(
             ahead=points.speculative,
             date=points.date,
             searched=points.searched,
             offline=points.offline,
         )
-        made = made.assign(row=np.arange(len(made)), month=asked.months).sort_values(
-            "month", kind="stable", na_position="first"
-        )
-        self.runs = made[
-            ((asked.skip == "") & np.isfinite(speed) & np.isfinite(asked.target * part))[
-                made["row"]
-            ]
+        candidate_runs = candidate_runs.assign(
+            row=np.arange(len(candidate_runs)), month=serving_rows.months
+        ).sort_values("month", kind="stable", na_position="first")
+        self.runs = candidate_runs[
+            (
+                (serving_rows.skip == "")
+                & np.isfinite(speed)
+                & np.isfinite(serving_rows.target * part)
+            )[candidate_runs["row"]]
         ]
 
     def configurations(self, ahead: bool) -> pd.DataFrame:
@@ -274,20 +281,25 @@ def envelopes_of(
     some, each against both predictions.
     """
     sweep = EnvelopeCandidates(table, catalogue, values)
-    asked = {path: one.text for path, one in values.given.items()} | dict(settings or {})
+    user_settings = {path: setting.text for path, setting in values.given.items()} | dict(
+        settings or {}
+    )
     for key, runs in sweep.configurations(ahead=False).groupby(list(KEYS), sort=True):
         named = dict(zip(KEYS, key, strict=True))
         if len(runs) < LEAST or (chips is not None and named["chip"] not in chips):
             continue
-        every = runs["speed"].to_numpy(float), runs["rate"].to_numpy(float)
+        speed_and_rate = runs["speed"].to_numpy(float), runs["rate"].to_numpy(float)
         with never_seen(sweep.measurements, named["chip"]):
             alike = _predicted_envelope(
                 sweep.asked,
                 {name: named[name] for name in ("chip", "model", "attention", "experts", "dense")},
                 runs,
             )
-        envelope = runs[pareto_front(*every)].sort_values("speed", kind="stable")
-        held = [_against_best(catalogue, named, run, alike, asked) for run in envelope.itertuples()]
+        envelope = runs[pareto_front(*speed_and_rate)].sort_values("speed", kind="stable")
+        envelope_runs = [
+            _against_best(catalogue, named, run, alike, user_settings)
+            for run in envelope.itertuples()
+        ]
         formats = "/".join(str(named[name]) for name in ("dense", "experts", "attention"))
         yield Envelope(
             named["chip"],
@@ -295,8 +307,8 @@ def envelopes_of(
             formats,
             float(named["prompt"]),
             float(named["answer"]),
-            *every,
-            held,
+            *speed_and_rate,
+            envelope_runs,
             alike,
         )
 
@@ -306,13 +318,13 @@ def _against_best(
     named: JsonObject,
     run: Any,
     alike: ParetoEnvelope,
-    asked: Mapping[str, str],
+    user_settings: Mapping[str, str],
 ) -> EnvelopeRun:
     """Return a run of an envelope with the best plan at its speed, under software of its own month
     unless another is set.
     """
     speed, rate = float(run.speed), float(run.rate)
-    best = best_at(catalogue, named, speed, run.date, asked=asked)
+    best = best_at(catalogue, named, speed, run.date, user_settings=user_settings)
     return EnvelopeRun(speed, rate, alike.rate_at(speed), alike.speed_at(rate), best)
 
 
@@ -322,12 +334,12 @@ def best_at(
     speed: float,
     software: str,
     ahead: bool = False,
-    asked: Mapping[str, str] | None = None,
+    user_settings: Mapping[str, str] | None = None,
 ) -> float | None:
     """Return the output tokens a chip makes over a run of the best plan that gives users some
     speed, ahead or not; None where no plan does.
 
-    `asked` are the user's own settings, which win over those of the runs.
+    `user_settings` are the user's own settings, which win over those of the runs.
     """
     settings = {
         "workload.model": named["model"],
@@ -341,7 +353,7 @@ def best_at(
         "workload.as_deployed": "0",
         "workload.operated_by": "benchmark",
     } | ({} if ahead else {"workload.draft_tokens": "0"})
-    settings |= asked or {}
+    settings |= user_settings or {}
     result = evaluate(named["chip"], settings, catalogue=catalogue, refuse=False)
     rate = result.metrics["output_tokens_per_s_per_chip"]
     if rate is None:
@@ -376,17 +388,17 @@ def _stands(ratios: Sequence[float]) -> dict[str, float | None]:
     names = ("median", "median_error", "close", f"below_{NEAR:g}", f"below_{FAR:g}", "least")
     if not ratios:
         return dict.fromkeys(names)
-    many = np.array(ratios)
-    error = np.abs(many - 1)
-    found = (
-        np.median(many),
+    ratio_array = np.array(ratios)
+    error = np.abs(ratio_array - 1)
+    ratio_statistics = (
+        np.median(ratio_array),
         np.median(error),
         np.mean(error <= CLOSE),
-        np.mean(many < NEAR),
-        np.mean(many < FAR),
-        many.min(),
+        np.mean(ratio_array < NEAR),
+        np.mean(ratio_array < FAR),
+        ratio_array.min(),
     )
-    return dict(zip(names, map(float, found), strict=True))
+    return dict(zip(names, map(float, ratio_statistics), strict=True))
 
 
 def envelope_order_accuracy(
@@ -402,28 +414,49 @@ def envelope_order_accuracy(
     that is predicted not to reach the speed comes second, and the ratio then counts as all wrong.
     """
     truths, guesses, order = list[float](), list[float](), list[bool]()
-    for (one, its), (other, its_own) in combinations(zip(envelopes, predicted, strict=True), 2):
-        if (one.model, one.formats, one.prompt, one.answer) != (
-            other.model,
-            other.formats,
-            other.prompt,
-            other.answer,
+    for (first_envelope, first_predicted), (second_envelope, second_predicted) in combinations(
+        zip(envelopes, predicted, strict=True), 2
+    ):
+        if (
+            first_envelope.model,
+            first_envelope.formats,
+            first_envelope.prompt,
+            first_envelope.answer,
+        ) != (
+            second_envelope.model,
+            second_envelope.formats,
+            second_envelope.prompt,
+            second_envelope.answer,
         ):
             continue
         low, high = (
-            pick(end(run.speed for run in each.runs) for each in (one, other))
+            pick(
+                end(run.speed for run in envelope.runs)
+                for envelope in (first_envelope, second_envelope)
+            )
             for pick, end in ((max, min), (min, max))
         )
         for speed in sorted(
-            {run.speed for each in (one, other) for run in each.runs if low <= run.speed <= high}
+            {
+                run.speed
+                for envelope in (first_envelope, second_envelope)
+                for run in envelope.runs
+                if low <= run.speed <= high
+            }
         ):
-            measured, made = (
+            measured, predicted_rates = (
                 [curve.rate_at(speed) for curve in both]
-                for both in ((one.measured, other.measured), (its, its_own))
+                for both in (
+                    (first_envelope.measured, second_envelope.measured),
+                    (first_predicted, second_predicted),
+                )
             )
             truths.append(measured[0] / measured[1])
-            guesses.append(made[0] / made[1] if all(made) else 0.0)
-            order.append(made[0] != made[1] and (measured[0] > measured[1]) == (made[0] > made[1]))
+            guesses.append(predicted_rates[0] / predicted_rates[1] if all(predicted_rates) else 0.0)
+            order.append(
+                predicted_rates[0] != predicted_rates[1]
+                and (measured[0] > measured[1]) == (predicted_rates[0] > predicted_rates[1])
+            )
     if not truths:
         return {"pairs": 0, "right": None, "ratio_error": None}
     error = np.abs(np.array(guesses) / np.array(truths) - 1)
@@ -441,22 +474,23 @@ def off_at_random(envelopes: Sequence[Envelope], error: float) -> JsonObject:
     values are None without pairs.
     """
     random = np.random.default_rng(0)
-    found = []
+    trial_scores = []
     for _ in range(TRIALS):
-        factors = (np.exp(random.normal(0, error, len(one.speed))) for one in envelopes)
-        found.append(
+        factors = (np.exp(random.normal(0, error, len(envelope.speed))) for envelope in envelopes)
+        trial_scores.append(
             envelope_order_accuracy(
                 envelopes,
                 [
-                    ParetoEnvelope.of(one.speed * some, one.rate * some)
-                    for one, some in zip(envelopes, factors, strict=True)
+                    ParetoEnvelope.of(envelope.speed * run_factors, envelope.rate * run_factors)
+                    for envelope, run_factors in zip(envelopes, factors, strict=True)
                 ],
             )
         )
-    if not found[0]["pairs"]:
+    if not trial_scores[0]["pairs"]:
         return {"error": error, "right": None, "ratio_error": None}
     return {"error": error} | {
-        name: float(np.mean([each[name] for each in found])) for name in ("right", "ratio_error")
+        name: float(np.mean([trial_score[name] for trial_score in trial_scores]))
+        for name in ("right", "ratio_error")
     }
 
 
@@ -479,10 +513,12 @@ def against_runs(
         also hold the accuracy of the order of chip pairs, under `ratio_of_two`.
 
     """
-    found = list(envelopes_of(table, catalogue, values, settings=settings))
-    two = envelope_order_accuracy(found, [one.alike for one in found]) | {
-        "off_at_random": [off_at_random(found, error) for error in ERRORS]
+    envelopes = list(envelopes_of(table, catalogue, values, settings=settings))
+    two = envelope_order_accuracy(envelopes, [envelope.alike for envelope in envelopes]) | {
+        "off_at_random": [off_at_random(envelopes, error) for error in ERRORS]
     }
-    return [(one, envelope_statistics(one.runs)) for one in found], envelope_statistics(
-        [run for one in found for run in one.runs]
-    ) | {"ratio_of_two": two}
+    return [
+        (envelope, envelope_statistics(envelope.runs)) for envelope in envelopes
+    ], envelope_statistics([run for envelope in envelopes for run in envelope.runs]) | {
+        "ratio_of_two": two
+    }

@@ -47,33 +47,34 @@ def batch_searches(ask: Ask, searches: Sequence[Callable[[Ask], Found]]) -> list
     have come with, all in one question. What goes wrong with it goes wrong for all of them. Once
     nobody has come with a question, all have ended.
     """
-    asked: dict[int, AnyArray] = {}  # by the number of the search
+    pending_sets: dict[int, AnyArray] = {}  # by the number of the search
     answers: dict[int, AnyArray | BaseException] = {}
     over = threading.Event()
 
     def settle() -> None:
-        numbers = sorted(asked)
+        numbers = sorted(pending_sets)
         if not numbers:
             over.set()
             return
-        sets = [asked.pop(number) for number in numbers]
+        sets = [pending_sets.pop(number) for number in numbers]
         try:
-            made: Sequence[AnyArray | BaseException] = np.split(
-                ask(np.concatenate(sets)), np.cumsum([len(one) for one in sets])[:-1]
+            split_answers: Sequence[AnyArray | BaseException] = np.split(
+                ask(np.concatenate(sets)),
+                np.cumsum([len(parameter_sets) for parameter_sets in sets])[:-1],
             )
         except BaseException as error:
-            made = [error] * len(numbers)
-        answers.update(zip(numbers, made, strict=True))
+            split_answers = [error] * len(numbers)
+        answers.update(zip(numbers, split_answers, strict=True))
 
     meeting = threading.Barrier(max(len(searches), 1), action=settle)
 
     def put(number: int, sets: AnyArray) -> AnyArray:
-        asked[number] = sets
+        pending_sets[number] = sets
         meeting.wait()
-        found = answers.pop(number)
-        if isinstance(found, BaseException):
-            raise found
-        return found
+        answer = answers.pop(number)
+        if isinstance(answer, BaseException):
+            raise answer
+        return answer
 
     def run(number: int) -> Found:
         try:
@@ -129,9 +130,9 @@ def read_free(catalogue: Catalogue, kind: str) -> Free:
     """
     path = next(
         (
-            found
+            fits_path
             for folder in reversed(catalogue.folders)
-            if (found := folder / "fits" / f"{kind}.csv").is_file()
+            if (fits_path := folder / "fits" / f"{kind}.csv").is_file()
         ),
         None,
     )
@@ -140,20 +141,24 @@ def read_free(catalogue: Catalogue, kind: str) -> Free:
     parameters, followers = [], []
     for line, row in read_csv(path, COLUMNS):
         where = f"{path}:{line}"
-        own = f"performance.{row['family']}.{row['attribute']}"
+        parameter_path = f"performance.{row['family']}.{row['attribute']}"
         prior = parse_finite_number(row["prior"], "prior", where)
         if row["follows"]:
-            followers.append(Follower(own, row["follows"], prior))
+            followers.append(Follower(parameter_path, row["follows"], prior))
             continue
-        wanted = attribute("performance", row["attribute"], where)
+        attribute_bounds = attribute("performance", row["attribute"], where)
         low, high = (parse_finite_number(row[name], name, where) for name in ("low", "high"))
         if not 0 < low <= prior <= high:
             raise DataError(
-                f"{where}: {own}: expected 0 < low <= prior <= high, found {low:g}, {prior:g}, "
+                f"{where}: {parameter_path}: expected 0 < low <= prior <= high, found {low:g}, "
+                f"{prior:g}, "
                 f"{high:g}"
             )
-        bounds = max(wanted.minimum, prior / FARTHEST), min(wanted.maximum, prior * FARTHEST)
-        parameters.append(Parameter(own, prior, low, high, *bounds))
+        bounds = (
+            max(attribute_bounds.minimum, prior / FARTHEST),
+            min(attribute_bounds.maximum, prior * FARTHEST),
+        )
+        parameters.append(Parameter(parameter_path, prior, low, high, *bounds))
     return Free(tuple(parameters), tuple(followers))
 
 
@@ -206,8 +211,8 @@ class Task:
         self.free = read_free(catalogue, name or kind)
         self.priors = np.log([p.prior for p in self.free.parameters])
         self.set_parameters(np.exp(self.priors))
-        made = self.predict(self.measurements)
-        self.scored, self.target = np.asarray(made.skip == ""), made.target
+        prediction = self.predict(self.measurements)
+        self.scored, self.target = np.asarray(prediction.skip == ""), prediction.target
         keys = [key for key in GROUPS if key in self.table]
         self.alike = self.table.groupby(keys, dropna=False).ngroup().to_numpy()
 
@@ -242,7 +247,7 @@ class Task:
         """Return every group that is left out once: what is left out, which member, and its rows;
         small ones say nothing.
         """
-        count, found = len(self.table), []
+        count, left_out_groups = len(self.table), []
         least = min(LEAST_GROUP, max(count // LEAST_GROUP, 2))
         for name, column in LEFT_OUT.items():
             if column in self.table:
@@ -255,8 +260,8 @@ class Task:
                 members = [
                     (name, member, labels == member) for member in sorted(set(labels)) if member
                 ]
-                found += [one for one in members if least <= one[2].sum() < count]
-        return found
+                left_out_groups += [group for group in members if least <= group[2].sum() < count]
+        return left_out_groups
 
     def without(self, row_choices: Sequence[AnyArray]) -> list[Fit]:
         """Return one fit without the rows of each choice, with its predictions of all rows."""
@@ -269,20 +274,20 @@ class Task:
         ]
 
 
-def _minimise_fit_errors(task: Task, kept: AnyArray, ask: Ask) -> Any:
+def _minimise_fit_errors(task: Task, fitted_mask: AnyArray, ask: Ask) -> Any:
     """Return the least-squares optimum of row errors and prior distances.
 
-    The search starts from the priors and uses the scored rows in `kept`. One call of the engine
-    gives the residuals and their derivatives.
+    The search starts from the priors and uses the scored rows in `fitted_mask`. One call of the
+    engine gives the residuals and their derivatives.
     """
     from scipy.optimize import least_squares
 
-    parameters, rows = task.free.parameters, np.flatnonzero(task.scored & kept)
+    parameters, rows = task.free.parameters, np.flatnonzero(task.scored & fitted_mask)
     spreads, weights = np.array([p.spread for p in parameters]), task.weights(rows) / SCALE
 
     @lru_cache(maxsize=1)
-    def residuals_and_slopes(at: bytes) -> tuple[AnyArray, AnyArray]:
-        logs = np.frombuffer(at)
+    def residuals_and_slopes(log_bytes: bytes) -> tuple[AnyArray, AnyArray]:
+        logs = np.frombuffer(log_bytes)
         predicted = ask(np.concatenate([logs[None], logs + STEP * np.eye(len(logs))]))[:, rows]
         errors = np.log(predicted / task.target[rows]) * weights
         slopes = np.concatenate([(errors[1:] - errors[0]).T / STEP, np.diag(1 / spreads)])
@@ -300,18 +305,23 @@ def _minimise_fit_errors(task: Task, kept: AnyArray, ask: Ask) -> Any:
     )
 
 
-def _fit_of(task: Task, found: Any, predicted: AnyArray) -> Fit:
+def _fit_of(task: Task, optimum: Any, predicted: AnyArray) -> Fit:
     """Return a fit from what its search found; the values of the chips carry it afterwards."""
-    task.set_parameters(np.exp(found.x))
+    task.set_parameters(np.exp(optimum.x))
     paths, values = [p.path for p in task.free.parameters], task.measurements.values
-    spread = np.sqrt(np.maximum(np.diag(np.linalg.pinv(found.jac.T @ found.jac)), 0))
-    every = {path: float(values[path]) for path in (*paths, *(f.path for f in task.free.followers))}
+    spread = np.sqrt(np.maximum(np.diag(np.linalg.pinv(optimum.jac.T @ optimum.jac)), 0))
+    fitted_values = {
+        path: float(values[path]) for path in (*paths, *(f.path for f in task.free.followers))
+    }
     return Fit(
-        every, dict(zip(paths, spread.tolist(), strict=True)), bool(found.status > 0), predicted
+        fitted_values,
+        dict(zip(paths, spread.tolist(), strict=True)),
+        bool(optimum.status > 0),
+        predicted,
     )
 
 
-def scored(made: Prediction, rows: AnyArray) -> JsonObject:
+def scored(prediction: Prediction, rows: AnyArray) -> JsonObject:
     """Return the errors of some rows that are scored."""
-    chosen = rows & (made.skip == "")
-    return scores(made.target[chosen], made.predicted[chosen])
+    chosen = rows & (prediction.skip == "")
+    return scores(prediction.target[chosen], prediction.predicted[chosen])

@@ -189,13 +189,13 @@ class ServingRows:
             "searched": self.searched,
         }
         kinds |= {
-            name: self.formats[:, place]
-            for place, name in enumerate(("attention", "experts", "dense"))
+            name: self.formats[:, format_index]
+            for format_index, name in enumerate(("attention", "experts", "dense"))
         }
-        asked = np.flatnonzero(self.skip == "")
-        frame = pd.DataFrame(kinds).iloc[asked]
+        usable_rows = np.flatnonzero(self.skip == "")
+        frame = pd.DataFrame(kinds).iloc[usable_rows]
         self.groups = [
-            (dict(zip(kinds, key, strict=True)), asked[rows])
+            (dict(zip(kinds, key, strict=True)), usable_rows[rows])
             for key, rows in frame.groupby(list(kinds)).indices.items()
         ]
         self.inputs = {
@@ -238,20 +238,22 @@ class ServingRows:
         sweep = pd.DataFrame({name: self.measurements[name] for name in names})
         sweep = sweep.assign(model=self.models, engine=self.engine, apart=self.apart)
         export = self.says("no speculation column")
-        known = (
+        ahead_by_sweep = (
             sweep[~export]
             .assign(ahead=stated[~export])
             .groupby(list(sweep.columns))
             .ahead.agg(["min", "max"])
         )
-        joined = sweep.merge(known, left_on=list(sweep.columns), right_index=True, how="left")
-        every = export & (joined["min"] == True).to_numpy(bool)  # noqa: E712 - a missing sweep is neither
+        joined = sweep.merge(
+            ahead_by_sweep, left_on=list(sweep.columns), right_index=True, how="left"
+        )
+        all_ahead = export & (joined["min"] == True).to_numpy(bool)  # noqa: E712 - a missing sweep is neither
         none = (joined["max"] == False).to_numpy(bool)  # noqa: E712
         recent = self.measurements["date"] >= GROWN
         predicts = mapped(
             self.models, lambda name: bool(name) and self.model(name).prediction_layers > 0, bool
         )
-        return stated | every, export & (drawn < 1) & predicts & recent & ~every & ~none
+        return stated | all_ahead, export & (drawn < 1) & predicts & recent & ~all_ahead & ~none
 
     def pool(self, side: str) -> dict[str, AnyArray]:
         """Return size, workers, attention groups and expert groups of a worker of one side; one
@@ -300,7 +302,7 @@ class ServingRows:
         The reasons do not depend on the model's prediction.
         """
         measurements = self.measurements
-        apart = self.apart & ~self.decode["stated"] & ~self.prefill["stated"]
+        unstated_parallelism = self.apart & ~self.decode["stated"] & ~self.prefill["stated"]
         context = mapped(
             self.models, lambda name: self.model(name).context if name else np.inf, float
         )
@@ -321,7 +323,7 @@ class ServingRows:
             (~((self.prompt > 0) & (self.answer > 0)), "unstated lengths"),
             (~self.offline & ~(self.concurrency > 0), "unstated concurrency"),
             (np.isnan(self.gpus) | pools, "unstated workers"),
-            (apart, "unstated attention parallelism"),
+            (unstated_parallelism, "unstated attention parallelism"),
             (self.date == "", "unstated date"),
             (self.unstated_speculation, "unstated speculative decoding"),
             (
@@ -363,7 +365,7 @@ class ServingRows:
         """Return the inputs of a group that are numbers; what a row that predicts ahead leaves
         unsaid is what recipes do.
         """
-        found = {
+        group_inputs = {
             "workload.concurrency": self.concurrency[rows],
             "workload.offline": 1.0 * kind["offline"],
             "workload.equal_lengths": 1.0 * kind["equal"],
@@ -371,18 +373,20 @@ class ServingRows:
             "workload.output_tokens": self.answer[rows],
         }
         if not kind["ahead"]:
-            return found | {"workload.draft_tokens": 0.0}
-        found |= {
+            return group_inputs | {"workload.draft_tokens": 0.0}
+        group_inputs |= {
             f"workload.{path}": values[f"performance.serving.{stands_in}"]
             for path, stands_in in DRAFTS.items()
         }
         if not np.isnan(self.drafts[rows]).all():
-            found["workload.draft_tokens"] = np.where(
-                np.isnan(self.drafts[rows]), found["workload.draft_tokens"], self.drafts[rows]
+            group_inputs["workload.draft_tokens"] = np.where(
+                np.isnan(self.drafts[rows]),
+                group_inputs["workload.draft_tokens"],
+                self.drafts[rows],
             )
-        return found
+        return group_inputs
 
-    def plan(self, rows: AnyArray, apart: bool) -> ServingPlan:
+    def plan(self, rows: AnyArray, is_disaggregated: bool) -> ServingPlan:
         """Return the plans that rows state."""
         decode, prefill = (
             {name: values[rows] for name, values in pool.items()}
@@ -392,7 +396,7 @@ class ServingRows:
         chosen = DecodePlan(
             decode["size"], tensor, 1.0, decode["stages"], 0.0, 1.0, decode["experts"]
         )
-        if not apart:
+        if not is_disaggregated:
             return ServingPlan(chosen, as_prefill_plan(chosen), decode["workers"])
         before = PrefillPlan(
             prefill["size"], prefill["size"] / prefill["groups"], 1.0, 1.0, 0.0, prefill["experts"]
@@ -409,7 +413,7 @@ class ServingRows:
 
     def axes(self, row: int) -> dict[str, float]:
         """Return the plan of a row as a command line takes it."""
-        found = dict[str, float]()
+        plan_axes = dict[str, float]()
         for prefix, pool in (("", self.decode), ("prefill_", self.prefill))[
             : 2 if self.apart[row] else 1
         ]:
@@ -417,7 +421,7 @@ class ServingRows:
                 float(pool[name][row])
                 for name in ("size", "groups", "experts", "workers", "stages")
             )
-            own = {
+            pool_axes = {
                 "chips": size,
                 "tp": size / groups / stages,
                 "pp": stages,
@@ -425,18 +429,18 @@ class ServingRows:
                 "cp": 1.0,
                 "workers": workers,
             }
-            found |= {f"{prefix}{name}": value for name, value in own.items()}
-        return found
+            plan_axes |= {f"{prefix}{name}": value for name, value in pool_axes.items()}
+        return plan_axes
 
     def settings(self, kind: JsonObject, row: int) -> JsonObject:
         """Return the inputs of a row as a command line sets them."""
         numbers = self.numbers(kind, np.array([row]), self.measurements.values)
         silent = "workload.concurrency" if kind["offline"] else "workload.offline"
-        asked = {
+        workload_numbers = {
             path: float(np.ravel(value)[0]) for path, value in numbers.items() if path != silent
         }
         software = {"workload.software": self.date[row]}
-        return self.texts(kind) | software | asked | {"workload.interactivity": ANY}
+        return self.texts(kind) | software | workload_numbers | {"workload.interactivity": ANY}
 
     def commands(self) -> tuple[AnyArray, AnyArray, AnyArray]:
         """Return the command line that gives the prediction of each row again, the key of its
@@ -470,32 +474,32 @@ def _inference_targets(measurements: MeasuredRows, by_token: AnyArray) -> tuple[
     system = measurements["system_tput_tok_s"] / measurements["n_gpus"]
     output = measurements["output_tput_tok_s_per_gpu"]
     per_token, _ = measurements.first_stated("tpot_ms_mean", "tpot_ms_median")
-    known = measurements.assign(
+    filled_measurements = measurements.assign(
         output_tput_tok_s_per_gpu=np.where(np.isnan(output), system, output),
         tpot_ms_mean=per_token,
     )
-    rate, named = known.first_stated(*KEYS)
-    time, timed = known.first_stated("tpot_ms_mean", *KEYS)
+    rate, named = filled_measurements.first_stated(*KEYS)
+    time, timed = filled_measurements.first_stated("tpot_ms_mean", *KEYS)
     return np.where(by_token, time, rate), np.where(by_token, timed, named)
 
 
 def _group_machine(
-    asked: ServingRows, kind: JsonObject, rows: AnyArray
+    serving_rows: ServingRows, kind: JsonObject, rows: AnyArray
 ) -> tuple[Machine, RowValues]:
     """Return the chips that some rows of a group run on, and their values.
 
     The software is that of the rows' dates.
     """
-    measurements = asked.measurements
-    values = RowValues(measurements, asked.numbers(kind, rows, measurements.values))
+    measurements = serving_rows.measurements
+    values = RowValues(measurements, serving_rows.numbers(kind, rows, measurements.values))
     released = measurements.values.structure(f"parts.{kind['chip']}.released")
-    reach = MEASURED._replace(months=asked.months[rows] - released * 12)
-    inputs: ResolvedScenario = asked.inputs[kind["chip"]]
-    return machine_of(inputs, values, asked.texts(kind).__getitem__, reach), values
+    reach = MEASURED._replace(months=serving_rows.months[rows] - released * 12)
+    inputs: ResolvedScenario = serving_rows.inputs[kind["chip"]]
+    return machine_of(inputs, values, serving_rows.texts(kind).__getitem__, reach), values
 
 
 def _predict_plans(
-    asked: ServingRows,
+    serving_rows: ServingRows,
     kind: JsonObject,
     rows: AnyArray,
     plan: ServingPlan,
@@ -503,20 +507,20 @@ def _predict_plans(
     """Return the predictions of rows of a group with some plans by what they are, and which of them
     fit.
     """
-    machine, values = _group_machine(asked, kind, rows)
-    result = evaluate_serving_plan(machine, asked.model(kind["model"]), values, plan)
+    machine, values = _group_machine(serving_rows, kind, rows)
+    result = evaluate_serving_plan(machine, serving_rows.model(kind["model"]), values, plan)
     output, per_token = result.rates["output_tokens_per_s_per_chip"], result.rates["tpot_s"]
-    prompt, answer = asked.prompt[rows], asked.answer[rows]
+    prompt, answer = serving_rows.prompt[rows], serving_rows.answer[rows]
     predicted = {
         "total_tput_tok_s_per_gpu": output * ((prompt + answer) / answer),
         "output_tput_tok_s_per_gpu": output,
         "tpot_ms_mean": per_token * MILLI,
     }
-    return predicted, np.broadcast_to(result.fits, (*asked.measurements.sets, len(rows)))
+    return predicted, np.broadcast_to(result.fits, (*serving_rows.measurements.sets, len(rows)))
 
 
 def predict_group(
-    asked: ServingRows, kind: JsonObject, rows: AnyArray
+    serving_rows: ServingRows, kind: JsonObject, rows: AnyArray
 ) -> tuple[dict[str, AnyArray], AnyArray]:
     """Return the predictions of the rows of a group by what they are, and which rows have a plan
     that fits.
@@ -524,13 +528,15 @@ def predict_group(
     Where rows state no plan, the best whole engine that divides their chips stands for it.
     """
     if not kind["searched"]:
-        return _predict_plans(asked, kind, rows, asked.plan(rows, kind["apart"]))
-    machine, _ = _group_machine(asked, kind, rows[:1])
-    engines = engines_inside_domain(machine, asked.model(kind["model"]))
-    matches = [np.flatnonzero(asked.gpus[row] % engines.size == 0) for row in rows]
+        return _predict_plans(serving_rows, kind, rows, serving_rows.plan(rows, kind["apart"]))
+    machine, _ = _group_machine(serving_rows, kind, rows[:1])
+    engines = engines_inside_domain(machine, serving_rows.model(kind["model"]))
+    matches = [np.flatnonzero(serving_rows.gpus[row] % engines.size == 0) for row in rows]
     repeated, chosen = np.repeat(rows, [len(match) for match in matches]), np.concatenate(matches)
     candidates = Engines(*(axis[chosen] for axis in engines))
-    predicted, fits = _predict_plans(asked, kind, repeated, candidates.plan(asked.gpus[repeated]))
+    predicted, fits = _predict_plans(
+        serving_rows, kind, repeated, candidates.plan(serving_rows.gpus[repeated])
+    )
     rates = np.where(fits, predicted["output_tput_tok_s_per_gpu"], -np.inf)
     ends = np.cumsum([len(match) for match in matches])
     best = np.stack(
@@ -540,10 +546,10 @@ def predict_group(
         ],
         axis=-1,
     )
-    if not asked.measurements.sets:
-        asked.take_engines(rows, Engines(*(axis[best] for axis in candidates)))
+    if not serving_rows.measurements.sets:
+        serving_rows.take_engines(rows, Engines(*(axis[best] for axis in candidates)))
         slowest = np.where(fits, predicted["output_tput_tok_s_per_gpu"], np.inf)
-        asked.slowest[rows] = np.minimum.reduceat(slowest, [0, *ends[:-1]])
+        serving_rows.slowest[rows] = np.minimum.reduceat(slowest, [0, *ends[:-1]])
 
     def of_best(values: Any) -> AnyArray:
         return np.take_along_axis(np.broadcast_to(values, fits.shape), best, axis=-1)
@@ -553,22 +559,27 @@ def predict_group(
 
 def predict_serving_runs(measurements: MeasuredRows) -> Prediction:
     """Predict every row of a file of serving points."""
-    asked: ServingRows = measurements.once("asked", lambda: ServingRows(measurements))
-    skip = asked.skip.copy()
+    serving_rows: ServingRows = measurements.once("asked", lambda: ServingRows(measurements))
+    skip = serving_rows.skip.copy()
     predicted = np.full((*measurements.sets, len(measurements)), np.nan)
-    for kind, rows in asked.groups:
-        made, fits = predict_group(asked, kind, rows)
+    for kind, rows in serving_rows.groups:
+        group_predictions, fits = predict_group(serving_rows, kind, rows)
         predicted[..., rows] = np.select(
-            [asked.names[rows] == name for name in made],
-            [np.broadcast_to(one, fits.shape) for one in made.values()],
+            [serving_rows.names[rows] == name for name in group_predictions],
+            [
+                np.broadcast_to(group_prediction, fits.shape)
+                for group_prediction in group_predictions.values()
+            ],
         )
         if kind["offline"]:
-            skip[rows[~asked.at_once[rows]]] = OFFLINE
+            skip[rows[~serving_rows.at_once[rows]]] = OFFLINE
         skip[rows[~fits.reshape(-1, len(rows))[0]]] = "unsupported: the plan does not fit memory"
-    found = Prediction(asked.target, predicted, asked.names, skip)
-    found.unstated = np.where(asked.searched, "plan", "").astype(object)
+    prediction = Prediction(serving_rows.target, predicted, serving_rows.names, skip)
+    prediction.unstated = np.where(serving_rows.searched, "plan", "").astype(object)
     if not measurements.sets:
-        found.command, found.key, found.scale = asked.commands()
+        prediction.command, prediction.key, prediction.scale = serving_rows.commands()
         # a run without a plan may have had the slowest of the engines that fit
-        found.low = np.where(np.isfinite(asked.slowest), asked.slowest, predicted)
-    return found
+        prediction.low = np.where(
+            np.isfinite(serving_rows.slowest), serving_rows.slowest, predicted
+        )
+    return prediction

@@ -81,23 +81,23 @@ def _format_of(catalogue: Catalogue, kernel: str, dtype: str) -> str:
     """Return the number format of a row: of the cache that decoding reads; an FP8 cache makes
     prompts compute in FP8 too.
     """
-    own, _, cache = dtype.partition("/kv ")
+    operand_dtype, _, cache = dtype.partition("/kv ")
     if kernel in ("decode", "latent"):
-        return interpret_note(catalogue, "kernel format", cache or own)
-    found = interpret_note(catalogue, "kernel format", own)
-    if kernel == "prefill" and (found.startswith("fp8") or cache == "fp8"):
+        return interpret_note(catalogue, "kernel format", cache or operand_dtype)
+    number_format = interpret_note(catalogue, "kernel format", operand_dtype)
+    if kernel == "prefill" and (number_format.startswith("fp8") or cache == "fp8"):
         return "fp8"
-    return found
+    return number_format
 
 
 def _elementwise_width(operation: str, notes: str, split: float) -> float:
     """Return the width of an elementwise row from the model its notes describe; NaN where they do
     not.
     """
-    found = WIDTHS.search(notes)
-    if not found:
+    widths_match = WIDTHS.search(notes)
+    if not widths_match:
         return np.nan
-    hidden, inner, heads, kv_heads = (float(text) for text in found.groups())
+    hidden, inner, heads, kv_heads = (float(text) for text in widths_match.groups())
     return {"mlp_act": inner / split, "attn_rope": (heads + kv_heads) * HEAD / split}.get(
         operation, hidden
     )
@@ -108,9 +108,9 @@ def _cores_of(catalogue: Catalogue, source: str) -> float:
     rows = read_pattern_table(catalogue, "kernel_cores.csv", ("pattern", "cores"))
     return next(
         (
-            float(found[1]) * float(row["cores"])
+            float(cores_match[1]) * float(row["cores"])
             for row in rows
-            if (found := row["pattern"].search(source))
+            if (cores_match := row["pattern"].search(source))
         ),
         np.nan,
     )
@@ -286,11 +286,11 @@ ANSWERS = {
 }
 
 
-def _stated_kernel_figures(made: KernelTime) -> JsonObject:
+def _stated_kernel_figures(kernel_time: KernelTime) -> JsonObject:
     return {
-        "time_us": made.time * 1e6,
-        "tflops": made.flops / made.time / 1e12,
-        "gb_s": made.bytes / made.time / 1e9,
+        "time_us": kernel_time.time * 1e6,
+        "tflops": kernel_time.flops / kernel_time.time / 1e12,
+        "gb_s": kernel_time.bytes / kernel_time.time / 1e9,
     }
 
 
@@ -308,15 +308,15 @@ def commands(kind: KernelKind, sides: JsonMapping, parts: AnyArray) -> list[str]
     full = sides["causal"] == 0 if "causal" in sides else np.zeros(len(parts), dtype=bool)
     even = sides.get("even", np.zeros(len(parts)))
     flat = True if sides.get("by_row") is False else None
-    found = []
+    command_lines = []
     for row, part in enumerate(parts):
-        own = {name: side[row] if np.ndim(side) else side for name, side in named.items()}
-        found.append(
+        row_sides = {name: side[row] if np.ndim(side) else side for name, side in named.items()}
+        command_lines.append(
             command_line(
                 ["kernel", part],
                 {
                     **options,
-                    **own,
+                    **row_sides,
                     "full": bool(full[row]) or None,
                     "even": bool(even[row]) or None,
                     "flat": flat,
@@ -324,7 +324,7 @@ def commands(kind: KernelKind, sides: JsonMapping, parts: AnyArray) -> list[str]
                 {},
             )
         )
-    return found
+    return command_lines
 
 
 class KernelRows(NamedTuple):

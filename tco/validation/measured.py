@@ -53,18 +53,18 @@ NAMED = re.compile(r"{(\w+)}")
 
 def _translated(table: pd.DataFrame) -> pd.DataFrame:
     """Return a table of texts with the columns that its header means."""
-    made: dict[str, pd.Series[str]] = {}
+    translated_columns: dict[str, pd.Series[str]] = {}
     for _, row in read_csv(data_directory() / "words" / "column_names.csv", COLUMNS):
         if row["mark"] in table:
             read = _evaluate_column_template(table, row["reads"])
             chosen = pd.Series(True, index=table.index)
-            for name, _, text in (one.partition("=") for one in row["where"].split()):
+            for name, _, text in (condition.partition("=") for condition in row["where"].split()):
                 chosen &= _required_column(table, name) == text
-            before = made.get(
+            before = translated_columns.get(
                 row["column"], table.get(row["column"], pd.Series("", index=table.index))
             )
-            made[row["column"]] = read.where(chosen, before)
-    return table.assign(**made)
+            translated_columns[row["column"]] = read.where(chosen, before)
+    return table.assign(**translated_columns)
 
 
 def _required_column(table: pd.DataFrame, name: str) -> pd.Series[str]:
@@ -82,21 +82,21 @@ def _evaluate_column_template(table: pd.DataFrame, reads: str) -> pd.Series[str]
     calculation is missing.
     """
     if reads.startswith("= "):
-        one, sign, other = reads.removeprefix("= ").split()
+        left_operand, sign, right_operand = reads.removeprefix("= ").split()
         numbers = (
             float(name)
             if name.isdigit()
             else pd.to_numeric(_required_column(table, name), errors="coerce")
-            for name in (one, other)
+            for name in (left_operand, right_operand)
         )
         return CALCULATIONS[sign](*numbers).map(
             lambda value: "" if pd.isna(value) else repr(float(value))
         )
     names, texts = NAMED.findall(reads), NAMED.split(reads)[::2]
-    found = pd.Series(texts[0], index=table.index)
+    row_texts = pd.Series(texts[0], index=table.index)
     for name, text in zip(names, texts[1:], strict=True):
-        found = found + _required_column(table, name) + text
-    return found
+        row_texts = row_texts + _required_column(table, name) + text
+    return row_texts
 
 
 @cache
@@ -134,16 +134,18 @@ SUFFIXES = {
 }
 
 
-def _measurement_kind(columns: list[str], path: Path, given: str | None = None) -> str:
+def _measurement_kind(columns: list[str], path: Path, stated_kind: str | None = None) -> str:
     """Return the kind of a file: the given one, or the one whose own column its header holds."""
     kinds: JsonObject = columns_known()["kinds"]
-    if given is not None:
-        refuse_unknown("kind of measurements", [given], kinds, "--kind")
-        return given
+    if stated_kind is not None:
+        refuse_unknown("kind of measurements", [stated_kind], kinds, "--kind")
+        return stated_kind
     scores = {
-        kind: len({one["mark"], *one["needed"], *one["targets"]} & set(columns))
-        + 5 * (one["mark"] in columns)
-        for kind, one in kinds.items()
+        kind: len(
+            {kind_columns["mark"], *kind_columns["needed"], *kind_columns["targets"]} & set(columns)
+        )
+        + 5 * (kind_columns["mark"] in columns)
+        for kind, kind_columns in kinds.items()
     }
     best: str = max(scores, key=lambda kind: scores[kind])
     if scores[best] < 3:
@@ -153,14 +155,14 @@ def _measurement_kind(columns: list[str], path: Path, given: str | None = None) 
     return best
 
 
-def read_measured(path: Path, given: str | None = None) -> tuple[str, pd.DataFrame]:
+def read_measured(path: Path, stated_kind: str | None = None) -> tuple[str, pd.DataFrame]:
     """Return the kind and the rows of a file of measurements, CSV or what a benchmark wrote.
 
     Columns of numbers become floats, and a blank cell becomes nan.
 
     Args:
         path: File to read, or the name of a shipped file, such as `kernels`.
-        given: Kind of the measurements; None takes the kind that fits the header.
+        stated_kind: Kind of the measurements; None takes the kind that fits the header.
 
     Raises:
         DataError: The file cannot be read or has no rows, the kind is unknown, a column is missing,
@@ -174,8 +176,10 @@ def read_measured(path: Path, given: str | None = None) -> tuple[str, pd.DataFra
     _check_file(path)
     log = None if path.suffix == ".gz" else read_log(path)
     if log is not None:
-        return _checked_rows(path, log.kind if given is None else given, with_facts(path, log))
-    return _checked_rows(path, given, _csv_table(path))
+        return _checked_rows(
+            path, log.kind if stated_kind is None else stated_kind, with_facts(path, log)
+        )
+    return _checked_rows(path, stated_kind, _csv_table(path))
 
 
 def _csv_table(path: Path) -> pd.DataFrame:
@@ -255,12 +259,13 @@ def _travelling(path: Path) -> Path:
 def _check_file(path: Path) -> None:
     """Raise `DataError` for what is no readable CSV of sensible size."""
     if not is_there(path):
-        known = sorted(
-            one.name.removesuffix(".csv.gz")
-            for one in (data_directory() / "measured").glob("*.csv.gz")
+        shipped_names = sorted(
+            shipped_path.name.removesuffix(".csv.gz")
+            for shipped_path in (data_directory() / "measured").glob("*.csv.gz")
         )
         raise DataError(
-            f"{path}: no such file; those that travel with the program are {', '.join(known)}"
+            f"{path}: no such file; those that travel with the program are "
+            f"{', '.join(shipped_names)}"
         )
     if path.is_dir():
         raise DataError(f"{path}: is a folder, expected a CSV of measurements")
@@ -279,9 +284,9 @@ def _check_file(path: Path) -> None:
         except (gzip.BadGzipFile, EOFError, zlib.error):
             raise DataError(f"{path}: no whole gzip file, though its name says so") from None
     if (read if packed else size) > LARGEST_FILE:
-        said = "unpacks to more" if packed else f"{size / 2**20:,.0f} MiB, more"
+        size_text = "unpacks to more" if packed else f"{size / 2**20:,.0f} MiB, more"
         raise DataError(
-            f"{path}: {said} than the {LARGEST_FILE // 2**20} MiB a table of measurements may "
+            f"{path}: {size_text} than the {LARGEST_FILE // 2**20} MiB a table of measurements may "
             "have; split it"
         )
     if b"\0" in start:
@@ -293,17 +298,17 @@ def _to_numbers(column: pd.Series[str], name: str, path: Path) -> pd.Series[floa
     its line.
     """
     words = {"": np.nan} | WORDS.get(name, {})
-    found: pd.Series[float] = pd.to_numeric(
+    numbers: pd.Series[float] = pd.to_numeric(
         column.str.strip().str.lower().map(lambda text: words.get(text, text)), errors="coerce"
     )
-    bad = (found.isna() | ~(np.isfinite(found) | column.str.strip().str.lower().isin(words))) & (
-        column != ""
-    )
+    bad = (
+        numbers.isna() | ~(np.isfinite(numbers) | column.str.strip().str.lower().isin(words))
+    ) & (column != "")
     if bad.any():
         line = int(bad.to_numpy().argmax()) + 2
         unit = next((word for end, word in SUFFIXES.items() if name.endswith(end)), "a number")
         raise DataError(f"{path}:{line}: {name} is {column.iloc[line - 2]!r}, expected {unit}")
-    return found
+    return numbers
 
 
 def mapped(values: Iterable[Any], of: Callable[[Any], Any], kind: type = object) -> AnyArray:
@@ -311,9 +316,9 @@ def mapped(values: Iterable[Any], of: Callable[[Any], Any], kind: type = object)
 
     `of` is called once per distinct value.
     """
-    each = list(values)
-    found = {one: of(one) for one in set(each)}
-    return np.array([found[one] for one in each], dtype=kind)
+    value_list = list(values)
+    result_by_value = {value: of(value) for value in set(value_list)}
+    return np.array([result_by_value[value] for value in value_list], dtype=kind)
 
 
 def tiers(table: pd.DataFrame) -> AnyArray:

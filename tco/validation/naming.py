@@ -60,8 +60,8 @@ def read_pattern_table(
                         f"{path}:{line}: {row['pattern']!r} is no regular expression ({error})"
                     ) from None
 
-    found: list[JsonObject] = catalogue.once(("table", name), lambda: list(read()))
-    return found
+    table_rows: list[JsonObject] = catalogue.once(("table", name), lambda: list(read()))
+    return table_rows
 
 
 def _hyphenated_name(name: str) -> str:
@@ -74,7 +74,7 @@ def _spelling(name: str, words: Mapping[str, frozenset[str] | None]) -> Spelling
     The core leaves out every word of `words`.
     """
     text = MEMORY.sub(r" \1\2 ", re.sub(r"(\d)\s+(gi?b)\b", r"\1\2", MARKS.sub(" ", name.lower())))
-    kept: list[str] = []
+    core_words: list[str] = []
     forms: list[str] = []
     memory, parts = 0.0, None
     for token in re.split(r"[^a-z0-9.]+", text):
@@ -86,11 +86,15 @@ def _spelling(name: str, words: Mapping[str, frozenset[str] | None]) -> Spelling
         elif form:
             forms.append(form)
         elif word in words:
-            said = words[word]
-            parts = parts if said is None else said if parts is None else parts & said
+            word_parts = words[word]
+            parts = (
+                parts if word_parts is None else word_parts if parts is None else parts & word_parts
+            )
         else:
-            kept.append(word)
-    return Spelling("".join([*kept, *sorted(set(forms))]) if "".join(kept) else "", memory, parts)
+            core_words.append(word)
+    return Spelling(
+        "".join([*core_words, *sorted(set(forms))]) if "".join(core_words) else "", memory, parts
+    )
 
 
 class Accelerators:
@@ -102,15 +106,17 @@ class Accelerators:
         # that tell no part from another, and of which
         self.words = {row["word"]: frozenset(row["parts"].split()) or None for row in rows}
         self.exact = {
-            part: part for part, known in catalogue.parts.items() if "hbm_bandwidth" in known
+            part: part
+            for part, part_attributes in catalogue.parts.items()
+            if "hbm_bandwidth" in part_attributes
         }
         for row in read_pattern_table(catalogue, "accelerators.csv", ("name", "part")):
             self.exact.setdefault(row["name"], row["part"])
         self.spelt: dict[str, list[tuple[float, str]]] = {}
         for name, part in self.exact.items():
-            said = _spelling(name, self.words)
-            if said.core:
-                self.spelt.setdefault(said.core, []).append((said.memory, part))
+            spelling = _spelling(name, self.words)
+            if spelling.core:
+                self.spelt.setdefault(spelling.core, []).append((spelling.memory, part))
 
     def candidates(self, name: str) -> set[str]:
         """Return the parts a name may mean."""
@@ -126,15 +132,15 @@ class Accelerators:
 
     def fitting(self, name: str) -> set[str]:
         """Return the parts that a name fits once spellings are levelled."""
-        said = _spelling(name, self.words)
-        entries = self.spelt.get(said.core, [])
-        if said.memory:
-            parts = {part for _, part in entries if self.holds(part, said.memory)}
+        spelling = _spelling(name, self.words)
+        entries = self.spelt.get(spelling.core, [])
+        if spelling.memory:
+            parts = {part for _, part in entries if self.holds(part, spelling.memory)}
         else:
             parts = {part for memory, part in entries if not memory} or {
                 part for _, part in entries
             }
-        return parts if said.parts is None else parts & said.parts
+        return parts if spelling.parts is None else parts & spelling.parts
 
     def holds(self, part: str, memory: float) -> bool:
         """Say whether a printed size of memory is that of a part."""
@@ -146,8 +152,8 @@ class Accelerators:
 
     def part(self, name: str) -> str:
         """Return the part a name means, empty where it is unknown or may be several."""
-        found = self.candidates(name)
-        return found.pop() if len(found) == 1 else ""
+        candidate_parts = self.candidates(name)
+        return candidate_parts.pop() if len(candidate_parts) == 1 else ""
 
     def fault(self, name: str) -> str:
         """Return the fault of an unknown accelerator name, with possible parts.
@@ -157,12 +163,14 @@ class Accelerators:
         core = _spelling(name, self.words).core
         near = {
             part
-            for other, entries in self.spelt.items()
-            if core and other.startswith(core)
+            for spelt_core, entries in self.spelt.items()
+            if core and spelt_core.startswith(core)
             for _, part in entries
         }
-        found = sorted(self.candidates(name) or near)
-        return f"unknown-accelerator: {name!r}" + (f" may be {' or '.join(found)}" if found else "")
+        candidate_parts = sorted(self.candidates(name) or near)
+        return f"unknown-accelerator: {name!r}" + (
+            f" may be {' or '.join(candidate_parts)}" if candidate_parts else ""
+        )
 
 
 def accelerators(catalogue: Catalogue) -> Accelerators:
@@ -172,8 +180,10 @@ def accelerators(catalogue: Catalogue) -> Accelerators:
         catalogue: Holds the accelerators and keeps their names.
 
     """
-    found: Accelerators = catalogue.once("accelerators", lambda: Accelerators(catalogue))
-    return found
+    accelerator_names: Accelerators = catalogue.once(
+        "accelerators", lambda: Accelerators(catalogue)
+    )
+    return accelerator_names
 
 
 def part_ids(catalogue: Catalogue, names: Iterable[Any]) -> AnyArray:
@@ -183,8 +193,11 @@ def part_ids(catalogue: Catalogue, names: Iterable[Any]) -> AnyArray:
 
 def unread_accelerators(catalogue: Catalogue, names: Iterable[Any]) -> AnyArray:
     """Return the fault of each accelerator name; empty where it is known."""
-    known = accelerators(catalogue)
-    return mapped(map(str, names), lambda name: "" if known.part(name) else known.fault(name))
+    accelerator_names = accelerators(catalogue)
+    return mapped(
+        map(str, names),
+        lambda name: "" if accelerator_names.part(name) else accelerator_names.fault(name),
+    )
 
 
 OWNER = re.compile(r"[\w.-]+/(?=[^\s/]+$)")  # of a model on a hub
@@ -235,18 +248,18 @@ def _stated_model_dimensions(table: pd.DataFrame) -> list[dict[str, float]]:
 
 def _read_model(catalogue: Catalogue, name: str, figures: Mapping[str, float]) -> tuple[str, str]:
     """Return the model of a row and why it is unknown, one of them empty."""
-    known = named_model(catalogue, name)
-    if not known and vocabulary_alone(figures):
+    model_id = named_model(catalogue, name)
+    if not model_id and vocabulary_alone(figures):
         figures = {**figures, "vocab": USUAL}
     missing = missing_figures(figures)
-    if not known and missing:
+    if not model_id and missing:
         return (
             "",
             f"unknown-model: neither the name {name!r} nor its shape is known; missing: "
             f"{', '.join(missing)}",
         )
     try:
-        return load_model(catalogue, known or figures_text(figures)).id, ""
+        return load_model(catalogue, model_id or figures_text(figures)).id, ""
     except DataError as error:
         return "", f"unknown-model: {error}"
 
@@ -261,11 +274,16 @@ def vocabulary_alone(figures: Mapping[str, float]) -> bool:
 def read_models(catalogue: Catalogue, table: pd.DataFrame) -> tuple[AnyArray, AnyArray]:
     """Return the model of every row, and the reason where it is unknown."""
     names = [str(name) for name in table["model"]]
-    asked = [
+    names_and_figures = [
         (name, tuple(figures.items()))
         for name, figures in zip(names, _stated_model_dimensions(table), strict=True)
     ]
-    both = mapped(asked, lambda one: _read_model(catalogue, one[0], dict(one[1]))).reshape(-1, 2)
+    both = mapped(
+        names_and_figures,
+        lambda name_and_figures: _read_model(
+            catalogue, name_and_figures[0], dict(name_and_figures[1])
+        ),
+    ).reshape(-1, 2)
     return both[:, 0], both[:, 1]
 
 
@@ -276,29 +294,29 @@ def _read_aliases(path: Path, catalogue: Catalogue) -> dict[str, dict[str, str]]
     """Return by column of the rows what every name means; one that means nothing known raises
     `DataError` with its line.
     """
-    found: dict[str, dict[str, str]] = {column: {} for column in COLUMNS.values()}
+    alias_meanings: dict[str, dict[str, str]] = {column: {} for column in COLUMNS.values()}
     for line, row in read_csv(path, ("name",), tuple(COLUMNS)):
         name, where = row["name"].strip(), f"{path}:{line}"
-        given = {key: row[key].strip() for key in COLUMNS if row.get(key, "").strip()}
-        if not name or len(given) != 1:
+        stated_meanings = {key: row[key].strip() for key in COLUMNS if row.get(key, "").strip()}
+        if not name or len(stated_meanings) != 1:
             raise DataError(f"{where}: expected a name and either the part or the model it means")
-        ((key, meant),) = given.items()
-        if name in found[COLUMNS[key]]:
+        ((key, meant),) = stated_meanings.items()
+        if name in alias_meanings[COLUMNS[key]]:
             raise DataError(f"{where}: the name {name!r} is given twice")
-        found[COLUMNS[key]][name] = (
+        alias_meanings[COLUMNS[key]][name] = (
             part_of(meant, catalogue, where)
             if key == "part"
             else _model_id_for_alias(meant, catalogue, where)
         )
-    return found
+    return alias_meanings
 
 
 def part_of(meant: str, catalogue: Catalogue, where: str) -> str:
     """Return the accelerator an alias stands for."""
-    known = accelerators(catalogue)
-    part = known.part(meant)
+    accelerator_names = accelerators(catalogue)
+    part = accelerator_names.part(meant)
     if not part:
-        raise unknown("accelerator", meant, set(known.exact.values()), where)
+        raise unknown("accelerator", meant, set(accelerator_names.exact.values()), where)
     return part
 
 
@@ -312,11 +330,11 @@ def _model_id_for_alias(meant: str, catalogue: Catalogue, where: str) -> str:
 
 def renamed(table: pd.DataFrame, catalogue: Catalogue, path: Path) -> pd.DataFrame:
     """Return rows with the names of a file of aliases replaced by what they mean."""
-    found = _read_aliases(path, catalogue)
+    alias_meanings = _read_aliases(path, catalogue)
     return table.assign(
         **{
             name: table[name].map(lambda text, meant=meant: meant.get(text.strip(), text))
-            for name, meant in found.items()
+            for name, meant in alias_meanings.items()
             if name in table
         }
     )

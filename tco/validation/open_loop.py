@@ -186,7 +186,7 @@ def engine_for(
     attention, experts, dense = checkpoint_formats(catalogue, model_id, "", sparse)
     eight_bits = measurements.values.structure(f"parts.{chip}.peak_fp8") > 0
     engine, released = software
-    asked = {
+    workload_texts = {
         "model": model_id,
         "engine": engine,
         "precision": dense,
@@ -200,21 +200,21 @@ def engine_for(
         "input_tokens": command_line_text(lengths[0]),
         "output_tokens": command_line_text(lengths[1]),
     }
-    inputs = {f"workload.{key}": text for key, text in asked.items()}
+    inputs = {f"workload.{key}": text for key, text in workload_texts.items()}
     inputs |= _memory_settings(measurements, chip, engine, settings)
     if "token_budget" in settings:
         inputs[f"performance.{engine}.token_budget"] = command_line_text(settings["token_budget"])
-    given = measurements.values.given.items()
-    inputs |= {path: setting.text for path, setting in given}  # what `--set` says
-    found = system_inputs(catalogue, chip, inputs, {})
-    values = found.values()
-    machine, served = server_of(found, values)
+    user_settings = measurements.values.given.items()
+    inputs |= {path: setting.text for path, setting in user_settings}  # what `--set` says
+    resolved_inputs = system_inputs(catalogue, chip, inputs, {})
+    values = resolved_inputs.values()
+    machine, served = server_of(resolved_inputs, values)
     experts_over = tensor if served.expert_parameters else 0.0
     plan = DecodePlan(tensor, tensor, 1.0, 1.0, 0.0, 1.0, experts_over)
     request = request_of(values)._replace(drafts=None)
     most = settings.get("most_sequences", np.inf)
-    made = engine_for_plan(machine, served, request, plan, most)
-    return made, float(untraced_value(machine.shared("first_token_start")))
+    service_engine = engine_for_plan(machine, served, request, plan, most)
+    return service_engine, float(untraced_value(machine.shared("first_token_start")))
 
 
 def _memory_settings(

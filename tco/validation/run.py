@@ -207,18 +207,20 @@ def score_measurements(
         UsageError: If a setting is one that every row states itself.
 
     """
-    found, stated = read_measured(path, kind)
+    measured_kind, stated = read_measured(path, kind)
     table = renamed(stated, catalogue, alias) if alias else stated
-    if found not in PREDICTORS:
-        raise DataError(f"{path}: {found} are not predicted yet; there are {', '.join(PREDICTORS)}")
-    _refuse_stated_settings(found, settings or {})
+    if measured_kind not in PREDICTORS:
+        raise DataError(
+            f"{path}: {measured_kind} are not predicted yet; there are {', '.join(PREDICTORS)}"
+        )
+    _refuse_stated_settings(measured_kind, settings or {})
     measurements = MeasuredRows(table, catalogue, values, dict(settings or {}))
-    predictor = PREDICTORS[found]
+    predictor = PREDICTORS[measured_kind]
     prediction = predict_by_accelerator(predictor, measurements)
-    prediction = ranged(found, predictor, measurements, prediction)
+    prediction = ranged(measured_kind, predictor, measurements, prediction)
     if column is not None:
         prediction = _rescore_column(table, prediction, column)
-    prediction.skip = _detailed_skip_reasons(measurements, prediction.skip, found)
+    prediction.skip = _detailed_skip_reasons(measurements, prediction.skip, measured_kind)
     card = scorecard(stated, prediction)
     errors = np.where(
         np.isin(prediction.skip, ("", OFFLINE)),
@@ -254,7 +256,7 @@ def score_measurements(
         if name in stated
     ]
     return Validation(
-        found,
-        card | {"left_out": errors_of(catalogue, found)},
+        measured_kind,
+        card | {"left_out": errors_of(catalogue, measured_kind)},
         pd.concat([stated[keep].reset_index(drop=True), rows], axis=1),
     )

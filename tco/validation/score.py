@@ -113,7 +113,7 @@ def _curve_scores(table: pd.DataFrame, prediction: Prediction) -> dict[str, floa
     curves = columns_known()["curves"]  # what is swept along a curve, and what its points share
     swept = next((name for name in curves if name in table), "")
     keys = [name for name in ("source_id", *curves.get(swept, ())) if name in table]
-    found = (
+    curve_points = (
         table[keys].assign(
             ratio=prediction.predicted / prediction.target, kind=prediction.target_name
         )[(prediction.skip == "") & table[swept].notna()]
@@ -121,18 +121,18 @@ def _curve_scores(table: pd.DataFrame, prediction: Prediction) -> dict[str, floa
         else None
     )
     errors, ranks = [], []
-    if found is not None:
-        for _, curve in found.groupby([*keys, "kind"], dropna=False):
+    if curve_points is not None:
+        for _, curve in curve_points.groupby([*keys, "kind"], dropna=False):
             if len(curve) >= LEAST_CURVE:
                 rows = curve.index.to_numpy()
                 errors.append(np.abs(curve.ratio / curve.ratio.median() - 1))
                 ranks.append(spearman(prediction.target[rows], prediction.predicted[rows]))
-    known = [rank for rank in ranks if rank is not None]
+    defined_ranks = [rank for rank in ranks if rank is not None]
     return {
         "n": len(errors),
         "p90_ape": float(np.percentile(np.concatenate(errors), 90)) if errors else None,
-        "spearman": float(np.median(known)) if known else None,
-        "spearman_p10": float(np.percentile(known, 10)) if known else None,
+        "spearman": float(np.median(defined_ranks)) if defined_ranks else None,
+        "spearman_p10": float(np.percentile(defined_ranks, 10)) if defined_ranks else None,
     }
 
 
@@ -160,10 +160,10 @@ def scorecard(table: pd.DataFrame, prediction: Prediction) -> JsonObject:
     """Return the whole score of a file: counts, errors, and errors by every group the file
     knows.
     """
-    scored, apart = prediction.skip == "", prediction.skip == OFFLINE
+    scored, is_offline = prediction.skip == "", prediction.skip == OFFLINE
     reasons, counts = np.unique(prediction.skip[~scored].astype(str), return_counts=True)
-    found: JsonObject = scores(prediction.target[scored], prediction.predicted[scored])
-    found["scored"] = found.pop("n")
+    overall_scores: JsonObject = scores(prediction.target[scored], prediction.predicted[scored])
+    overall_scores["scored"] = overall_scores.pop("n")
     by: dict[str, JsonObject] = {}
     labels = table.assign(target=prediction.target_name, tier=tiers(table))
     for name in (*GROUPS, *(("tier",) if labels.tier.any() else ())):
@@ -175,16 +175,16 @@ def scorecard(table: pd.DataFrame, prediction: Prediction) -> JsonObject:
                 for key, rows in parts.items()
             }
     skipped = dict(zip(reasons.tolist(), counts.tolist(), strict=True))
-    beside = {
-        "offline": scores(prediction.target[apart], prediction.predicted[apart]),
+    separate_scores = {
+        "offline": scores(prediction.target[is_offline], prediction.predicted[is_offline]),
         "ranges": _range_scores(prediction),
     }
     return {
         "n": len(table),
-        **found,
+        **overall_scores,
         "skipped": skipped,
         "curves": _curve_scores(table, prediction),
-        **beside,
+        **separate_scores,
         "by": by,
     }
 
@@ -251,8 +251,8 @@ def _merge_predictions(parts: list[tuple[AnyArray, Prediction]]) -> Prediction:
     """Return predictions of parts of the rows as one, every row in its place."""
     columns: dict[str, AnyArray] = {}
     for name in (field.name for field in fields(Prediction)):
-        for rows, one in parts:
-            values = getattr(one, name)
+        for rows, prediction in parts:
+            values = getattr(prediction, name)
             if values is not None:
                 blank = (
                     np.full(len(rows), np.nan)

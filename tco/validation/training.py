@@ -124,24 +124,24 @@ def questions(measurements: MeasuredRows, skip: AnyArray) -> list[TrainingQuery]
     reader, queries = Reader(measurements), list[TrainingQuery]()
     for row in np.flatnonzero(skip == "").tolist():
         try:
-            asked, fixed, batches = _question_of(reader, measurements.models[row], row)
+            training_row, fixed, batches = _question_of(reader, measurements.models[row], row)
         except DataError as error:
             skip[row] = f"unsupported: {error}"
             continue
         before = len(queries)
         for batch in batches:
             job = TrainingJob(
-                load_model(measurements.catalogue, asked.model),
-                asked.software,
+                load_model(measurements.catalogue, training_row.model),
+                training_row.software,
                 measurements.values,
-                asked.chips,
+                training_row.chips,
                 batch,
-                asked.sequence,
+                training_row.sequence,
             )
-            if blocks := space(job, asked.domain, fixed_axes(fixed)):
-                queries.append(TrainingQuery(asked, batch, blocks))
+            if blocks := space(job, training_row.domain, fixed_axes(fixed)):
+                queries.append(TrainingQuery(training_row, batch, blocks))
         if len(queries) == before:
-            skip[row] = _no_plan(fixed, asked.chips, max(batches))
+            skip[row] = _no_plan(fixed, training_row.chips, max(batches))
     return queries
 
 
@@ -152,14 +152,14 @@ def _question_of(
     measurements, catalogue = reader.measurements, reader.catalogue
     values = measurements.values
     part, family = str(measurements.parts[row]), str(measurements.families[row])
-    said, model = reader.texts(row), load_model(catalogue, name)
-    facts = facts_of(model, said["workload.precision"])
-    software = training_software(catalogue, said, family, part, facts)
+    row_texts, model = reader.texts(row), load_model(catalogue, name)
+    facts = facts_of(model, row_texts["workload.precision"])
+    software = training_software(catalogue, row_texts, family, part, facts)
     passes = passes_of(
         values,
         part,
-        said["workload.precision"],
-        said.get("workload.backward_precision", said["workload.precision"]),
+        row_texts["workload.precision"],
+        row_texts.get("workload.backward_precision", row_texts["workload.precision"]),
     )
     devices, sequence = (
         int(reader.count("n_accelerators", row) or 0),
@@ -170,7 +170,7 @@ def _question_of(
         devices,
     )
     fixed = reader.fixed(row, reader.cores(row, values.structure(f"parts.{part}.cores")), devices)
-    asked = TrainingRow(
+    training_row = TrainingRow(
         *(
             row,
             name,
@@ -182,16 +182,22 @@ def _question_of(
             devices,
             sequence,
             domain,
-            said,
+            row_texts,
         ),
         gradient_size=float(
-            setting_or_software_default(catalogue, "workload.gradient_size", said, family, facts)
+            setting_or_software_default(
+                catalogue, "workload.gradient_size", row_texts, family, facts
+            )
         ),
         evaluated=reader.evaluated(row, name),
         full_attention=reader.full_attention(row),
         unstated=" ".join(reader.unstated(row, fixed)),
     )
-    return asked, fixed, reader.batches(row, fixed, devices, sequence, software.whole_batches)
+    return (
+        training_row,
+        fixed,
+        reader.batches(row, fixed, devices, sequence, software.whole_batches),
+    )
 
 
 def _no_plan(fixed: Mapping[str, str], devices: int, batch: int) -> str:
@@ -218,11 +224,11 @@ class Answers(NamedTuple):
     need: AnyArray  # bytes of the leanest plan, where none fits
 
 
-def _fastest_plan_per_row(found: list[TrainingQuery], measurements: MeasuredRows) -> Answers:
+def _fastest_plan_per_row(queries: list[TrainingQuery], measurements: MeasuredRows) -> Answers:
     """Return the quickest plan that fits of every row."""
     count = len(measurements)
     shape = (*measurements.sets, count)
-    made = Answers(
+    quickest_plans = Answers(
         np.full(shape, np.inf),
         np.zeros(shape),
         np.zeros(shape),
@@ -230,25 +236,25 @@ def _fastest_plan_per_row(found: list[TrainingQuery], measurements: MeasuredRows
         np.full(count, np.inf),
     )
     groups: dict[tuple[Any, ...], list[tuple[TrainingQuery, PlanBlock]]] = {}
-    for question in found:
+    for question in queries:
         for block in question.blocks:
             groups.setdefault((*question.asked.structure, block.schedule), []).append(
                 (question, block)
             )
     inputs = plain_inputs(measurements.catalogue, {})
     for members in groups.values():
-        ask(members, measurements, inputs, made)
-    return made
+        ask(members, measurements, inputs, quickest_plans)
+    return quickest_plans
 
 
 def ask(
     members: list[tuple[TrainingQuery, PlanBlock]],
     measurements: MeasuredRows,
     inputs: ResolvedScenario,
-    made: Answers,
+    quickest_plans: Answers,
 ) -> None:
     """Ask rows of one structure and schedule, and keep the best plan of each."""
-    asked, blocks = members[0][0].asked, [block for _, block in members]
+    training_row, blocks = members[0][0].asked, [block for _, block in members]
     lengths = [block.grid_size for block in blocks]
 
     def column_of(values: list[Any]) -> AnyArray:
@@ -263,7 +269,7 @@ def ask(
         )
         for question, _ in members
     ]
-    given = {
+    row_settings = {
         **SIZES,
         "workload.gradient_size": column_of(
             [question.asked.gradient_size for question, _ in members]
@@ -276,13 +282,13 @@ def ask(
             [question.asked.domain for question, _ in members], lengths
         ),
     }
-    known = measurements.chosen(rows)
+    chosen_rows = measurements.chosen(rows)
     values = RowValues(
-        known,
-        given,
-        {CHIPS: known.parts}
+        chosen_rows,
+        row_settings,
+        {CHIPS: chosen_rows.parts}
         | {
-            f"{level}-{CHIP}": np.char.add(f"{level}-", known.parts.astype(str))
+            f"{level}-{CHIP}": np.char.add(f"{level}-", chosen_rows.parts.astype(str))
             for level in (CONFIGURATION, RUN)
         },
     )
@@ -292,43 +298,56 @@ def ask(
         CHIP,
         FAMILY,
         route,
-        family_library(measurements.catalogue, asked.family),
-        signalled=asked.traits.fed,
+        family_library(measurements.catalogue, training_row.family),
+        signalled=training_row.traits.fed,
     )
     beyond = unexplained(
         values,
         unexplained_time_paths(
-            measurements.catalogue, TRAINING, FAMILY, CHIPS, "", asked.model, CHIP
+            measurements.catalogue, TRAINING, FAMILY, CHIPS, "", training_row.model, CHIP
         ),
     )
     machine = trainer(
-        CHIP, FAMILY, values, asked.passes, links, asked.traits, asked.software.programs, beyond
+        CHIP,
+        FAMILY,
+        values,
+        training_row.passes,
+        links,
+        training_row.traits,
+        training_row.software.programs,
+        beyond,
     )
     job = TrainingJob(
-        load_model(measurements.catalogue, asked.model),
-        asked.software,
+        load_model(measurements.catalogue, training_row.model),
+        training_row.software,
         values,
         column_of([question.asked.chips for question, _ in members]),
     )
     result = time_blocks(job, machine, blocks)
-    each = np.where(result.fits, result.times, np.inf) / batch
-    best, choice = each.min(axis=0), each.argmin(axis=0)
-    worst = np.where(np.isfinite(each), each, 0.0).max(axis=0)
+    sequence_times = np.where(result.fits, result.times, np.inf) / batch
+    best, choice = sequence_times.min(axis=0), sequence_times.argmin(axis=0)
+    worst = np.where(np.isfinite(sequence_times), sequence_times, 0.0).max(axis=0)
     need = result.memory.min(axis=tuple(range(result.memory.ndim - 1)))
     for row in np.unique(rows):
-        own = np.flatnonzero(rows == row)
-        at = best[..., own].argmin(axis=-1)
-        seconds = best[..., own].min(axis=-1)
-        made.need[row] = min(made.need[row], need[own].min())
-        made.slowest[..., row] = np.maximum(made.slowest[..., row], worst[..., own].max(axis=-1))
-        better = seconds < made.seconds[..., row]
+        row_plans = np.flatnonzero(rows == row)
+        best_position = best[..., row_plans].argmin(axis=-1)
+        seconds = best[..., row_plans].min(axis=-1)
+        quickest_plans.need[row] = min(quickest_plans.need[row], need[row_plans].min())
+        quickest_plans.slowest[..., row] = np.maximum(
+            quickest_plans.slowest[..., row], worst[..., row_plans].max(axis=-1)
+        )
+        better = seconds < quickest_plans.seconds[..., row]
         if not np.any(better):
             continue
-        made.batch[..., row] = np.where(better, batch[own[at]], made.batch[..., row])
-        made.seconds[..., row] = np.where(better, seconds, made.seconds[..., row])
+        quickest_plans.batch[..., row] = np.where(
+            better, batch[row_plans[best_position]], quickest_plans.batch[..., row]
+        )
+        quickest_plans.seconds[..., row] = np.where(
+            better, seconds, quickest_plans.seconds[..., row]
+        )
         if not measurements.sets:
-            where = int(own[at])
-            made.plan[row] = result.plan_with_choice(where, int(choice[where]))
+            where = int(row_plans[best_position])
+            quickest_plans.plan[row] = result.plan_with_choice(where, int(choice[where]))
 
 
 def predict_training_runs(measurements: MeasuredRows) -> Prediction:
@@ -339,45 +358,52 @@ def predict_training_runs(measurements: MeasuredRows) -> Prediction:
         skip = _training_skip_reasons(measurements, target)
         return questions(measurements, skip), measurements.models, skip
 
-    asked, _, skip = measurements.once("training", read)
+    queries, _, skip = measurements.once("training", read)
     skip, count = skip.copy(), len(measurements)
-    made = _fastest_plan_per_row(asked, measurements)
-    known = {question.asked.row: question.asked for question in asked}
-    fits = np.isfinite(made.seconds).reshape(-1, count).all(axis=0)
+    quickest_plans = _fastest_plan_per_row(queries, measurements)
+    training_rows = {question.asked.row: question.asked for question in queries}
+    fits = np.isfinite(quickest_plans.seconds).reshape(-1, count).all(axis=0)
     for row in np.flatnonzero((skip == "") & ~fits):
         skip[row] = (
-            f"unsupported: no plan fits, the leanest needs {made.need[row] / 1e9:.0f} GB a chip"
+            f"unsupported: no plan fits, the leanest needs {quickest_plans.need[row] / 1e9:.0f} GB "
+            "a chip"
         )
     predicted = np.full((*measurements.sets, count), np.nan)
     command, key, unstated = (np.full(count, "", dtype=object) for _ in range(3))
     scale, slowest = np.ones(count), np.full(predicted.shape, np.nan)
     for row in np.flatnonzero(skip == ""):
-        one = known[row]
-        batch, timed_step = made.batch[..., row], names[row] == "step_time_s"
+        training_row = training_rows[row]
+        batch, timed_step = quickest_plans.batch[..., row], names[row] == "step_time_s"
         if not timed_step:
             scale[row] = (
-                _published_work_per_token(one, measurements, names[row], made.plan[row]) / one.chips
+                _published_work_per_token(
+                    training_row, measurements, names[row], quickest_plans.plan[row]
+                )
+                / training_row.chips
             )
         for answer, seconds in (
-            (predicted, made.seconds),
-            (slowest, made.slowest if one.unstated else made.seconds),
+            (predicted, quickest_plans.seconds),
+            (slowest, quickest_plans.slowest if training_row.unstated else quickest_plans.seconds),
         ):
             step = seconds[..., row] * batch
             answer[..., row] = (
                 step
                 if timed_step
-                else job_token_rates(batch, one.sequence, step, one.evaluated) * scale[row]
+                else job_token_rates(batch, training_row.sequence, step, training_row.evaluated)
+                * scale[row]
             )
         if not measurements.sets:
             key[row] = "metrics/step_s" if timed_step else "metrics/train_tokens_per_s"
-            command[row] = _command_of(one, int(batch), made.plan[row], measurements)
-            unstated[row] = one.unstated
+            command[row] = _command_of(
+                training_row, int(batch), quickest_plans.plan[row], measurements
+            )
+            unstated[row] = training_row.unstated
     low, high = np.fmin(predicted, slowest), np.fmax(predicted, slowest)
     return Prediction(target, predicted, names, skip, command, key, scale, low, high, unstated)
 
 
 def _published_work_per_token(
-    asked: TrainingRow, measurements: MeasuredRows, name: str, plan: TrainingPlan | None
+    training_row: TrainingRow, measurements: MeasuredRows, name: str, plan: TrainingPlan | None
 ) -> float:
     """Return published work per token in TFLOP, or 1 for token rates.
 
@@ -387,8 +413,8 @@ def _published_work_per_token(
         return 1.0
     flops = float(
         flops_per_token(
-            load_model(measurements.catalogue, asked.model),
-            asked.sequence * (2.0 if asked.full_attention else 1.0),
+            load_model(measurements.catalogue, training_row.model),
+            training_row.sequence * (2.0 if training_row.full_attention else 1.0),
         )
     )
     again = (
@@ -399,41 +425,43 @@ def _published_work_per_token(
     return flops * again / 1e12
 
 
-def asked_again(asked: TrainingRow, batch: int, values: Values) -> JsonObject:
+def asked_again(training_row: TrainingRow, batch: int, values: Values) -> JsonObject:
     """Return the inputs that ask for a row's job again, whatever its plan."""
     settings: JsonObject = {
         "workload": WORKLOAD,
-        "workload.model": asked.model,
-        "cluster.chips": asked.chips,
+        "workload.model": training_row.model,
+        "cluster.chips": training_row.chips,
     }
     settings |= {
         "workload.global_batch": batch,
-        "workload.sequence_length": asked.sequence,
-        **asked.texts,
+        "workload.sequence_length": training_row.sequence,
+        **training_row.texts,
     }
-    settings["workload.gradient_size"] = (asked.gradient_size, "byte")
-    if asked.evaluated:
-        settings["workload.evaluation_share"] = asked.evaluated
-    if asked.domain != int(values.structure(f"parts.{asked.part}.scale_up_domain")):
-        settings[f"parts.{asked.part}.scale_up_domain"] = asked.domain
+    settings["workload.gradient_size"] = (training_row.gradient_size, "byte")
+    if training_row.evaluated:
+        settings["workload.evaluation_share"] = training_row.evaluated
+    if training_row.domain != int(values.structure(f"parts.{training_row.part}.scale_up_domain")):
+        settings[f"parts.{training_row.part}.scale_up_domain"] = training_row.domain
     return settings
 
 
 def _command_of(
-    asked: TrainingRow, batch: int, plan: TrainingPlan | None, measurements: MeasuredRows
+    training_row: TrainingRow, batch: int, plan: TrainingPlan | None, measurements: MeasuredRows
 ) -> str:
     """Return the command line that gives a row's answer again."""
     assert plan is not None
-    said = training_plan_document(plan, load_model(measurements.catalogue, asked.model), batch)
-    axes = {name: said[name] for name in (*AXES, *MORE_AXES)}
+    plan_document = training_plan_document(
+        plan, load_model(measurements.catalogue, training_row.model), batch
+    )
+    axes = {name: plan_document[name] for name in (*AXES, *MORE_AXES)}
     words = {
         name: ("yes" if value else "no") if isinstance(value, bool) else value
         for name, value in axes.items()
     }
     return command_line(
-        ["perf", asked.part],
+        ["perf", training_row.part],
         {"plan": plan_axes_text(words)},
-        asked_again(asked, batch, measurements.values),
+        asked_again(training_row, batch, measurements.values),
     )
 
 

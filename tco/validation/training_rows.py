@@ -127,28 +127,30 @@ class Reader:
         """Return the training engine that the words of a row name."""
         for cell in ("framework", "source_title", "sharding", "notes"):
             text = self.cells[cell][row].lower()
-            if found := next((engine for word_of, engine in self.engines if word_of in text), ""):
-                return found
+            if engine_name := next(
+                (engine for word_of, engine in self.engines if word_of in text), ""
+            ):
+                return engine_name
         return ""
 
     def texts(self, row: int) -> dict[str, str]:
         """Return the inputs of a row that are texts."""
         forward, backward = _linear_layer_formats(self.catalogue, self.cells["precision"][row])
-        found = {"workload.precision": forward}
+        text_inputs = {"workload.precision": forward}
         if backward != forward:
-            found["workload.backward_precision"] = backward
-        found["workload.software"] = str(self.measurements.dates[row])
+            text_inputs["workload.backward_precision"] = backward
+        text_inputs["workload.software"] = str(self.measurements.dates[row])
         if engine := self.engine(row):
-            found["workload.engine"] = engine
+            text_inputs["workload.engine"] = engine
         kernel = "attention_kernel" if self.cells["attention_kernel"][row] else "attention"
         for path, subject, cell in (
             ("attention", "attention kernel", kernel),
             ("trained", "trained", "model"),
             ("loss", "loss", "notes"),
         ):
-            if said := self.means(subject, cell, row):
-                found[f"workload.{path}"] = said
-        return found
+            if meaning := self.means(subject, cell, row):
+                text_inputs[f"workload.{path}"] = meaning
+        return text_inputs
 
     def cores(self, row: int, cores: float) -> int:
         """Return the cores of a chip where the row's groups count cores, else one."""
@@ -162,8 +164,8 @@ class Reader:
         """Return the chips of a scale-up domain: those of a slice where the system is several of
         them.
         """
-        whole = re.search(r"^(\d+)x\s+v\d", self.cells["system"][row])
-        return max(chips // int(whole[1]), 1) if whole else domain
+        slice_match = re.search(r"^(\d+)x\s+v\d", self.cells["system"][row])
+        return max(chips // int(slice_match[1]), 1) if slice_match else domain
 
     def fixed(self, row: int, cores: int, devices: int) -> dict[str, str]:
         """Return the axes of its plan that a row states, groups in chips where publishers count
@@ -174,28 +176,28 @@ class Reader:
         groups = {name: stated[name] or 1 for name in stated}
         if cores > 1 and groups["tp"] % cores == 0:
             groups["tp"] //= cores
-        found = {name: str(value) for name, value in groups.items()}
-        whole = re.search(r"^(\d+)x\s", self.cells["system"][row])
+        fixed_axes = {name: str(value) for name, value in groups.items()}
+        slice_match = re.search(r"^(\d+)x\s", self.cells["system"][row])
         level, _, hybrid = self.means("sharding", "sharding", row).partition(" ")
         batch = self.count("global_batch_seqs", row)
         # fewer sequences than ranks: something else divides the model
         if silent and batch and batch < devices:
-            found["tp"] = "|".join(str(2**n) for n in range(WIDEST.bit_length()))
+            fixed_axes["tp"] = "|".join(str(2**n) for n in range(WIDEST.bit_length()))
         if level:
-            found["zero"] = level
-        if hybrid or (level == "3" and whole and int(whole[1]) > 1):
-            found["hybrid_sharding"] = "yes"
-        found["optimizer_offload"] = self.means("offload", "sharding", row) or "no"
-        found |= self.schedule(row, groups["pp"])
+            fixed_axes["zero"] = level
+        if hybrid or (level == "3" and slice_match and int(slice_match[1]) > 1):
+            fixed_axes["hybrid_sharding"] = "yes"
+        fixed_axes["optimizer_offload"] = self.means("offload", "sharding", row) or "no"
+        fixed_axes |= self.schedule(row, groups["pp"])
         if (size := self.count("micro_batch_seqs", row)) is not None:
-            found["micro_batch"] = str(size)
+            fixed_axes["micro_batch"] = str(size)
         if again := self.means("recomputation", "activation_recompute", row):
-            found["recompute"] = again
+            fixed_axes["recompute"] = again
         if split := self.means("answer", "sequence_parallel", row) or self.means(
             "sequence parallel", "activation_recompute", row
         ):
-            found["sequence_parallel"] = split
-        return found
+            fixed_axes["sequence_parallel"] = split
+        return fixed_axes
 
     def unstated(self, row: int, fixed: Mapping[str, str]) -> list[str]:
         """Return the columns of a row's plan that are blank and leave a choice."""
@@ -204,7 +206,7 @@ class Reader:
         stated["sequence_parallel"] = "sequence_parallel" in fixed or fixed["tp"] == "1"
         stated["vp"] = "|" not in fixed["schedule"]
         stated["global_batch_seqs"] = self.count("global_batch_seqs", row) is not None
-        return [column for column, known in stated.items() if not known]
+        return [column for column, is_stated in stated.items() if not is_stated]
 
     def schedule(self, row: int, stages: int) -> dict[str, str]:
         """Return the schedule and the interleave of a row: one part a stage where its publication
@@ -220,12 +222,12 @@ class Reader:
             }
         printed = re.search(r"pipeline schedule ([\w-]+)", self.cells["notes"][row])
         dual = "dualpipe" if re.search(r"dual.?pipe", self.cells["notes"][row].lower()) else ""
-        said = interpret_note(
+        stated_schedule = interpret_note(
             self.catalogue,
             "schedule",
             self.cells["schedule"][row] or (printed[1] if printed else dual),
         )
-        return {"schedule": said or ("1f1b|interleaved" if stages > 1 else "1f1b")}
+        return {"schedule": stated_schedule or ("1f1b|interleaved" if stages > 1 else "1f1b")}
 
     def batches(
         self, row: int, fixed: Mapping[str, str], devices: int, sequence: int, whole_batches: bool
@@ -238,7 +240,7 @@ class Reader:
             return (stated,)
         sizes = SIZES if size is None else (size,)
         if whole_batches:
-            return tuple(ranks * one for one in sizes)
+            return tuple(ranks * micro_batch for micro_batch in sizes)
         most = ranks * max(sizes)
         return (max(round(STEP_TOKENS / sequence / most), 1) * most,)
 
@@ -249,10 +251,18 @@ class Reader:
         if "eval included" not in self.cells["notes"][row].lower():
             return 0.0
         title = f"{self.cells['source_title'][row]} {self.cells['source_id'][row]}".lower()
-        found = (
-            one for one in self.evaluations if one["benchmark"] in title and one["model"] == model
+        row_evaluations = (
+            evaluation
+            for evaluation in self.evaluations
+            if evaluation["benchmark"] in title and evaluation["model"] == model
         )
-        return next((float(one["evaluated"]) / float(one["every"]) for one in found), 0.0)
+        return next(
+            (
+                float(evaluation["evaluated"]) / float(evaluation["every"])
+                for evaluation in row_evaluations
+            ),
+            0.0,
+        )
 
     def full_attention(self, row: int) -> bool:
         """Say whether the publisher's FLOPs count attention without its causal half."""

@@ -75,7 +75,7 @@ def residuals(kind: str, measurements: MeasuredRows, prediction: Prediction) -> 
     else:
         models = measurements.cached["training"][1]
         engine, alike = "", [measurements["source_id"]]
-    found = pd.DataFrame(
+    residual_rows = pd.DataFrame(
         {
             "family": measurements.families,
             "chip": measurements.parts,
@@ -83,14 +83,14 @@ def residuals(kind: str, measurements: MeasuredRows, prediction: Prediction) -> 
             "model": models,
         }
     )
-    key = found.assign(**{str(place): part for place, part in enumerate(alike)})
+    key = residual_rows.assign(**{str(label_index): part for label_index, part in enumerate(alike)})
     sign = np.where(np.isin(prediction.target_name, TIMES), 1.0, -1.0)  # of rates less is slower
     with np.errstate(divide="ignore", invalid="ignore"):
-        found = found.assign(
+        residual_rows = residual_rows.assign(
             configuration=key.groupby([*key], dropna=False).ngroup(),
             residual=sign * np.log(prediction.target / prediction.predicted),
         )
-    return found[prediction.skip == ""]
+    return residual_rows[prediction.skip == ""]
 
 
 def fit_variance_components(rows: pd.DataFrame) -> Effects:

@@ -170,12 +170,12 @@ OPEN: dict[str, Callable[[FilledRow], Iterator[tuple[str, list[Cells]]]]] = {
 
 
 def ranged(
-    kind: str, predictor: Predictor, measurements: MeasuredRows, made: Prediction
+    kind: str, predictor: Predictor, measurements: MeasuredRows, prediction: Prediction
 ) -> Prediction:
     """Return predictions with their ranges over what rows leave unstated, and its names."""
     if kind not in OPEN:
-        return made
-    scored = np.isin(made.skip, PREDICTED)
+        return prediction
+    scored = np.isin(prediction.skip, PREDICTED)
     # with their blanks filled in, and the place of the row each came from
     rows, origins = (
         list[Cells](),
@@ -184,46 +184,57 @@ def ranged(
     unstated: list[list[str]] = [[] for _ in range(len(measurements))]
     table, catalogue = measurements.table, measurements.catalogue
     cells = table.to_dict("records")
-    for place in np.flatnonzero(scored).tolist():
-        own = {str(name): cell for name, cell in cells[place].items()}
+    for row_index in np.flatnonzero(scored).tolist():
+        row_cells = {str(name): cell for name, cell in cells[row_index].items()}
         row = FilledRow(
-            own,
+            row_cells,
             measurements,
-            str(measurements.parts[place]),
-            str(measurements.families[place]),
-            load_model(catalogue, measurements.models[place]),
+            str(measurements.parts[row_index]),
+            str(measurements.families[row_index]),
+            load_model(catalogue, measurements.models[row_index]),
         )
         choices = [(name, values) for name, values in OPEN[kind](row) if values]
-        unstated[place] += [name for name, _ in choices]
-        for one in product(*(values for _, values in choices)) if choices else ():
-            rows.append({**own, **{name: cell for part in one for name, cell in part.items()}})
-            origins.append(place)
-    low, high = (made.predicted if edge is None else edge for edge in (made.low, made.high))
+        unstated[row_index] += [name for name, _ in choices]
+        for combination in product(*(values for _, values in choices)) if choices else ():
+            rows.append(
+                {**row_cells, **{name: cell for part in combination for name, cell in part.items()}}
+            )
+            origins.append(row_index)
+    low, high = (
+        prediction.predicted if edge is None else edge for edge in (prediction.low, prediction.high)
+    )
     low, high = low.copy(), high.copy()
     if rows:
         # the file's own rows stand beside: what single columns mean may follow from others of their
         # kind
-        asked = pd.concat(
+        variant_table = pd.concat(
             [table.assign(value_kind=READ_ONLY), pd.DataFrame(rows)], ignore_index=True
         )
-        asked = asked.assign(**{name: asked[name].fillna("") for name in filter(of_text, asked)})
+        variant_table = variant_table.assign(
+            **{name: variant_table[name].fillna("") for name in filter(of_text, variant_table)}
+        )
         again = predict_by_accelerator(
-            predictor, MeasuredRows(asked, catalogue, measurements.values)
+            predictor, MeasuredRows(variant_table, catalogue, measurements.values)
         )
         fits = np.flatnonzero(np.isin(again.skip, PREDICTED))
         of = np.array(origins)[fits - len(table)]
-        alike = again.target_name[fits] == made.target_name[of]
+        alike = again.target_name[fits] == prediction.target_name[of]
         fits, of = fits[alike], of[alike]
         np.fmin.at(low, of, (again.predicted if again.low is None else again.low)[fits])
         np.fmax.at(high, of, (again.predicted if again.high is None else again.high)[fits])
     names = [
-        [*own, *(made.unstated[place] if made.unstated is not None else "").split()]
-        for place, own in enumerate(unstated)
+        [
+            *row_names,
+            *(prediction.unstated[row_index] if prediction.unstated is not None else "").split(),
+        ]
+        for row_index, row_names in enumerate(unstated)
     ]
-    said = np.array([" ".join(dict.fromkeys(own)) for own in names], dtype=object)
+    unstated_texts = np.array(
+        [" ".join(dict.fromkeys(row_names)) for row_names in names], dtype=object
+    )
     return replace(
-        made,
+        prediction,
         low=np.where(scored, low, np.nan),
         high=np.where(scored, high, np.nan),
-        unstated=np.where(scored, said, ""),
+        unstated=np.where(scored, unstated_texts, ""),
     )

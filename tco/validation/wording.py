@@ -53,14 +53,14 @@ def precisions(catalogue: Catalogue, text: str) -> tuple[str, ...]:
 
     def read() -> tuple[str, ...]:
         level = _level_text(ASIDE.sub(" ", text)) or _level_text(text)
-        found: list[tuple[int, str]] = []
+        format_matches: list[tuple[int, str]] = []
         taken: set[int] = set()
         for pattern, means in _wording_patterns(catalogue, "precision"):
             for match in pattern.finditer(level):
                 if not taken.intersection(range(*match.span())):
                     taken.update(range(*match.span()))
-                    found.append((match.start(), means))
-        return tuple(dict.fromkeys(means for _, means in sorted(found)))
+                    format_matches.append((match.start(), means))
+        return tuple(dict.fromkeys(means for _, means in sorted(format_matches)))
 
     formats: tuple[str, ...] = catalogue.once(("precisions", text), read)
     return formats

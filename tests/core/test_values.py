@@ -27,7 +27,7 @@ def resolve(path):
 
 def values(given=None, **options):
     return Values(
-        resolve, given={path: Given(text) for path, text in (given or {}).items()}, **options
+        resolve, given_values={path: Given(text) for path, text in (given or {}).items()}, **options
     )
 
 

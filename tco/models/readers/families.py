@@ -131,8 +131,8 @@ def local_experts(c: Config, shared: int = 0) -> FeedForward:
     return routed(c, "intermediate_size", "num_local_experts", shared)
 
 
-def _with_positions(made: ParsedConfig, spare: int = 0) -> ParsedConfig:
-    return made._replace(positions=made.context + spare)
+def _with_positions(parsed_config: ParsedConfig, spare: int = 0) -> ParsedConfig:
+    return parsed_config._replace(positions=parsed_config.context + spare)
 
 
 def _read_gemma3(c: Config) -> ParsedConfig:
@@ -202,13 +202,18 @@ def _read_llama4(c: Config) -> ParsedConfig:
     """Three of four layers see their own chunk only; every layer or every other one has experts and
     a shared one.
     """
-    layers, every, full = c.layers(), c.integer("no_rope_layer_interval", 4), grouped_query(c)
+    layers, rope_interval, full = (
+        c.layers(),
+        c.integer("no_rope_layer_interval", 4),
+        grouped_query(c),
+    )
     attentions = {
         "chunked_attention": full._replace(window=c.integer("attention_chunk_size"), chunked=True),
         "full_attention": full,
     }
     default = [
-        "chunked_attention" if (index + 1) % every else "full_attention" for index in range(layers)
+        "chunked_attention" if (index + 1) % rope_interval else "full_attention"
+        for index in range(layers)
     ]
     order = c.kinds("layer_types", layers, tuple(attentions), default)
     part, wide = local_experts(c, c.integer("intermediate_size")), dense(c, "intermediate_size_mlp")
@@ -223,7 +228,7 @@ def _read_bloom(c: Config) -> ParsedConfig:
         multi_head(c, hidden, heads, bias=True),
         FeedForward(4 * c.integer(hidden), 2, bias=True),
     )
-    made = after_gpt(
+    parsed_config = after_gpt(
         c,
         attention,
         part,
@@ -231,7 +236,7 @@ def _read_bloom(c: Config) -> ParsedConfig:
         hidden=hidden,
         layers=c.either("n_layer", "num_hidden_layers"),
     )
-    return made._replace(others=2 * made.others)
+    return parsed_config._replace(others=2 * parsed_config.others)
 
 
 def _read_gpt_oss(c: Config) -> ParsedConfig:
@@ -287,9 +292,9 @@ def _read_minimax_m3(c: Config) -> ParsedConfig:
 
 def _read_phimoe(c: Config) -> ParsedConfig:
     hidden = c.integer("hidden_size")
-    made = even(c, grouped_query(c), local_experts(c), layer_norms(hidden, 2))
-    return made._replace(
-        others=layer_norms(hidden, 1) + (made.vocabulary if c.flag("lm_head_bias") else 0)
+    parsed_config = even(c, grouped_query(c), local_experts(c), layer_norms(hidden, 2))
+    return parsed_config._replace(
+        others=layer_norms(hidden, 1) + (parsed_config.vocabulary if c.flag("lm_head_bias") else 0)
     )
 
 
@@ -398,7 +403,7 @@ def _read_mpt(c: Config) -> ParsedConfig:
         hidden * (2 if bias else 1),
     )
     block = LayerBlock(c.layers("n_layers"), attention, part, others=2 * scales)
-    made = ParsedConfig(
+    parsed_config = ParsedConfig(
         hidden,
         c.integer("vocab_size"),
         c.integer("max_seq_len", 2048),
@@ -406,17 +411,17 @@ def _read_mpt(c: Config) -> ParsedConfig:
         c.flag("tie_word_embeddings", True),
         scales,
     )
-    return made if inner.flag("alibi") else _with_positions(made)
+    return parsed_config if inner.flag("alibi") else _with_positions(parsed_config)
 
 
 def _read_arctic(c: Config) -> ParsedConfig:
     """Beside the experts a dense part as wide as the model, which every token passes as it would a
     shared expert.
     """
-    beside = c.integer("hidden_size") if c.flag("parallel_attn_mlp_res") else 0
+    dense_width = c.integer("hidden_size") if c.flag("parallel_attn_mlp_res") else 0
     if not all(expert_layers(c)):
         raise c.wrong("moe_layer_frequency", "1: layers without experts are not read")
-    return even(c, grouped_query(c), local_experts(c, beside), two_norms(c) + beside)
+    return even(c, grouped_query(c), local_experts(c, dense_width), two_norms(c) + dense_width)
 
 
 def _read_deepseek1(c: Config) -> ParsedConfig:
@@ -469,8 +474,8 @@ def _read_longcat(c: Config) -> ParsedConfig:
     )
     # the router scores idle experts too
     experts = LayerBlock(layers, feed_forward=part, others=idle * c.integer("hidden_size"))
-    made = c.layout((pair, experts))
-    return made._replace(prediction_block=pair._replace(layers=1))
+    parsed_config = c.layout((pair, experts))
+    return parsed_config._replace(prediction_block=pair._replace(layers=1))
 
 
 def _read_hunyuan(c: Config) -> ParsedConfig:
@@ -487,11 +492,11 @@ def _read_hunyuan(c: Config) -> ParsedConfig:
             if len(figure) < layers or len(set(map(str, figure[:layers]))) > 1:
                 raise c.wrong(key, f"one number for each of {layers} layers, all alike")
             same[key] = figure[0]
-    each = c.replaced(same)
-    shared = each.count("num_shared_expert", 1000) * c.integer("intermediate_size")
+    layer_config = c.replaced(same)
+    shared = layer_config.count("num_shared_expert", 1000) * c.integer("intermediate_size")
     part = routed(
-        each,
-        each.either("moe_intermediate_size", "intermediate_size"),
+        layer_config,
+        layer_config.either("moe_intermediate_size", "intermediate_size"),
         "num_experts",
         shared,
         "moe_topk",

@@ -128,16 +128,20 @@ def _read_deepseek4(c: Config) -> ParsedConfig:
     )
     # the first layers choose experts by a table and need no bias to balance them
     hashed = c.count("num_hash_layers", layers)
-    others = two_norms(c) + 2 * mixing
+    other_weights = two_norms(c) + 2 * mixing
     kinds = [
-        LayerBlock(1, attentions[ratio], part._replace(router_bias=index >= hashed), others=others)
+        LayerBlock(
+            1, attentions[ratio], part._replace(router_bias=index >= hashed), others=other_weights
+        )
         for index, ratio in enumerate(c.kinds("compress_ratios", layers, tuple(attentions)))
     ]
     layout = c.layout(merge_equal_layers(kinds))
     ratios = c.kinds("compress_ratios", layers, tuple(attentions))
     if len(c.value("compress_ratios")) > layers:  # the last one is of the draft head
         ratios = [c.value("compress_ratios")[layers]]
-    draft = LayerBlock(1, attentions[ratios[-1]], part._replace(router_bias=True), others=others)
+    draft = LayerBlock(
+        1, attentions[ratios[-1]], part._replace(router_bias=True), others=other_weights
+    )
     ends = layout.others + streams * (streams * hidden + 1) + 1
     return layout._replace(others=ends, prediction_block=draft)
 
@@ -163,9 +167,12 @@ def _read_parametric(c: Config) -> ParsedConfig:
         part = FeedForward(width, 3, experts, active, shared * width)
         return c.layout((LayerBlock(layers, attention, part, others=two_norms(c)),))
 
-    def size(made: ParsedConfig) -> int:
-        ends = made.hidden * made.vocabulary * (1 if made.tied else 2) + made.others
-        return ends + sum(block.layers * block.parameters(hidden) for block in made.blocks)
+    def size(parsed_config: ParsedConfig) -> int:
+        ends = (
+            parsed_config.hidden * parsed_config.vocabulary * (1 if parsed_config.tied else 2)
+            + parsed_config.others
+        )
+        return ends + sum(block.layers * block.parameters(hidden) for block in parsed_config.blocks)
 
     target, smallest = c.integer("total_parameters", most=10**18), size(layout(0))
     slope = size(layout(1)) - smallest

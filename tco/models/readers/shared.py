@@ -83,18 +83,18 @@ def layer_norms(hidden: int, number: int) -> int:
     return 2 * number * hidden
 
 
-def all_heads_norm(attention: Attention, wanted: bool = True) -> Attention:
+def all_heads_norm(attention: Attention, has_norm: bool = True) -> Attention:
     """Return an attention whose queries and keys have a scale for every number of every head, if
     that is wanted.
     """
     return (
         attention._replace(qk_norm=(attention.heads + attention.kv_heads) * attention.qk_dim)
-        if wanted
+        if has_norm
         else attention
     )
 
 
-def one_in(c: Config, full: Attention, every: int) -> list[Attention]:
+def one_in(c: Config, full: Attention, full_interval: int) -> list[Attention]:
     """Return the attention of each layer: every so many sees all tokens, the others a window,
     unless `layer_types` says otherwise.
     """
@@ -104,7 +104,8 @@ def one_in(c: Config, full: Attention, every: int) -> list[Attention]:
         "full_attention": full,
     }
     default = [
-        "sliding_attention" if (index + 1) % every else "full_attention" for index in range(layers)
+        "sliding_attention" if (index + 1) % full_interval else "full_attention"
+        for index in range(layers)
     ]
     return [kinds[kind] for kind in c.kinds("layer_types", layers, tuple(kinds), default)]
 

@@ -28,7 +28,7 @@ def _read_qwen35(c: Config, experts: FeedForward | None = None) -> ParsedConfig:
     """Qwen 3.5: gated delta rule on three of four layers, gated attention on the fourth; the
     feed-forward part of all is experts or dense.
     """
-    layers, every = c.layers(), c.integer("full_attention_interval", 4)
+    layers, full_interval = c.layers(), c.integer("full_attention_interval", 4)
     attention = grouped_query(c, head_norm=True)._replace(gated=True)
     heads, head = c.integer("linear_num_value_heads"), c.integer("linear_value_head_dim")
     key_heads, key = c.integer("linear_num_key_heads", most=heads), c.integer("linear_key_head_dim")
@@ -49,7 +49,8 @@ def _read_qwen35(c: Config, experts: FeedForward | None = None) -> ParsedConfig:
         "full_attention": LayerBlock(1, attention, others=norms),
     }
     default = [
-        "linear_attention" if (index + 1) % every else "full_attention" for index in range(layers)
+        "linear_attention" if (index + 1) % full_interval else "full_attention"
+        for index in range(layers)
     ]
     kinds = c.kinds("layer_types", layers, tuple(mixing), default)
     parts = [
@@ -98,7 +99,7 @@ def _read_nemotron(c: Config) -> ParsedConfig:
         norm=heads * head,
         passes=2,
     )
-    made = {
+    layer_makers = {
         "M": LayerBlock(
             1, mixer=mixer._replace(conv_bias=c.flag("use_conv_bias", True)), others=hidden
         ),
@@ -116,13 +117,13 @@ def _read_nemotron(c: Config) -> ParsedConfig:
         part = FeedForward(
             c.integer("moe_intermediate_size"), 2, experts, active, shared, latent, router_bias=True
         )
-        made["E"] = LayerBlock(1, feed_forward=part, others=hidden)
+        layer_makers["E"] = LayerBlock(1, feed_forward=part, others=hidden)
     if "-" in kinds:
-        made["-"] = LayerBlock(
+        layer_makers["-"] = LayerBlock(
             1, feed_forward=FeedForward(c.integer("intermediate_size"), 2), others=hidden
         )
-    layout = c.layout(merge_equal_layers(made[kind] for kind in kinds))
-    return layout._replace(prediction_block=_nemotron_draft(c, made))
+    layout = c.layout(merge_equal_layers(layer_makers[kind] for kind in kinds))
+    return layout._replace(prediction_block=_nemotron_draft(c, layer_makers))
 
 
 def _nemotron_draft(c: Config, blocks: dict[str, LayerBlock]) -> LayerBlock:
@@ -197,14 +198,14 @@ def _read_kimi_linear(c: Config) -> ParsedConfig:
         c, "moe_intermediate_size", "num_experts", shared * width, "num_experts_per_token"
     )
     narrow = c.count("routed_expert_hidden_size", hidden)
-    part, others = (
+    part, other_layers = (
         part._replace(latent=narrow, router_bias=True),
         two_norms(c) + (narrow if c.flag("latent_moe_use_norm") else 0),
     )
     full, kinds = _full_layers(c, layers), []
     for index, has_experts in enumerate(expert_layers(c)):
         block = (
-            LayerBlock(1, feed_forward=part, others=others)
+            LayerBlock(1, feed_forward=part, others=other_layers)
             if has_experts
             else LayerBlock(1, feed_forward=dense(c), others=two_norms(c))
         )

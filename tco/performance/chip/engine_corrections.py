@@ -37,7 +37,9 @@ Shape = JsonMapping
 NAMED = ("operation", "kernel", "format", "chip")
 LEVEL, BENDS = (
     "level",
-    tuple(f"{of}_{place}" for of in ("time", "first", "second") for place in (1, 2, 3)),
+    tuple(
+        f"{of}_{piece_number}" for of in ("time", "first", "second") for piece_number in (1, 2, 3)
+    ),
 )
 COLUMNS = (*NAMED, "rows", LEVEL, *BENDS, "spread", "as_of", "source")
 ANY = "any"  # a chip that no table of the kernel is of
@@ -133,7 +135,7 @@ class Correction(NamedTuple):
         """Return the time of a kernel that physics gives some time."""
         first, second = SIDES[operation]
         by_time = bend(
-            over_shortest(time), *(place / TIMES[0] for place in TIMES), *self.slopes[:3]
+            over_shortest(time), *(bend_time / TIMES[0] for bend_time in TIMES), *self.slopes[:3]
         )
         by_first = bend(first.of(shape), *first.places, *self.slopes[3:6])
         return corrected_time(
@@ -156,23 +158,27 @@ def corrections(catalogue: Catalogue) -> Known:
     """
 
     def read() -> Known:
-        found: Known = {}
+        table_corrections: Known = {}
         for path in (
-            one for folder in catalogue.folders if (one := folder / "engine_kernels.csv").is_file()
+            table_path
+            for folder in catalogue.folders
+            if (table_path := folder / "engine_kernels.csv").is_file()
         ):
             for line, row in read_csv(path, COLUMNS):
                 level, *slopes, spread = (
                     parse_finite_number(row[name], name, f"{path}:{line}")
                     for name in (LEVEL, *BENDS, "spread")
                 )
-                made = Correction(level, tuple(slopes), spread, row["kernel"], row["chip"])
-                found.setdefault((row["operation"], row["kernel"], row["format"]), {})[
+                chip_correction = Correction(
+                    level, tuple(slopes), spread, row["kernel"], row["chip"]
+                )
+                table_corrections.setdefault((row["operation"], row["kernel"], row["format"]), {})[
                     row["chip"]
-                ] = made
-        return found
+                ] = chip_correction
+        return table_corrections
 
-    known: Known = catalogue.once("engine kernels", read)
-    return known
+    kernel_corrections: Known = catalogue.once("engine kernels", read)
+    return kernel_corrections
 
 
 def is_of_engine(name: str) -> bool:
@@ -197,10 +203,21 @@ def nearest_release(catalogue: Catalogue, operation: str, name: str, form: str) 
     """Return a kernel's name with the release that tables have: that asked for or the one before
     it, else the first; of none asked for the last.
     """
-    kernel, asked = release(name)
-    known = (one for of, one, stored in corrections(catalogue) if (of, stored) == (operation, form))
-    names = sorted((one for one in known if release(one)[0] == kernel), key=release)
-    before = [one for one in names if not asked or release(one)[1] <= asked]
+    kernel, release_numbers = release(name)
+    kernel_names = (
+        kernel_name
+        for of, kernel_name, stored in corrections(catalogue)
+        if (of, stored) == (operation, form)
+    )
+    names = sorted(
+        (kernel_name for kernel_name in kernel_names if release(kernel_name)[0] == kernel),
+        key=release,
+    )
+    before = [
+        kernel_name
+        for kernel_name in names
+        if not release_numbers or release(kernel_name)[1] <= release_numbers
+    ]
     return before[-1] if before else names[0] if names else None
 
 
@@ -212,10 +229,10 @@ def correction(
     A chip without a table takes the common part of the measured chips. The result is None where no
     table has the kernel.
     """
-    found = nearest_release(catalogue, operation, name, form)
-    if found is None:
+    kernel_name = nearest_release(catalogue, operation, name, form)
+    if kernel_name is None:
         return None
-    chips = corrections(catalogue)[operation, found, form]
+    chips = corrections(catalogue)[operation, kernel_name, form]
     return chips.get(chip, chips.get(ANY))
 
 
@@ -240,13 +257,17 @@ def asked_correction(
         raise DataError(
             f"{option}: no table of engines has {operation} kernels; there are {', '.join(SIDES)}"
         )
-    made = correction(catalogue, operation, name, form, chip)
-    if made is None:
-        known = sorted(
-            {one for of, one, stored in corrections(catalogue) if (of, stored) == (operation, form)}
+    chip_correction = correction(catalogue, operation, name, form, chip)
+    if chip_correction is None:
+        kernel_names = sorted(
+            {
+                kernel_name
+                for of, kernel_name, stored in corrections(catalogue)
+                if (of, stored) == (operation, form)
+            }
         )
-        raise unknown(f"engine's {operation} kernel in {form}", name, known, option)
-    return made
+        raise unknown(f"engine's {operation} kernel in {form}", name, kernel_names, option)
+    return chip_correction
 
 
 def correction_of_rows(
@@ -271,8 +292,10 @@ def correction_of_rows(
     if nearest_release(catalogue, operation, name, form) is None:
         return None
     of_chip = cache(partial(correction, catalogue, operation, name, form))
-    found = [of_chip(chip) or PHYSICS for chip in chips]
-    level, *slopes = np.array([(one.level, *one.slopes) for one in found]).T
+    row_corrections = [of_chip(chip) or PHYSICS for chip in chips]
+    level, *slopes = np.array(
+        [(row_correction.level, *row_correction.slopes) for row_correction in row_corrections]
+    ).T
     return Correction(level, tuple(slopes))
 
 
@@ -294,8 +317,10 @@ def correction_design_matrix(
 
     """
     bent = [
-        (over_shortest(time), tuple(place / TIMES[0] for place in TIMES)),
+        (over_shortest(time), tuple(bend_time / TIMES[0] for bend_time in TIMES)),
         *((side.of(shape), side.places) for side in SIDES[operation]),
     ]
-    columns = [bend(x, *places, *slopes) for x, places in bent for slopes in np.eye(3)]
-    return np.array([np.ones(count), *(np.broadcast_to(as_array(one), count) for one in columns)]).T
+    columns = [bend(x, *bend_points, *slopes) for x, bend_points in bent for slopes in np.eye(3)]
+    return np.array(
+        [np.ones(count), *(np.broadcast_to(as_array(column), count) for column in columns)]
+    ).T

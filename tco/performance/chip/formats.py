@@ -36,8 +36,8 @@ def families_of(catalogue: Catalogue) -> dict[str, str]:
             part: str(family) for path in paths for part, family in catalogue.toml(path).items()
         }
 
-    found: dict[str, str] = catalogue.once("families", read)
-    return found
+    families_by_chip: dict[str, str] = catalogue.once("families", read)
+    return families_by_chip
 
 
 def chips_of_family(catalogue: Catalogue, family: str) -> frozenset[str]:
@@ -51,7 +51,9 @@ def chips_of_family(catalogue: Catalogue, family: str) -> frozenset[str]:
         Ids of the chips; empty for an unknown family.
 
     """
-    return frozenset(part for part, own in families_of(catalogue).items() if own == family)
+    return frozenset(
+        part for part, part_family in families_of(catalogue).items() if part_family == family
+    )
 
 
 def family_of(catalogue: Catalogue, chip: str) -> str:
@@ -199,8 +201,8 @@ def computed_on(values: Structured, chip: str, name: str, where: str) -> Compute
     peaks = [peak for peak in form.peaks if taken or peak != FOUR[0]]
     for peak in peaks:
         if values.exists(f"{part}.{peak}"):
-            own = taken and not form.packed and peak == form.peaks[0]
-            return Computed(name, peak, not own)
+            is_native = taken and not form.packed and peak == form.peaks[0]
+            return Computed(name, peak, not is_native)
     raise DataError(f"{part}: computes none of {', '.join(peaks)}")
 
 

@@ -84,8 +84,10 @@ class Chip(NamedTuple):
         """Share of what a family's products hold of their peak that those of this chip hold;
         software that gets better lifts it to all of it.
         """
-        held = self.part("held_rate")
-        return held if self.reach.gap is None else reached_share(held, 1.0, self.reach.gap)
+        held_share = self.part("held_rate")
+        return (
+            held_share if self.reach.gap is None else reached_share(held_share, 1.0, self.reach.gap)
+        )
 
     def bandwidth(self, efficiency: str) -> Quantity:
         """Return the memory bandwidth that a kind of kernel reaches."""
@@ -119,11 +121,11 @@ def traits_of(catalogue: Catalogue, part: str) -> Traits:
         part: Id of the part.
 
     """
-    array, *others = (
+    array, *trait_flags = (
         catalogue.has_part_value(part, name)
         for name in ("array_rows", "cores_per_device", "dma_bandwidth", "dereferences")
     )
-    return Traits(not array, *others)
+    return Traits(not array, *trait_flags)
 
 
 @formula(unit="", source="semianalysis-trn3")
@@ -202,13 +204,25 @@ def operands(chip: Chip, form: Computed, efficiency: Any = None) -> Operands:
         efficiency: Share of the rates that the products reach; None for the full rates.
 
     """
-    made = _read_operands(chip, form)
+    product_operands = _read_operands(chip, form)
     if efficiency is not None:
-        if made.rate is not None:
-            made = made._replace(rate=achieved_rate(made.rate, efficiency))
-        if made.core is not None:
-            made = made._replace(core=achieved_rate(made.core, efficiency))
-    return made._replace(extent=extent((*made, *(made.array or ()), *(made.unpacking or ()))))
+        if product_operands.rate is not None:
+            product_operands = product_operands._replace(
+                rate=achieved_rate(product_operands.rate, efficiency)
+            )
+        if product_operands.core is not None:
+            product_operands = product_operands._replace(
+                core=achieved_rate(product_operands.core, efficiency)
+            )
+    return product_operands._replace(
+        extent=extent(
+            (
+                *product_operands,
+                *(product_operands.array or ()),
+                *(product_operands.unpacking or ()),
+            )
+        )
+    )
 
 
 def _read_operands(chip: Chip, form: Computed) -> Operands:
@@ -226,7 +240,7 @@ def _read_operands(chip: Chip, form: Computed) -> Operands:
         )
         rate = cost.scaled_rate(rate, vector, stored.block, exposed, taken)
     four = form.tile_efficiency != "tile_efficiency"
-    made = Operands(
+    product_operands = Operands(
         rate=rate,
         input_size=element_size(FORMATS[form.activations].bits),
         weight_size=element_size(stored.bits),
@@ -238,7 +252,7 @@ def _read_operands(chip: Chip, form: Computed) -> Operands:
         else None,
     )
     if chip.tiled:
-        return made._replace(
+        return product_operands._replace(
             cores=chip.part("cores"),
             core=cost.core_rate(rate, chip.part("cores")),
             load=chip.load("core_load"),
@@ -250,7 +264,7 @@ def _read_operands(chip: Chip, form: Computed) -> Operands:
     rows, rows_joined, columns, moving = (
         chip.part(name) for name in ("array_rows", joined, "array_columns", "array_least_moving")
     )
-    return made._replace(array=(rows, rows_joined, columns, moving))
+    return product_operands._replace(array=(rows, rows_joined, columns, moving))
 
 
 class Product(NamedTuple):
@@ -268,7 +282,11 @@ class Product(NamedTuple):
 
 
 def product(
-    made: Operands, rows: Any, columns: Any, inner: Quantity, groups: Quantity | None = None
+    product_operands: Operands,
+    rows: Any,
+    columns: Any,
+    inner: Quantity,
+    groups: Quantity | None = None,
 ) -> Product:
     """Return the time of a product of (rows x inner) and (inner x columns).
 
@@ -276,30 +294,38 @@ def product(
     tokens reach, `rows` being the tokens of each. Both may be means. Their kernels do not split the
     inner side.
     """
-    many = 1 if groups is None else groups
+    group_count = 1 if groups is None else groups
     computing = _matrix_unit_time(
-        made,
+        product_operands,
         rows,
         columns,
         inner,
-        many,
-        split=groups is None and made.splits,
+        group_count,
+        split=groups is None and product_operands.splits,
         hidden=groups is not None,
     )
-    if made.unpacking is not None:
-        unpacking = unpacking_time(cost.products_weights(columns, inner, many), *made.unpacking)
+    if product_operands.unpacking is not None:
+        unpacking = unpacking_time(
+            cost.products_weights(columns, inner, group_count), *product_operands.unpacking
+        )
         computing = greatest("engines", (computing, unpacking))
-    moved = cost.products_bytes(
-        rows, columns, inner, many, made.input_size, made.weight_size, element_size(WIDE)
+    bytes_moved = cost.products_bytes(
+        rows,
+        columns,
+        inner,
+        group_count,
+        product_operands.input_size,
+        product_operands.weight_size,
+        element_size(WIDE),
     )
-    moving = stream_time(moved, made.stream)
-    overlap = made.overlap if groups is None else GROUPED
+    moving = stream_time(bytes_moved, product_operands.stream)
+    overlap = product_operands.overlap if groups is None else GROUPED
     return Product(
         smooth_maximum(computing, moving, overlap),
         computing,
         moving,
-        cost.products_flops(rows, columns, inner, many),
-        moved,
+        cost.products_flops(rows, columns, inner, group_count),
+        bytes_moved,
     )
 
 
@@ -312,7 +338,7 @@ class Sides(NamedTuple):
 
 
 def products(
-    made: Sequence[Operands], several: Sequence[Sides], groups: Quantity | None = None
+    operand_sets: Sequence[Operands], several: Sequence[Sides], groups: Quantity | None = None
 ) -> Product:
     """Return the times of several products, `groups` of each, every one on operands of its own that
     are alike (`together`).
@@ -321,45 +347,54 @@ def products(
     where arrays are so large that a call costs less than their memory, they are taken one by one;
     the result is the same.
     """
-    axes, size = extent((groups, *(side for one in several for side in one)))
+    axes, size = extent((groups, *(side for sides in several for side in sides)))
     if (
         in_use() is not None
-        or max(size, *(one.extent[1] for one in made)) > MANY
+        or max(size, *(operand_set.extent[1] for operand_set in operand_sets)) > MANY
         or len(several) == 1
     ):
-        each = zip(made, several, strict=True)
+        paired_operands = zip(operand_sets, several, strict=True)
         return Product(
             *zip(
-                *(product(rests, one.rows, one.columns, one.inner, groups) for rests, one in each),
+                *(
+                    product(rests, sides.rows, sides.columns, sides.inner, groups)
+                    for rests, sides in paired_operands
+                ),
                 strict=True,
             )
         )
-    axes = max(axes, *(one.extent[0] for one in made))
+    axes = max(axes, *(operand_set.extent[0] for operand_set in operand_sets))
     # then it need not be there for each
-    shared = all(one.rows is several[0].rows for one in several)
-    rows = several[0].rows if shared else stack_terms([one.rows for one in several], axes)
+    shared = all(sides.rows is several[0].rows for sides in several)
+    rows = several[0].rows if shared else stack_terms([sides.rows for sides in several], axes)
     columns, inner = (
-        stack_terms([one.columns for one in several], axes),
-        stack_terms([one.inner for one in several], axes),
+        stack_terms([sides.columns for sides in several], axes),
+        stack_terms([sides.inner for sides in several], axes),
     )
-    alone = made[0] if all(one is made[0] for one in made) else _stack_operands(tuple(made), axes)
-    return product(alone, rows, columns, inner, groups)
+    joint_operands = (
+        operand_sets[0]
+        if all(operand_set is operand_sets[0] for operand_set in operand_sets)
+        else _stack_operands(tuple(operand_sets), axes)
+    )
+    return product(joint_operands, rows, columns, inner, groups)
 
 
-def batching_key(made: Operands) -> Any:
+def batching_key(product_operands: Operands) -> Any:
     """Return the key by which operands are batched.
 
     Products may be computed in one call where the keys of their operands are equal. The key of
     plain numbers is their structure. Other operands have a key of their own.
     """
     return (
-        made.splits,
-        made.array is None if made.extent == PLAIN and made.unpacking is None else id(made),
+        product_operands.splits,
+        product_operands.array is None
+        if product_operands.extent == PLAIN and product_operands.unpacking is None
+        else id(product_operands),
     )
 
 
 @lru_cache(maxsize=64)
-def _stack_operands(made: tuple[Operands, ...], axes: int) -> Operands:
+def _stack_operands(operand_sets: tuple[Operands, ...], axes: int) -> Operands:
     """Return operands of plain numbers as one, each of their numbers that differ on an axis in
     front of so many others.
     """
@@ -371,20 +406,20 @@ def _stack_operands(made: tuple[Operands, ...], axes: int) -> Operands:
             else np.array(several, dtype=float).reshape(-1, *[1] * axes)
         )
 
-    found: JsonObject = {
+    stacked_fields: JsonObject = {
         name: column(terms)
-        for name, terms in zip(Operands._fields, zip(*made, strict=True), strict=True)
+        for name, terms in zip(Operands._fields, zip(*operand_sets, strict=True), strict=True)
         if name != "array"
     }
-    arrays = [one.array for one in made if one.array is not None]
+    arrays = [operand_set.array for operand_set in operand_sets if operand_set.array is not None]
     return Operands(
-        **found,
+        **stacked_fields,
         array=tuple(column(terms) for terms in zip(*arrays, strict=True)) if arrays else None,
     )
 
 
 def _matrix_unit_time(
-    made: Operands,
+    product_operands: Operands,
     rows: Quantity,
     columns: Quantity,
     inner: Quantity,
@@ -395,32 +430,40 @@ def _matrix_unit_time(
     """Return the time the matrix units take: that of the best tiles and splits, or of padded
     weights passing large arrays.
     """
-    if made.array is not None:
-        array_rows, joined, array_columns, moving = made.array
+    if product_operands.array is not None:
+        array_rows, joined, array_columns, moving = product_operands.array
         padded = padded_weights(inner, columns, array_rows, joined, array_columns)
-        return cost.array_time(rows, padded, groups, moving, made.rate)
+        return cost.array_time(rows, padded, groups, moving, product_operands.rate)
     return least_over(
-        "tiles", TILES, _tiles_time, rows, columns, inner, groups, split, *_tiled(made, hidden)
+        "tiles",
+        TILES,
+        _tiles_time,
+        rows,
+        columns,
+        inner,
+        groups,
+        split,
+        *_tiled(product_operands, hidden),
     )
 
 
-def _tiled(made: Operands, hidden: bool) -> tuple[Quantity, ...]:
+def _tiled(product_operands: Operands, hidden: bool) -> tuple[Quantity, ...]:
     """Return the operands of the tile time, in the order of `_tiles_time`.
 
     Where `hidden`, a step has no latency: kernels of many groups hide the latency behind other
     tiles. The latency of a single chain stays.
     """
-    step = 0.0 if hidden else made.latency
+    step = 0.0 if hidden else product_operands.latency
     return (
-        made.cores,
-        made.core,
-        made.load,
-        made.stage,
+        product_operands.cores,
+        product_operands.core,
+        product_operands.load,
+        product_operands.stage,
         step,
-        made.latency,
-        made.ends,
-        made.input_size,
-        made.weight_size,
+        product_operands.latency,
+        product_operands.ends,
+        product_operands.input_size,
+        product_operands.weight_size,
     )
 
 
@@ -448,11 +491,14 @@ def _tiles_time(
     tiles = cost.tiles_of(rows, columns, groups, tile_rows, tile_columns)
     step = cost.tile_step(tile_rows, tile_columns, rate, input_size, weight_size, load, latency)
     ends = cost.ends_time(ends, rows, tile_rows)
-    whole = cost.waves_time(tiles, cores, inner, step, chain, ends)
+    unsplit_time = cost.waves_time(tiles, cores, inner, step, chain, ends)
     return (
-        least("splits", (whole, cost.split_time(tiles, cores, inner, step, SPLITS, stage, ends)))
+        least(
+            "splits",
+            (unsplit_time, cost.split_time(tiles, cores, inner, step, SPLITS, stage, ends)),
+        )
         if split
-        else whole
+        else unsplit_time
     )
 
 
@@ -467,14 +513,18 @@ class Tiling(NamedTuple):
 
 
 def tiling(
-    made: Operands, rows: Any, columns: Any, inner: Quantity, groups: Quantity | None = None
+    product_operands: Operands,
+    rows: Any,
+    columns: Any,
+    inner: Quantity,
+    groups: Quantity | None = None,
 ) -> Tiling | None:
     """Return the tiling by which the quickest kernel cuts a product.
 
     The sides of the product are plain numbers.
 
     Args:
-        made: Rates, sizes and latencies of products on the chip.
+        product_operands: Rates, sizes and latencies of products on the chip.
         rows: Rows of the result.
         columns: Columns of the result.
         inner: Length of the inner side, over which a product sums.
@@ -485,14 +535,16 @@ def tiling(
         no tiles.
 
     """
-    if made.array is not None:
+    if product_operands.array is not None:
         return None
-    many, split = 1 if groups is None else groups, groups is None and made.splits
-    sides, rests = (rows, columns, inner, many), _tiled(made, groups is not None)
+    group_count, split = 1 if groups is None else groups, groups is None and product_operands.splits
+    sides, rests = (rows, columns, inner, group_count), _tiled(product_operands, groups is not None)
     times = [_tiles_time(*tile, *sides, split, *rests) for tile in TILES]
     best = TILES[int(np.argmin(times))]
-    tiles = float(cost.tiles_of(rows, columns, many, *best))
+    tiles = float(cost.tiles_of(rows, columns, group_count, *best))
     shared = split and min(times) < _tiles_time(*best, *sides, False, *rests)
-    sharing = min(max(made.cores / tiles, 1.0), SPLITS) if shared else 1.0
-    waves = tiles / made.cores if shared else np.ceil(tiles / made.cores - 1e-9)
+    sharing = min(max(product_operands.cores / tiles, 1.0), SPLITS) if shared else 1.0
+    waves = (
+        tiles / product_operands.cores if shared else np.ceil(tiles / product_operands.cores - 1e-9)
+    )
     return Tiling(*best, tiles, float(max(waves, 1.0)), float(sharing))

@@ -119,8 +119,12 @@ def kernel_timing(
         DataError: The shape lacks a side of the operation.
 
     """
-    made = _by_physics(chip, operation, form, shape, library, cores)
-    return made if learnt is None else made._replace(time=learnt.of(operation, made.time, shape))
+    physical_time = _by_physics(chip, operation, form, shape, library, cores)
+    return (
+        physical_time
+        if learnt is None
+        else physical_time._replace(time=learnt.of(operation, physical_time.time, shape))
+    )
 
 
 def _by_physics(
@@ -147,28 +151,35 @@ def _by_physics(
     return elementwise(chip, *sides)
 
 
-def _on_cores(chip: Chip, made: Operands, cores: Quantity) -> Operands:
-    every, device = chip.part("cores"), chip.part("cores_per_device")
+def _on_cores(chip: Chip, product_operands: Operands, cores: Quantity) -> Operands:
+    chip_cores, device = chip.part("cores"), chip.part("cores_per_device")
     rate = cost.partial_rate(
-        made.rate, cores, every, device, chip.part("dies"), chip.practice("lone_core_gain")
+        product_operands.rate,
+        cores,
+        chip_cores,
+        device,
+        chip.part("dies"),
+        chip.practice("lone_core_gain"),
     )
-    return made._replace(rate=rate, stream=cost.partial_bandwidth(made.stream, cores, every))
+    return product_operands._replace(
+        rate=rate, stream=cost.partial_bandwidth(product_operands.stream, cores, chip_cores)
+    )
 
 
-def _run_by(library: KernelLibrary, made: Operands) -> Operands:
+def _run_by(library: KernelLibrary, product_operands: Operands) -> Operands:
     """Return operands with the rate shares that `library` achieves.
 
     The shares are relative to the best kernels.
     """
     share = library.practice("rate_share")
     rate, core = (
-        achieved_rate(made.rate, share),
-        None if made.core is None else achieved_rate(made.core, share),
+        achieved_rate(product_operands.rate, share),
+        None if product_operands.core is None else achieved_rate(product_operands.core, share),
     )
-    return made._replace(
+    return product_operands._replace(
         rate=rate,
         core=core,
-        stream=achieved_bandwidth(made.stream, library.practice("stream_share")),
+        stream=achieved_bandwidth(product_operands.stream, library.practice("stream_share")),
     )
 
 
@@ -187,17 +198,17 @@ def _product_kernel(
 
     A framework that calls compiled programs adds the call and the copy of the result to the host.
     """
-    made = _run_by(library, operands(chip, form))
+    product_operands = _run_by(library, operands(chip, form))
     if cores is not None:
-        made = _on_cores(chip, made, cores)
-    found = product(made, rows, columns, inner, groups)
+        product_operands = _on_cores(chip, product_operands, cores)
+    timed_product = product(product_operands, rows, columns, inner, groups)
     launch = chip.practice("kernel_launch")
     parts, terms = (
-        {"compute": found.computing, "memory": found.moving, "latency": launch},
-        [launch, found.time],
+        {"compute": timed_product.computing, "memory": timed_product.moving, "latency": launch},
+        [launch, timed_product.time],
     )
     if FORMATS[form.activations].casts:
-        cast = _casting_time(chip, made, form, rows, inner)
+        cast = _casting_time(chip, product_operands, form, rows, inner)
         parts["cast"] = repeated(cast, library.practice("casts_activations"))
         terms.append(parts["cast"])
     parts["call"] = cost.program_call_time(
@@ -208,7 +219,7 @@ def _product_kernel(
         library.practice("result_time"),
     )
     terms.append(parts["call"])
-    return KernelTime(total("product", terms), parts, found.flops, found.bytes)
+    return KernelTime(total("product", terms), parts, timed_product.flops, timed_product.bytes)
 
 
 def skew_of_power_law(exponent: Any, tokens: Any, topk: Any, experts: Any) -> Any:
@@ -224,9 +235,11 @@ def skew_of_power_law(exponent: Any, tokens: Any, topk: Any, experts: Any) -> An
         experts: Number of experts.
 
     """
-    many = tokens * topk > experts
+    has_enough_choices = tokens * topk > experts
     return cost.power_law_scatter(
-        exponent, np.where(many, 1.0, 0.01), np.where(many, np.maximum(0.8 * tokens, 1.01), 2.0)
+        exponent,
+        np.where(has_enough_choices, 1.0, 0.01),
+        np.where(has_enough_choices, np.maximum(0.8 * tokens, 1.01), 2.0),
     )
 
 
@@ -250,7 +263,7 @@ def _expert_layer(
     the experts' popularity is, as standard deviation over mean; `even` says that tokens are dealt
     out in turn.
     """
-    made = _run_by(library, operands(chip, form))
+    product_operands = _run_by(library, operands(chip, form))
     local = cost.group_tokens(experts, 1.0, ranks)
     load = cost.busiest_popular(
         cost.group_tokens(tokens, topk, ranks),
@@ -263,7 +276,7 @@ def _expert_layer(
     reached = cost.popular_experts(load, local, skew, even)
     rows = per_rank(load, reached)
     up, down = (
-        product(made, rows, columns, inner, reached)
+        product(product_operands, rows, columns, inner, reached)
         for columns, inner in ((2 * width, hidden), (hidden, width))
     )
     numbers = cost.expert_numbers(width, hidden, library.practice("expert_passes"))
@@ -276,16 +289,21 @@ def _expert_layer(
         "passes": passing,
         "latency": latency,
     }
-    flops, moved = total("flops", (up.flops, down.flops)), total("bytes", (up.bytes, down.bytes))
-    return KernelTime(total("experts", (up.time, down.time, passing, latency)), parts, flops, moved)
+    flops, bytes_moved = (
+        total("flops", (up.flops, down.flops)),
+        total("bytes", (up.bytes, down.bytes)),
+    )
+    return KernelTime(
+        total("experts", (up.time, down.time, passing, latency)), parts, flops, bytes_moved
+    )
 
 
 def _casting_time(
-    chip: Chip, made: Operands, form: Computed, rows: Quantity, inner: Quantity
+    chip: Chip, product_operands: Operands, form: Computed, rows: Quantity, inner: Quantity
 ) -> Quantity:
     """Return the time of casting the wide activations of a product to its format before it."""
     cast = FORMATS[form.activations]
-    size = cost.quantising_size(cast.reads, element_size(WIDE), made.input_size)
+    size = cost.quantising_size(cast.reads, element_size(WIDE), product_operands.input_size)
     moving = stream_time(message_bytes(rows, inner, size), chip.bandwidth("row_efficiency"))
     return total(
         "cast",
@@ -308,8 +326,12 @@ def elementwise(
     sums are flat.
     """
     touched = elementwise_bytes(rows, width, passes, element_size(WIDE))
-    moved = cost.uncached_bytes(touched, chip.part("last_level_cache"), chip.practice("cache_kept"))
-    moving = stream_time(moved, chip.bandwidth("row_efficiency" if by_row else "stream_efficiency"))
+    bytes_moved = cost.uncached_bytes(
+        touched, chip.part("last_level_cache"), chip.practice("cache_kept")
+    )
+    moving = stream_time(
+        bytes_moved, chip.bandwidth("row_efficiency" if by_row else "stream_efficiency")
+    )
     launch = chip.practice("kernel_launch")
     time = total(
         "elementwise", (launch, _over_rows(chip, width, passes, moving) if by_row else moving)
@@ -345,10 +367,10 @@ def _prefill_attention_kernel(
     softmax = cost.softmax_time(scores, chip.practice("softmax_cost"), exponentials)
     products = cost.score_product_time(scores, width, values, rate)
     core = cost.flash_core_time(products, softmax, chip.part("asynchronous_matrix"))
-    moved = cost.flash_bytes(
+    bytes_moved = cost.flash_bytes(
         batch, queries, keys, heads, kv_heads, width, values, element_size(WIDE)
     )
-    memory = stream_time(moved, chip.bandwidth("stream_efficiency"))
+    memory = stream_time(bytes_moved, chip.bandwidth("stream_efficiency"))
     latency = [repeated(chip.practice("kernel_launch"), library.practice("attention_launches"))]
     latency.append(repeated(chip.practice("kernel_stage"), library.practice("prefill_stages")))
     if chip.tiled:
@@ -357,11 +379,13 @@ def _prefill_attention_kernel(
                 chip.practice("tail_exposed"), core, scores, chip.part("cores"), QUERY_TILE, keys
             )
         )
-        one = repeated(
+        tile_preparation = repeated(
             chip.practice("attention_preparation"), library.practice("prepares_attention")
         )
         latency.append(
-            cost.preparation_time(one, batch, heads, queries, QUERY_TILE, chip.part("cores"))
+            cost.preparation_time(
+                tile_preparation, batch, heads, queries, QUERY_TILE, chip.part("cores")
+            )
         )
     flops = attention_flops(
         queries, cost.mean_keys(keys, causal), cost.all_heads(batch, heads), width, values
@@ -372,7 +396,7 @@ def _prefill_attention_kernel(
         "memory": memory,
         "latency": total("latency", latency),
     }
-    return KernelTime(total("attention", (core, memory, *latency)), parts, flops, moved)
+    return KernelTime(total("attention", (core, memory, *latency)), parts, flops, bytes_moved)
 
 
 def _decode_attention_kernel(
@@ -388,10 +412,10 @@ def _decode_attention_kernel(
     """Return the time of attention with one query a sequence against its cache, with the reductions
     its library runs after it.
     """
-    moved = attention_bytes(
+    bytes_moved = attention_bytes(
         batch, keys, 2 * kv_heads * width, element_size(FORMATS[form.stored].bits)
     )
-    memory = core = stream_time(moved, chip.bandwidth("stream_efficiency"))
+    memory = core = stream_time(bytes_moved, chip.bandwidth("stream_efficiency"))
     flops = attention_flops(batch, keys, heads, width, width)
     parts = {"memory": memory}
     if chip.tiled:
@@ -402,7 +426,7 @@ def _decode_attention_kernel(
             blocks,
             chip.part("cores"),
             chip.practice("decode_block_time"),
-            moved,
+            bytes_moved,
             chip.load("core_load"),
         )
         group, widest, single = (
@@ -429,7 +453,7 @@ def _decode_attention_kernel(
     stages = repeated(chip.practice("kernel_stage"), library.practice("decode_stages"))
     launches = repeated(chip.practice("kernel_launch"), library.practice("attention_launches"))
     parts["latency"] = total("latency", (stages, launches))
-    return KernelTime(total("attention", (core, stages, launches)), parts, flops, moved)
+    return KernelTime(total("attention", (core, stages, launches)), parts, flops, bytes_moved)
 
 
 def _latent_decode(
@@ -451,26 +475,26 @@ def _latent_decode(
     if not chip.tiled:
         raise DataError("latent attention: timed on chips of many small cores only")
     numbers, size = latent + rotary, element_size(FORMATS[form.stored].bits)
-    moved = attention_bytes(batch, keys, numbers, size)
+    bytes_moved = attention_bytes(batch, keys, numbers, size)
     rows = cost.padded_heads(heads, HEAD_TILE)
     flops = attention_flops(batch, keys, heads, numbers, latent)
     rate = chip.rate(form.peak, f"latent_efficiency_{form.efficiency}")
     blocks = cost.latent_blocks(batch, keys, chip.practice("latent_chunk"), chip.part("cores"))
     cores = cost.shared_by_cores(blocks, chip.part("cores"))
     computing = cost.latent_product_time(batch, keys, rows, numbers, latent, rate)
-    loading = cost.block_load_time(moved, blocks, cores, chip.load("core_load"))
-    one = cost.on_busiest(computing, blocks, cores, chip.part("cores"))
-    memory = stream_time(moved, chip.bandwidth("stream_efficiency"))
-    core = smooth_maximum(smooth_maximum(one, loading, 2), memory, OVERLAP)
-    asked = elementwise_bytes(
+    loading = cost.block_load_time(bytes_moved, blocks, cores, chip.load("core_load"))
+    busiest_core_time = cost.on_busiest(computing, blocks, cores, chip.part("cores"))
+    memory = stream_time(bytes_moved, chip.bandwidth("stream_efficiency"))
+    core = smooth_maximum(smooth_maximum(busiest_core_time, loading, 2), memory, OVERLAP)
+    query_bytes = elementwise_bytes(
         cost.all_heads(batch, heads),
         numbers + latent,
         chip.practice("latent_query_passes"),
         element_size(WIDE),
     )
-    queries = stream_time(asked, chip.part("hbm_bandwidth"))
+    queries = stream_time(query_bytes, chip.part("hbm_bandwidth"))
     widening = stream_time(
-        cost.widened_bytes(moved, size, library.practice("widens_cache"), element_size(WIDE)),
+        cost.widened_bytes(bytes_moved, size, library.practice("widens_cache"), element_size(WIDE)),
         chip.bandwidth("row_efficiency"),
     )
     starts = repeated(chip.practice("decode_block_time"), cores)
@@ -478,7 +502,7 @@ def _latent_decode(
     joining = cost.joining_time(blocks, batch, chip.practice("kernel_stage"))
     latency = total("latency", (stages, joining, starts))
     parts = {
-        "compute": one,
+        "compute": busiest_core_time,
         "cores": loading,
         "memory": memory,
         "queries": queries,
@@ -486,5 +510,8 @@ def _latent_decode(
         "latency": latency,
     }
     return KernelTime(
-        total("attention", (core, queries, widening, stages, joining, starts)), parts, flops, moved
+        total("attention", (core, queries, widening, stages, joining, starts)),
+        parts,
+        flops,
+        bytes_moved,
     )

@@ -407,8 +407,10 @@ def popular_experts(load: Pure, local_experts: Pure, skew: Pure, even: Pure) -> 
     sqrt(1 + s^2) is mean over median of a popularity whose logarithm is normal; dealt out in turn
     they are min(x, 1).
     """
-    each = load / local_experts
-    return local_experts * select(even > 0.5, minimum(each, 1), -expm1(-each / sqrt(1 + skew**2)))
+    tokens_per_expert = load / local_experts
+    return local_experts * select(
+        even > 0.5, minimum(tokens_per_expert, 1), -expm1(-tokens_per_expert / sqrt(1 + skew**2))
+    )
 
 
 @formula(unit="", source="tco-calibration")
@@ -427,6 +429,6 @@ def power_law_scatter(exponent: Pure, least: Pure, most: Pure) -> Quantity:
     m_i = (M^(1+i-a) - l^(1+i-a)) / (1+i-a).
     """
     none = (most ** (1 - exponent) - least ** (1 - exponent)) / (1 - exponent)
-    one = (most ** (2 - exponent) - least ** (2 - exponent)) / (2 - exponent)
+    first_moment = (most ** (2 - exponent) - least ** (2 - exponent)) / (2 - exponent)
     two = (most ** (3 - exponent) - least ** (3 - exponent)) / (3 - exponent)
-    return sqrt(maximum(none * two / one**2 - 1, 0))
+    return sqrt(maximum(none * two / first_moment**2 - 1, 0))

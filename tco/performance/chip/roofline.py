@@ -122,10 +122,12 @@ def padded_weights(
 
     w = min(ceil(k / r_j) r_j ceil(n / c) c, ceil(k / r) r ceil(n / m) m), m = c r_j / r.
     """
-    beside = columns * joined_rows / rows
+    adjacent_columns = columns * joined_rows / rows
     joined = ceil_ratio(inner, joined_rows) * joined_rows * ceil_ratio(outer, columns) * columns
-    apart = ceil_ratio(inner, rows) * rows * ceil_ratio(outer, beside) * beside
-    return minimum(joined, apart)
+    adjacent_weights = (
+        ceil_ratio(inner, rows) * rows * ceil_ratio(outer, adjacent_columns) * adjacent_columns
+    )
+    return minimum(joined, adjacent_weights)
 
 
 @formula(unit="s", source="tco-model")
@@ -347,13 +349,13 @@ def _keys_met(a: Attention, context: Quantity) -> list[Quantity]:
     """
     if a.chunked:
         return [chunk_keys(context, a.window)]
-    found = []
+    key_counts = []
     if a.compression or not a.window:
         entries = entries_of(a, context)
-        found.append(reached_keys(entries, a.top_tokens or entries))
+        key_counts.append(reached_keys(entries, a.top_tokens or entries))
     if a.window:
-        found.append(reached_keys(context, a.window))
-    return found
+        key_counts.append(reached_keys(context, a.window))
+    return key_counts
 
 
 def entries_of(a: Attention, context: Quantity) -> Quantity:

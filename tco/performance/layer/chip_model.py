@@ -110,8 +110,10 @@ def untuned_release(
     """Time of a pass over that of a tuned release, m after its chip's release: r f from one month
     of the calendar to another, r else.
     """
-    at = months + months_of_a_year * released
-    return release * select(at >= since, select(at < until, factor, 1.0), 1.0)
+    calendar_month = months + months_of_a_year * released
+    return release * select(
+        calendar_month >= since, select(calendar_month < until, factor, 1.0), 1.0
+    )
 
 
 @formula(unit="", source="semianalysis-trn3")
@@ -196,7 +198,7 @@ class Machine(NamedTuple):
         """Return a parameter of the engine."""
         return self.values[f"performance.{self.engine}.{name}"]
 
-    def within_power(self, size: Any, time: Any, flops: Quantity, moved: Any) -> Any:
+    def within_power(self, size: Any, time: Any, flops: Quantity, bytes_moved: Any) -> Any:
         """Return the time of matrix products under the power limit, in seconds.
 
         `time` is the time without a limit, and `size` is the bytes of a number. Families whose
@@ -208,7 +210,7 @@ class Machine(NamedTuple):
         return power_limited_time(
             time,
             flops,
-            moved,
+            bytes_moved,
             size,
             self.activation_size,
             flop_energy,
@@ -216,10 +218,12 @@ class Machine(NamedTuple):
             self.kernels.part("tdp"),
         )
 
-    def peak(self, place: int) -> Any:
+    def peak(self, operand_index: int) -> Any:
         """Return the dense peak of the products in a place of the operands."""
         return self.kernels.part(
-            self.formats[place].peak if place < len(self.formats) else WIDE_FORM.peak
+            self.formats[operand_index].peak
+            if operand_index < len(self.formats)
+            else WIDE_FORM.peak
         )
 
 
@@ -266,7 +270,7 @@ def machine(
         DataError: A number format is unknown, or the chip has no peak for the format.
 
     """
-    prior, part, own, shared = (
+    prior, part, engine_path, shared = (
         f"performance.{family}",
         f"parts.{chip}",
         f"performance.{engine}",
@@ -290,8 +294,10 @@ def machine(
     elementwise = reach.of(values, f"performance.{fused_by}.elementwise_traffic")
     weights = plain_weight_format(stored.experts)
     # than the blocks of matrix units
-    other = weights == "fp8" and FORMATS[stored.experts].block != FORMATS["mxfp8"].block
-    whole = "whole" if other and values.exists(f"{part}.takes_block_scales") else weights
+    has_other_blocks = weights == "fp8" and FORMATS[stored.experts].block != FORMATS["mxfp8"].block
+    whole_expert_format = (
+        "whole" if has_other_blocks and values.exists(f"{part}.takes_block_scales") else weights
+    )
     wire = max(FORMATS[stored.dense].bits, NARROWEST_CACHE)
     expert = (
         repeated(values[f"{part}.dma_start"], values[f"{prior}.expert_reads"])
@@ -303,7 +309,7 @@ def machine(
         reach.of(values, path)
         for path in (
             f"{prior}.launch_time",
-            f"{own}.host_time",
+            f"{engine_path}.host_time",
             *(f"{prior}.{name}" for name in WAITS),
         )
     ]
@@ -324,7 +330,7 @@ def machine(
                 for latency in links.latencies
             )
         )
-        if (gain := values.unless_zero(f"{own}.release_gain")) is not None:
+        if (gain := values.unless_zero(f"{engine_path}.release_gain")) is not None:
             release = older_release(
                 gain,
                 months_before(
@@ -333,15 +339,15 @@ def machine(
                     reach.months,
                 ),
             )
-        for one in reach.untuned:
+        for untuned_period in reach.untuned:
             so_far = 1.0 if release is None else release
             release = untuned_release(
                 so_far,
                 reach.months,
                 values[f"{part}.released"],
-                one.since,
-                one.until,
-                values[one.factor],
+                untuned_period.since,
+                untuned_period.until,
+                values[untuned_period.factor],
             )
         if release is not None and reach.gap is not None:
             release = age_left(release, reach.gap)
@@ -355,7 +361,9 @@ def machine(
         bandwidth=kernels.bandwidth("stream_efficiency"),
         row_bandwidth=kernels.bandwidth("row_efficiency"),
         exponentials=_exponentials_of(kernels),
-        memory=usable_memory(values[f"{part}.hbm_capacity"], values[f"{own}.memory_reserve"]),
+        memory=usable_memory(
+            values[f"{part}.hbm_capacity"], values[f"{engine_path}.memory_reserve"]
+        ),
         activation_size=element_size(WIDE),
         cache_size=element_size(max(FORMATS[stored.cache].bits, NARROWEST_CACHE)),
         launch=waits[0],
@@ -372,10 +380,10 @@ def machine(
         dispatch_size=element_size(wire),
         overhead=waits[1],
         waits=dict(zip(WAITS, waits[2:], strict=True)),
-        expert_factor=reach.of(values, f"{own}.expert_factor_{weights}"),
-        whole_factor=reach.of(values, f"{own}.expert_factor_{whole}"),
-        bucket=values[f"{own}.prompt_bucket"]
-        if values.decided(operator.gt, f"{own}.prompt_bucket", rest=(1,))
+        expert_factor=reach.of(values, f"{engine_path}.expert_factor_{weights}"),
+        whole_factor=reach.of(values, f"{engine_path}.expert_factor_{whole_expert_format}"),
+        bucket=values[f"{engine_path}.prompt_bucket"]
+        if values.decided(operator.gt, f"{engine_path}.prompt_bucket", rest=(1,))
         else None,
         expert_start=expert,
         release=release,
@@ -401,8 +409,8 @@ def _permutes_of(values: Readable, chip: str, traits: Traits, passes: Any) -> Qu
 def _operands_of(kernels: Chip, forms: tuple[Computed, ...]) -> tuple[Operands, ...]:
     if in_use() is not None:
         return tuple(operands(kernels, form) for form in forms)
-    made = {form: operands(kernels, form) for form in dict.fromkeys(forms)}
-    return tuple(made[form] for form in forms)
+    operands_by_form = {form: operands(kernels, form) for form in dict.fromkeys(forms)}
+    return tuple(operands_by_form[form] for form in forms)
 
 
 def model_format_notes(machine: Machine) -> list[str]:
@@ -414,15 +422,15 @@ def model_format_notes(machine: Machine) -> list[str]:
     for name, form in zip(("attention", "dense parts", "experts"), machine.formats, strict=True):
         if not form.is_native:
             parts.setdefault(form, []).append(name)
-    found = []
+    format_notes = []
     for form, names in parts.items():
         which = "" if len(names) == len(machine.formats) else f" ({' and '.join(names)})"
         how = ", unpacked by the vector units" if form.unpacked else ""
-        found.append(
+        format_notes.append(
             f"{machine.chip} does not compute {form.stored}{which}: computed as "
             f"{form.computed_as}{how}"
         )
-    return found
+    return format_notes
 
 
 # ---------------------------------------------------------------- training
@@ -463,22 +471,22 @@ def passes_of(values: Structured, chip: str, forward: str, backward: str) -> Pas
     return Passes(*(_pass_format(values, chip, name, path) for path, name in named.items()))
 
 
-def _pass_format(values: Structured, chip: str, asked: str, where: str) -> Passed:
-    """Return the format in which a chip computes `asked`.
+def _pass_format(values: Structured, chip: str, requested_format: str, where: str) -> Passed:
+    """Return the format in which a chip computes `requested_format`.
 
-    A chip without units for `asked` converts it to the next wider format that it has. An unknown
-    format raises `DataError`, which names the input path `where`.
+    A chip without units for `requested_format` converts it to the next wider format that it has.
+    An unknown format raises `DataError`, which names the input path `where`.
     """
-    if asked not in TRAINED:
-        raise unknown("precision", asked, TRAINED, where)
-    found = computed_on(values, chip, asked, where)
-    if not found.unpacked:
-        return Passed(asked, found)
+    if requested_format not in TRAINED:
+        raise unknown("precision", requested_format, TRAINED, where)
+    computed_format = computed_on(values, chip, requested_format, where)
+    if not computed_format.unpacked:
+        return Passed(requested_format, computed_format)
     return Passed(
-        asked,
+        requested_format,
         WIDE_FORM
-        if found.peak == WIDE_FORM.peak
-        else Computed("mxfp8", found.peak, unpacked=False),
+        if computed_format.peak == WIDE_FORM.peak
+        else Computed("mxfp8", computed_format.peak, unpacked=False),
     )
 
 
@@ -495,7 +503,7 @@ def trainer(
     chip: str,
     family: str,
     values: Readable,
-    found: Passes,
+    pass_formats: Passes,
     links: Links,
     traits: Traits,
     programs: KernelComposition,
@@ -508,7 +516,7 @@ def trainer(
         chip: Id of the chip.
         family: Family whose kernels the chip shares.
         values: Values by input path.
-        found: Number formats of the forward and backward pass.
+        pass_formats: Number formats of the forward and backward pass.
         links: Rates and latencies of the fabric and the network.
         traits: Traits of the chip that decide the timing of kernels.
         programs: Kernel structure of the job.
@@ -517,11 +525,11 @@ def trainer(
 
     """
     kernels = kernels_on(values, chip, family, traits, reach)
-    forms = (found.forward.form, found.forward.form, found.forward.form)
+    forms = (pass_formats.forward.form, pass_formats.forward.form, pass_formats.forward.form)
     reserve = "compiled_reserve" if programs.compiled else "memory_reserve"
     back = {
         form: operands(kernels, form, kernels.practice("gradient_efficiency"))
-        for form in (found.backward.form, WIDE_FORM)
+        for form in (pass_formats.backward.form, WIDE_FORM)
     }
     return Machine(
         chip=chip,
@@ -549,10 +557,10 @@ def trainer(
         links=links,
         values=values,
         known=known_of(links),
-        gradient_form=found.backward.form,
-        gradients=(*[back[found.backward.form]] * len(forms), back[WIDE_FORM]),
+        gradient_form=pass_formats.backward.form,
+        gradients=(*[back[pass_formats.backward.form]] * len(forms), back[WIDE_FORM]),
         separate_experts=programs.separate_experts,
         asked_size=None
-        if found.forward.asked == forms[0].stored
-        else element_size(FORMATS[found.forward.asked].bits),
+        if pass_formats.forward.asked == forms[0].stored
+        else element_size(FORMATS[pass_formats.forward.asked].bits),
     )

@@ -96,30 +96,32 @@ def busiest_load(load: Pure, groups: Pure, imbalance: Pure) -> Quantity:
     return load + imbalance * sqrt(2 * load * log(groups))
 
 
-def attention(made: Pass, layers: int, a: Attention) -> None:
+def attention(layer_pass: Pass, layers: int, a: Attention) -> None:
     """Add projections, core and, for sparse attention, the indexer."""
-    shape = made.shape
+    shape = layer_pass.shape
     kind = "sparse" if a.top_tokens else "latent" if a.latent or a.compression else "grouped"
-    sides = projections(a, made.model.hidden, shape.tensor_parallel)
-    made.products("attention projections", layers, sides.values(), shape.tokens, ATTENTION, kind)
-    whole = a.latent or a.shared_key_value
-    width = a.heads / shape.tensor_parallel * a.qk_dim + (
-        a.cached if whole else keys_and_values(a, shape.tensor_parallel)
+    sides = projections(a, layer_pass.model.hidden, shape.tensor_parallel)
+    layer_pass.products(
+        "attention projections", layers, sides.values(), shape.tokens, ATTENTION, kind
     )
-    made.elementwise(layers * width * ROTARY_PASSES)
-    kinds = made.kinds
+    has_shared_cache = a.latent or a.shared_key_value
+    width = a.heads / shape.tensor_parallel * a.qk_dim + (
+        a.cached if has_shared_cache else keys_and_values(a, shape.tensor_parallel)
+    )
+    layer_pass.elementwise(layers * width * ROTARY_PASSES)
+    kinds = layer_pass.kinds
     keys = keys_attended(a, kinds.keys)
-    if _splits_context(made):
+    if _splits_context(layer_pass):
         keys = per_rank(keys, kinds.context_parallel)
     read = scanned = keys
     if not kinds.decode:
         prompt = per_rank(kinds.tokens, kinds.sequences) if kinds.read is None else kinds.read
         read, scanned = keys_held(a, prompt), entries_of(a, prompt)
-    _attention_core(made, kinds, layers, a, keys, read)
+    _attention_core(layer_pass, kinds, layers, a, keys, read)
     if a.index_heads:
-        _index_keys(made, kinds._replace(keys=entries_of(a, kinds.keys)), layers, a, scanned)
-    if _splits_context(made):
-        _join_context(made, layers, a)
+        _index_keys(layer_pass, kinds._replace(keys=entries_of(a, kinds.keys)), layers, a, scanned)
+    if _splits_context(layer_pass):
+        _join_context(layer_pass, layers, a)
 
 
 def keys_attended(a: Attention, keys: Quantity) -> Quantity:
@@ -146,16 +148,20 @@ def keys_held(a: Attention, prompt: Quantity) -> Quantity:
     return total("read", [entries_of(a, prompt), prompt]) if a.compression else prompt
 
 
-def _index_keys(made: Pass, shape: PassShape, layers: int, a: Attention, read: Quantity) -> None:
+def _index_keys(
+    layer_pass: Pass, shape: PassShape, layers: int, a: Attention, read: Quantity
+) -> None:
     """Add the indexer of sparse attention, which scores every key to choose those attended to."""
-    machine = made.machine
+    machine = layer_pass.machine
     with scope("indexer"):
         scanned = (
-            per_rank(shape.keys, shape.context_parallel) if _splits_context(made) else shape.keys
+            per_rank(shape.keys, shape.context_parallel)
+            if _splits_context(layer_pass)
+            else shape.keys
         )
-        every = scanned if shape.decode else read
+        loaded_keys = scanned if shape.decode else read
         scored = attention_flops(shape.tokens, scanned, a.index_heads, a.index_dim, 0)
-        index = attention_bytes(shape.sequences, every, a.index_dim + INDEX_BYTES, 1.0)
+        index = attention_bytes(shape.sequences, loaded_keys, a.index_dim + INDEX_BYTES, 1.0)
         peak = (
             "peak_fp8"
             if machine.values.exists(f"{machine.kernels.parts}.peak_fp8")
@@ -169,23 +175,23 @@ def _index_keys(made: Pass, shape: PassShape, layers: int, a: Attention, read: Q
             stream_time(index, machine.bandwidth),
             OVERLAP,
         )
-        for_all = made.alike.for_all
-        made.core("indexer", layers, for_all(time), for_all(scored), for_all(index), rate)
+        for_all = layer_pass.alike.for_all
+        layer_pass.core("indexer", layers, for_all(time), for_all(scored), for_all(index), rate)
 
 
 def _attention_core(
-    made: Pass, shape: PassShape, layers: int, a: Attention, keys: Any, read: Quantity
+    layer_pass: Pass, shape: PassShape, layers: int, a: Attention, keys: Any, read: Quantity
 ) -> None:
     """Add the core: fused attention over prompts, or the query of each sequence against its cache;
     `shape` has a plan of each kind.
     """
-    machine, chip = made.machine, made.machine.kernels
+    machine, chip = layer_pass.machine, layer_pass.machine.kernels
     with scope(ATTENTION_CORE):
         wide, cached = _core_widths(shape, a)
         heads = np.ceil(a.heads / shape.tensor_parallel)
         scores = attention_scores(shape.tokens, keys, heads)
         rate = chip.rate(machine.core.peak, f"flash_efficiency_{machine.core.efficiency}")
-        moved = attention_bytes(shape.sequences, read, cached, machine.cache_size)
+        bytes_moved = attention_bytes(shape.sequences, read, cached, machine.cache_size)
         flops = attention_flops(shape.tokens, keys, heads, wide, 0)
         softmax = kernel.softmax_time(scores, chip.practice("softmax_cost"), machine.exponentials)
         computing = kernel.flash_core_time(
@@ -193,7 +199,7 @@ def _attention_core(
             softmax,
             chip.part("asynchronous_matrix"),
         )
-        streaming = stream_time(moved, machine.bandwidth)
+        streaming = stream_time(bytes_moved, machine.bandwidth)
         if not shape.decode:
             time = total("attention", (computing, streaming))
         else:
@@ -211,56 +217,62 @@ def _attention_core(
                     blocks,
                     chip.part("cores"),
                     chip.practice("decode_block_time"),
-                    moved,
+                    bytes_moved,
                     chip.load("core_load"),
                 )
                 time = smooth_maximum(time, on_cores, OVERLAP)
-        for_all = made.alike.for_all
-        made.core(ATTENTION_CORE, layers, for_all(time), for_all(flops), for_all(moved), rate)
+        for_all = layer_pass.alike.for_all
+        layer_pass.core(
+            ATTENTION_CORE, layers, for_all(time), for_all(flops), for_all(bytes_moved), rate
+        )
 
 
-def _splits_context(made: Pass) -> bool:
-    return somewhere(made.shape.context_parallel > 1)
+def _splits_context(layer_pass: Pass) -> bool:
+    return somewhere(layer_pass.shape.context_parallel > 1)
 
 
-def _join_context(made: Pass, layers: int, a: Attention) -> None:
+def _join_context(layer_pass: Pass, layers: int, a: Attention) -> None:
     """Add the exchange of softmax sums among the chips that split a sequence; what they attended to
     joins the all-reduce.
     """
-    shape, ranks = made.shape, made.shape.context_parallel
+    shape, ranks = layer_pass.shape, layer_pass.shape.context_parallel
     with scope("context sums"):
         sums = message_bytes(
             shape.tokens, np.ceil(a.heads / shape.tensor_parallel) * ranks, float(SUM_BYTES)
         )
-        made.gather("context sums", layers, _context_group(made, ranks, shape.crossing), sums)
+        layer_pass.gather(
+            "context sums", layers, _context_group(layer_pass, ranks, shape.crossing), sums
+        )
 
 
-def _context_group(made: Pass, ranks: Any, crossing: Quantity) -> RankGroup:
+def _context_group(layer_pass: Pass, ranks: Any, crossing: Quantity) -> RankGroup:
     """Return the rank group of the chips that split a sequence.
 
     Neighbours in the group lie a tensor-parallel group apart.
     """
-    shape = made.shape
-    within = minimum(
-        np.ceil(shape.tensor_parallel * ranks / made.machine.links.domain - 1e-9), ranks
+    shape = layer_pass.shape
+    spanned_domains = minimum(
+        np.ceil(shape.tensor_parallel * ranks / layer_pass.machine.links.domain - 1e-9), ranks
     )
-    domains = select(crossing > 0, shape.domains, within)
+    domains = select(crossing > 0, shape.domains, spanned_domains)
     return RankGroup(ranks, domains, ranks / domains)
 
 
-def gather_keys(made: Pass, ranks: Quantity, crossing: Quantity, prompt: Quantity) -> None:
+def gather_keys(layer_pass: Pass, ranks: Quantity, crossing: Quantity, prompt: Quantity) -> None:
     """Add the gathering of a prompt's keys and values on the chips that split it."""
-    group = _context_group(made, ranks, crossing)
-    for a, layers in made.model.attentions.items():
+    group = _context_group(layer_pass, ranks, crossing)
+    for a, layers in layer_pass.model.attentions.items():
         with scope("context gather"):
             tokens = attended_keys(prompt, a.window) if a.window else prompt
             if a.compression:
                 tokens = total("keys", [entries_of(a, prompt), tokens])
-            made.gather(
+            layer_pass.gather(
                 "context gather",
                 layers,
                 group,
-                message_bytes(tokens, _core_widths(made.shape, a)[1], made.machine.cache_size),
+                message_bytes(
+                    tokens, _core_widths(layer_pass.shape, a)[1], layer_pass.machine.cache_size
+                ),
             )
 
 
@@ -271,12 +283,12 @@ def _core_widths(shape: PassShape, a: Attention) -> tuple[int, Quantity]:
     return (2 * a.latent + a.rope_dim if absorbed else a.qk_dim + a.v_dim), a.cached
 
 
-def recurrence(made: Pass, layers: int, mixer: StateMixer) -> None:
+def recurrence(layer_pass: Pass, layers: int, mixer: StateMixer) -> None:
     """Add a state-space or linear-attention layer: projections, and the state read, changed and
     written.
     """
-    machine, shape = made.machine, made.shape
-    hidden, parallel = made.model.hidden, shape.tensor_parallel
+    machine, shape = layer_pass.machine, layer_pass.shape
+    hidden, parallel = layer_pass.model.hidden, shape.tensor_parallel
     sides = [(hidden, mixer.projected / parallel), (mixer.inner / parallel, hidden)]
     if mixer.decay_rank:
         sides += [
@@ -285,59 +297,65 @@ def recurrence(made: Pass, layers: int, mixer: StateMixer) -> None:
         ]
     if mixer.gate_rank:
         sides.append((mixer.gate_rank, mixer.inner / parallel))
-    made.products("recurrent projections", layers, sides, shape.tokens, ATTENTION, "recurrent")
-    made.elementwise(layers * mixer.projected / parallel * ROTARY_PASSES)  # convolution and gates
+    layer_pass.products(
+        "recurrent projections", layers, sides, shape.tokens, ATTENTION, "recurrent"
+    )
+    layer_pass.elementwise(
+        layers * mixer.projected / parallel * ROTARY_PASSES
+    )  # convolution and gates
     with scope("recurrence"):
         state = mixer.state_numbers / parallel
         flops = passing_flops(mixer.passes * state, shape.tokens)
-        moved = attention_bytes(shape.sequences, 1, state, float(STATE_BYTES))
+        bytes_moved = attention_bytes(shape.sequences, 1, state, float(STATE_BYTES))
         rate = achieved_rate(
             machine.kernels.rate("peak_bf16", "flash_efficiency_bf16"),
             machine.counted("recurrent_share"),
         )
         time = smooth_maximum(
-            stream_time(moved, machine.bandwidth), computing_time(flops, rate), OVERLAP
+            stream_time(bytes_moved, machine.bandwidth), computing_time(flops, rate), OVERLAP
         )
-        made.core("recurrence", layers, time, flops, moved, rate)
+        layer_pass.core("recurrence", layers, time, flops, bytes_moved, rate)
 
 
-def feed_forward(made: Pass, layers: int, f: FeedForward) -> None:
+def feed_forward(layer_pass: Pass, layers: int, f: FeedForward) -> None:
     """Add a dense feed-forward, or router, shared and routed experts."""
-    shape, hidden = made.shape, made.model.hidden
+    shape, hidden = layer_pass.shape, layer_pass.model.hidden
     if not f.experts:
         width = f.width / shape.attention_chips
-        made.products(
+        layer_pass.products(
             "feed-forward", layers, up_and_down(f, hidden, width), shape.tokens, DENSE, "dense"
         )
         # both halves are read, their product is written
-        made.elementwise(layers * width * f.matrices)
+        layer_pass.elementwise(layers * width * f.matrices)
         return
     if f.shared_width:
         width = f.shared_width / shape.attention_chips
-        made.products(
+        layer_pass.products(
             "shared expert", layers, up_and_down(f, hidden, width), shape.tokens, DENSE, "shared"
         )
-        made.elementwise(layers * width * f.matrices)
-    experts(made, layers, f)
+        layer_pass.elementwise(layers * width * f.matrices)
+    experts(layer_pass, layers, f)
 
 
-def experts(made: Pass, layers: int, f: FeedForward) -> None:
+def experts(layer_pass: Pass, layers: int, f: FeedForward) -> None:
     """Add the router and the routed experts of the busiest group: those that tokens reach are read,
     the tokens they get computed.
     """
-    machine, shape = made.machine, made.shape
-    made.products("router", layers, ((made.model.hidden, f.experts),), shape.tokens, HEAD)
+    machine, shape = layer_pass.machine, layer_pass.shape
+    layer_pass.products(
+        "router", layers, ((layer_pass.model.hidden, f.experts),), shape.tokens, HEAD
+    )
     if f.latent:
         latent = f.latent / shape.attention_chips
-        made.products(
+        layer_pass.products(
             "expert latent",
             layers,
-            ((made.model.hidden, latent), (latent, made.model.hidden)),
+            ((layer_pass.model.hidden, latent), (latent, layer_pass.model.hidden)),
             shape.tokens,
             DENSE,
         )
     with scope("experts"):
-        tokens = instance_tokens(shape.tokens, made.groups / shape.replicas)
+        tokens = instance_tokens(shape.tokens, layer_pass.groups / shape.replicas)
         local = np.ceil(f.experts / shape.expert_parallel)
         reached = busiest_reached(
             distinct_experts(f.experts, f.active, tokens, f.experts / shape.expert_parallel),
@@ -349,25 +367,25 @@ def experts(made: Pass, layers: int, f: FeedForward) -> None:
         if shape.decode:
             load = busiest_load(load, shape.expert_parallel, machine.imbalance)
         width = f.width * shape.expert_parallel / shape.expert_chips
-        sides = up_and_down(f, f.latent or made.model.hidden, width)
-        made.grouped("experts", layers, sides, per_rank(load, reached), reached, "experts")
+        sides = up_and_down(f, f.latent or layer_pass.model.hidden, width)
+        layer_pass.grouped("experts", layers, sides, per_rank(load, reached), reached, "experts")
     with scope("permute and gate"):
-        moved = [
+        traffic_terms = [
             elementwise_bytes(
-                load, f.latent or made.model.hidden, machine.permutes, machine.activation_size
+                load, f.latent or layer_pass.model.hidden, machine.permutes, machine.activation_size
             ),
             elementwise_bytes(
                 load, width * f.matrices, machine.expert_gates, machine.activation_size
             ),
         ]
-        if made.casts(EXPERTS):
-            moved += [
-                made.cast_bytes(EXPERTS, shape.tokens, f.latent or made.model.hidden),
-                made.cast_bytes(EXPERTS, load, width),
+        if layer_pass.casts(EXPERTS):
+            traffic_terms += [
+                layer_pass.cast_bytes(EXPERTS, shape.tokens, f.latent or layer_pass.model.hidden),
+                layer_pass.cast_bytes(EXPERTS, load, width),
             ]
-        made.stream("permute and gate", layers, total("permute and gate", moved))
-    if made.exchanges:
-        _add_expert_exchange(made, layers, f)
+        layer_pass.stream("permute and gate", layers, total("permute and gate", traffic_terms))
+    if layer_pass.exchanges:
+        _add_expert_exchange(layer_pass, layers, f)
 
 
 @formula(unit="s", source="tensorrt-llm-exchange")
@@ -380,53 +398,57 @@ def exchanged_time(
     return select(all_gathered < all_sent, gathered, sent)
 
 
-def _add_expert_exchange(made: Pass, layers: int, f: FeedForward) -> None:
+def _add_expert_exchange(layer_pass: Pass, layers: int, f: FeedForward) -> None:
     """Add dispatch and combine where attention groups hold different tokens.
 
     Engines send tokens to their experts, or gather those of all ranks and scatter the sums,
     whatever is quicker: among few ranks the same bytes.
     """
-    machine, shape = made.machine, made.shape
-    own = per_rank(shape.tokens, shape.attention_chips / shape.copies)
+    machine, shape = layer_pass.machine, layer_pass.shape
+    rank_tokens = per_rank(shape.tokens, shape.attention_chips / shape.copies)
     ranks = shape.expert_chips / shape.copies
     group = rank_group(machine.links, ranks)
     tokens = [
-        token_bytes(f.latent or made.model.hidden, size, 0.0, 1)
+        token_bytes(f.latent or layer_pass.model.hidden, size, 0.0, 1)
         for size in (machine.dispatch_size, machine.activation_size)
     ]
     times = [
-        made.took(name, group, own, Tokens(1.0, token, f.active))
+        layer_pass.took(name, group, rank_tokens, Tokens(1.0, token, f.active))
         for name, token in zip(EXCHANGES, tokens, strict=True)
     ]
-    whole = [
-        made.took(name, group, scattered_bytes(own, ranks, token, 1.0))
+    gather_times = [
+        layer_pass.took(name, group, scattered_bytes(rank_tokens, ranks, token, 1.0))
         for name, token in zip(GATHERED, tokens, strict=True)
     ]
     both = [
-        total(name, [time for time, _ in ways])
-        for name, ways in (("sent", times), ("gathered", whole))
+        total(name, [time for time, _ in exchange_times])
+        for name, exchange_times in (("sent", times), ("gathered", gather_times))
     ]
     for name, token, (time, links), (gathered, _) in zip(
-        EXCHANGES, tokens, times, whole, strict=True
+        EXCHANGES, tokens, times, gather_times, strict=True
     ):
         with scope(name):
             waiting = only_if_shared(
-                made.waited(exchanged_time(time, gathered, *both), "exchange_wait", ranks),
-                made.groups,
+                layer_pass.waited(exchanged_time(time, gathered, *both), "exchange_wait", ranks),
+                layer_pass.groups,
             )
-            made.collective(
-                name, layers, waiting, scattered_bytes(own, f.active, token, 1.0), links.spread
+            layer_pass.collective(
+                name,
+                layers,
+                waiting,
+                scattered_bytes(rank_tokens, f.active, token, 1.0),
+                links.spread,
             )
     if somewhere(shape.copies > 1):  # both halves of every expert's sum meet between paired chips
         with scope("expert all-reduce"):
             size, pair = (
-                message_bytes(own, made.model.hidden, machine.activation_size),
+                message_bytes(rank_tokens, layer_pass.model.hidden, machine.activation_size),
                 RankGroup(shape.copies, shape.copies, 1),
             )
-            waited = made.waited(
-                made.took("all-reduce", pair, size)[0], "collective_wait", shape.copies
+            waited = layer_pass.waited(
+                layer_pass.took("all-reduce", pair, size)[0], "collective_wait", shape.copies
             )
-            made.collective(
+            layer_pass.collective(
                 "expert all-reduce",
                 layers,
                 only_if_shared(waited, shape.copies),
@@ -435,21 +457,21 @@ def _add_expert_exchange(made: Pass, layers: int, f: FeedForward) -> None:
             )
 
 
-def reduce(made: Pass, layers: int) -> None:
+def reduce(layer_pass: Pass, layers: int) -> None:
     """Add the two all-reduces of a layer that join the parts of an attention group; with experts
     spread wider only attention has one.
     """
-    machine, shape, ranks = made.machine, made.shape, made.shape.attention_chips
+    machine, shape, ranks = layer_pass.machine, layer_pass.shape, layer_pass.shape.attention_chips
     with scope("all-reduce"):
-        size = message_bytes(shape.tokens, made.model.hidden, machine.activation_size)
+        size = message_bytes(shape.tokens, layer_pass.model.hidden, machine.activation_size)
         near = rank_group(machine.links, ranks)
         domains = select(shape.crossing > 0, shape.domains, near.domains)
         group = RankGroup(ranks, domains, ranks / domains)
-        time, links = made.took("all-reduce", group, size)
-        waited = made.waited(time, "collective_wait", ranks)
-        made.collective(
+        time, links = layer_pass.took("all-reduce", group, size)
+        waited = layer_pass.waited(time, "collective_wait", ranks)
+        layer_pass.collective(
             "all-reduce",
-            layers * (1.0 + (made.groups <= 1.001)),
+            layers * (1.0 + (layer_pass.groups <= 1.001)),
             only_if_shared(waited, ranks),
             size,
             links.inside,
@@ -466,40 +488,47 @@ def hidden_state_part_count(blocks: Iterable[LayerBlock]) -> int:
     )
 
 
-def layers_of(made: Pass) -> None:
+def layers_of(layer_pass: Pass) -> None:
     """Add the operators of all layers; what passes between chips is the phase's own."""
-    machine, model = made.machine, made.model
-    made.elementwise(passed_numbers(made.hidden, machine.counted("embedding_passes"), 1))
-    made.elementwise(
+    machine, model = layer_pass.machine, layer_pass.model
+    layer_pass.elementwise(
+        passed_numbers(layer_pass.hidden, machine.counted("embedding_passes"), 1)
+    )
+    layer_pass.elementwise(
         passed_numbers(
-            made.hidden,
+            layer_pass.hidden,
             machine.counted("residual_passes"),
             hidden_state_part_count(model.blocks) / 2,
         )
     )
     for kind, layers in model.attentions.items():
-        attention(made, layers, kind)
+        attention(layer_pass, layers, kind)
     for mixer, layers in model.mixers.items():
-        recurrence(made, layers, mixer)
+        recurrence(layer_pass, layers, mixer)
     for part, layers in model.feed_forwards.items():
-        feed_forward(made, layers, part)
+        feed_forward(layer_pass, layers, part)
 
 
-def forward_pass(made: Pass, logits_tokens: Quantity) -> list[Operator]:
+def forward_pass(layer_pass: Pass, logits_tokens: Quantity) -> list[Operator]:
     """Return all operators of a pass of an engine, the output head computed for `logits_tokens`."""
-    layers_of(made)
-    reduce(made, made.model.layers)
-    head(made, logits_tokens)
-    made.finish()
-    return made.operators
+    layers_of(layer_pass)
+    reduce(layer_pass, layer_pass.model.layers)
+    head(layer_pass, logits_tokens)
+    layer_pass.finish()
+    return layer_pass.operators
 
 
-def head(made: Pass, tokens: Quantity, times: int = 1) -> None:
+def head(layer_pass: Pass, tokens: Quantity, times: int = 1) -> None:
     """Add the output head."""
-    made.products(
+    layer_pass.products(
         "output head",
         times,
-        ((made.model.hidden, made.model.vocabulary / made.shape.attention_chips),),
+        (
+            (
+                layer_pass.model.hidden,
+                layer_pass.model.vocabulary / layer_pass.shape.attention_chips,
+            ),
+        ),
         tokens,
         HEAD,
         "head",

@@ -169,7 +169,11 @@ class Kinds:
             first, back = _first_and_back(
                 *(np.asarray(column, dtype=float).tobytes() for column in columns)
             )
-            if all(np.array_equal(each[first][back], each) for each in work if self.differs(each)):
+            if all(
+                np.array_equal(work_value[first][back], work_value)
+                for work_value in work
+                if self.differs(work_value)
+            ):
                 self.first, self.back = first, back
 
     @staticmethod
@@ -188,7 +192,9 @@ class Kinds:
 
 def _plan_batch_count(shape: PassShape) -> int:
     sizes = [
-        one.shape for one in (shape.tensor_parallel, shape.tokens) if isinstance(one, np.ndarray)
+        plan_value.shape
+        for plan_value in (shape.tensor_parallel, shape.tokens)
+        if isinstance(plan_value, np.ndarray)
     ]
     return math.prod(np.broadcast_shapes(*sizes)) if sizes else 1
 
@@ -286,58 +292,72 @@ class Pass:
         layers: Quantity,
         sides: Collection[Side],
         tokens: Quantity,
-        place: int,
+        operand_index: int,
         kernels: str = "",
     ) -> None:
         """Add matrix products of tokens with weights of some sides, each inner x outer, and note
         what of their activations is cast.
         """
         rows, one_each = self.alike.one_each(tokens), self.alike.one_each
-        if self.casts(place):
-            self.cast.setdefault(place, []).extend(layers * inner for inner, _ in sides)
+        if self.casts(operand_index):
+            self.cast.setdefault(operand_index, []).extend(layers * inner for inner, _ in sides)
         with scope(name):
             started = self.count(kernels, layers) if kernels else 0
         several = [Sides(rows, one_each(outer), one_each(inner)) for inner, outer in sides]
-        self.waiting.append(Weights(len(self.operators), name, layers, several, place, started))
+        self.waiting.append(
+            Weights(len(self.operators), name, layers, several, operand_index, started)
+        )
         self.operators.append(WAITING)
 
     def take_products(self) -> None:
         """Take the products that wait, all that are alike in one call; while a trace is recorded
         those of each part in its own place.
         """
-        apart, alike, rests = (
+        is_tracing, alike, rests = (
             in_use() is not None,
             dict[Any, list[Weights]](),
             self.machine.operands,
         )
-        for one in self.waiting:
-            alike.setdefault(one.at if apart else batching_key(rests[one.place]), []).append(one)
+        for weights in self.waiting:
+            alike.setdefault(
+                weights.at if is_tracing else batching_key(rests[weights.place]), []
+            ).append(weights)
         for parts in alike.values():
             with scope(parts[0].name):
-                found = products(
-                    [rests[one.place] for one in parts for _ in one.sides],
-                    [sides for one in parts for sides in one.sides],
+                timed_products = products(
+                    [rests[weights.place] for weights in parts for _ in weights.sides],
+                    [sides for weights in parts for sides in weights.sides],
                 )
                 end, for_all = 0, self.alike.for_all
-                for one in parts:
-                    start, end = end, end + len(one.sides)
-                    time, flops, moved = (
-                        total(one.name, field[start:end])
-                        for field in (found.time, found.flops, found.bytes)
+                for weights in parts:
+                    start, end = end, end + len(weights.sides)
+                    time, flops, bytes_moved = (
+                        total(weights.name, field[start:end])
+                        for field in (
+                            timed_products.time,
+                            timed_products.flops,
+                            timed_products.bytes,
+                        )
                     )
-                    time, flops, moved = map(
+                    time, flops, bytes_moved = map(
                         for_all,
                         (
                             self.machine.within_power(
-                                rests[one.place].input_size, time, flops, moved
+                                rests[weights.place].input_size, time, flops, bytes_moved
                             ),
                             flops,
-                            moved,
+                            bytes_moved,
                         ),
                     )
-                    taken = Products(one.place, one.sides, None, found, start)
-                    self.operators[one.at] = self.summed(
-                        one.name, one.layers, time, flops, moved, taken, one.kernels
+                    taken = Products(weights.place, weights.sides, None, timed_products, start)
+                    self.operators[weights.at] = self.summed(
+                        weights.name,
+                        weights.layers,
+                        time,
+                        flops,
+                        bytes_moved,
+                        taken,
+                        weights.kernels,
                     )
 
     def grouped(
@@ -354,52 +374,62 @@ class Pass:
         several = [Sides(tokens, outer, inner) for inner, outer in sides]
         if machine.separate_experts:
             self.kernels.append(layer_kernels(reached, layers * len(sides)))
-        found = experts_products(machine, several, reached, machine.operands[EXPERTS])
-        one, flops, moved = (total(name, field) for field in (found.time, found.flops, found.bytes))
-        one = machine.within_power(machine.operands[EXPERTS].input_size, one, flops, moved)
+        timed_products = experts_products(machine, several, reached, machine.operands[EXPERTS])
+        layer_time, flops, bytes_moved = (
+            total(name, field)
+            for field in (timed_products.time, timed_products.flops, timed_products.bytes)
+        )
+        layer_time = machine.within_power(
+            machine.operands[EXPERTS].input_size, layer_time, flops, bytes_moved
+        )
         if machine.expert_factor is not None:
-            one = engine_factor(
-                one, machine.expert_factor, machine.whole_factor, self.shape.expert_parallel
+            layer_time = engine_factor(
+                layer_time, machine.expert_factor, machine.whole_factor, self.shape.expert_parallel
             )
         if machine.expert_start is not None and self.shape.decode:
-            one = total(
-                "experts one after the other", [one, repeated(machine.expert_start, reached)]
+            layer_time = total(
+                "experts one after the other", [layer_time, repeated(machine.expert_start, reached)]
             )
-        taken = Products(EXPERTS, several, reached, found)
-        self.operators.append(self.summed(name, layers, one, flops, moved, taken, started))
+        taken = Products(EXPERTS, several, reached, timed_products)
+        self.operators.append(
+            self.summed(name, layers, layer_time, flops, bytes_moved, taken, started)
+        )
 
     def summed(
         self,
         name: str,
         layers: Quantity,
-        one: Any,
+        layer_time: Any,
         flops: Quantity,
-        moved: Quantity,
+        bytes_moved: Quantity,
         taken: Products,
         kernels: Quantity,
     ) -> Operator:
         """Return the operator of several products that take some time a layer."""
-        made = self.machine.operands[taken.place]
+        product_operands = self.machine.operands[taken.place]
         return Operator(
             name,
-            repeated(one, layers),
+            repeated(layer_time, layers),
             layers,
             flops,
-            moved,
-            made.rate,
-            made.stream,
+            bytes_moved,
+            product_operands.rate,
+            product_operands.stream,
             kernels=kernels,
             products=taken,
         )
 
-    def casts(self, place: int) -> bool:
+    def casts(self, operand_index: int) -> bool:
         """Say whether activations are cast before products."""
-        return place != HEAD and FORMATS[self.machine.formats[place].activations].bits < WIDE
+        return (
+            operand_index != HEAD
+            and FORMATS[self.machine.formats[operand_index].activations].bits < WIDE
+        )
 
-    def cast_bytes(self, place: int, tokens: Quantity, numbers: Quantity) -> Quantity:
+    def cast_bytes(self, operand_index: int, tokens: Quantity, numbers: Quantity) -> Quantity:
         """Return the traffic of casting some numbers a token to the format of products."""
         machine = self.machine
-        wide, taken = machine.activation_size, machine.operands[place].input_size
+        wide, taken = machine.activation_size, machine.operands[operand_index].input_size
         sizes = [quantising_size(1, wide, taken)]
         # software casts to what was asked for, and from that to what the units take
         if machine.asked_size is not None:
@@ -420,24 +450,24 @@ class Pass:
         layers: Quantity,
         time: Quantity,
         flops: Quantity,
-        moved: Quantity,
+        bytes_moved: Quantity,
         rate: Quantity,
     ) -> None:
         """Add an operator whose time is known."""
         time = repeated(time, layers)
         self.operators.append(
-            Operator(name, time, layers, flops, moved, rate, self.machine.bandwidth)
+            Operator(name, time, layers, flops, bytes_moved, rate, self.machine.bandwidth)
         )
 
     def stream(
-        self, name: str, layers: Quantity, moved: Quantity, bandwidth: Quantity | None = None
+        self, name: str, layers: Quantity, bytes_moved: Quantity, bandwidth: Quantity | None = None
     ) -> None:
         """Add elementwise kernels, which only move data, at the bandwidth of rows unless given."""
         machine = self.machine
         rate = machine.row_bandwidth if bandwidth is None else bandwidth
-        time = repeated(stream_time(moved, rate), layers)
+        time = repeated(stream_time(bytes_moved, rate), layers)
         self.operators.append(
-            Operator(name, time, layers, 0.0, moved, machine.operands[HEAD].rate, rate)
+            Operator(name, time, layers, 0.0, bytes_moved, machine.operands[HEAD].rate, rate)
         )
 
     def elementwise(self, numbers: Quantity) -> None:
@@ -460,7 +490,7 @@ class Pass:
         machine, tokens = self.machine, self.shape.tokens
         self.take_products()
         with scope(name):
-            moved = [
+            traffic_terms = [
                 elementwise_bytes(
                     tokens,
                     total("numbers", self.numbers),
@@ -468,10 +498,11 @@ class Pass:
                     machine.activation_size,
                 )
             ]
-            moved += [
-                self.cast_bytes(place, tokens, sum(numbers)) for place, numbers in self.cast.items()
+            traffic_terms += [
+                self.cast_bytes(operand_index, tokens, sum(numbers))
+                for operand_index, numbers in self.cast.items()
             ]
-            self.stream(name, 1, total("elementwise", moved))
+            self.stream(name, 1, total("elementwise", traffic_terms))
         with scope(LAUNCHES):
             time = repeated(machine.launch, total("kernels", self.kernels))
             self.operators.append(waiting_operator(machine, LAUNCHES, time))
@@ -495,26 +526,28 @@ class Pass:
         The result is cached by group and amount. For an array of amounts, the parts of the
         algorithms that do not depend on the amount are cached by group.
         """
-        links, known = self.machine.links, self.machine.known
+        links, collective_cache = self.machine.links, self.machine.known
         rests = (*group, *(() if tokens is None else (tokens.bytes, tokens.active)))
 
         def met() -> tuple[GroupLinks, Paces]:
-            at = reach(links, group)
-            return at, paces_of(
-                at, operation, 1.0 if tokens is None else tokens._replace(count=1.0)
+            group_links = reach(links, group)
+            return group_links, paces_of(
+                group_links, operation, 1.0 if tokens is None else tokens._replace(count=1.0)
             )
 
         def taken() -> tuple[Quantity, Links]:
             if isinstance(amount, np.ndarray) and evenly(links, operation):
-                found = known.of(("paces", operation), rests, met)
-                if found is not None:
-                    return shortest_collective_time(found[1], amount), found[0].links
-            at = reach(links, group)
+                links_and_paces = collective_cache.of(("paces", operation), rests, met)
+                if links_and_paces is not None:
+                    return shortest_collective_time(links_and_paces[1], amount), links_and_paces[
+                        0
+                    ].links
+            group_links = reach(links, group)
             return fastest_algorithm_time(
-                at, operation, amount if tokens is None else tokens._replace(count=amount)
-            ), at.links
+                group_links, operation, amount if tokens is None else tokens._replace(count=amount)
+            ), group_links.links
 
-        return known.of(("time", operation), (*rests, amount), taken) or taken()
+        return collective_cache.of(("time", operation), (*rests, amount), taken) or taken()
 
     def waited(self, time: Quantity, name: str, ranks: Quantity) -> Quantity:
         """Return the time of a collective with what its ranks wait for each other, and longer where
@@ -525,8 +558,12 @@ class Pass:
         def until_the_last(time: Quantity) -> Quantity:
             return waited_for(time, machine.waits, name, ranks, machine.links.world)
 
-        found = machine.known.of((name,), (ranks,), lambda: until_the_last(0.0))
-        return until_the_last(time) if found is None else total("until_the_last", [time, found])
+        wait_time = machine.known.of((name,), (ranks,), lambda: until_the_last(0.0))
+        return (
+            until_the_last(time)
+            if wait_time is None
+            else total("until_the_last", [time, wait_time])
+        )
 
     def gather(self, name: str, layers: Quantity, group: RankGroup, size: Quantity) -> None:
         """Add an all-gather of `size` bytes over some chips."""
@@ -554,20 +591,22 @@ def group_bytes(bytes_moved: Byte, groups: Pure) -> Quantity:
 
 
 def experts_products(
-    machine: Machine, several: list[Sides], groups: Quantity, made: Operands
+    machine: Machine, several: list[Sides], groups: Quantity, expert_operands: Operands
 ) -> Product:
     """Return the products of experts: one kernel whose tiles share the waves, or, under some
     software, one after the other.
     """
     if not machine.separate_experts:
-        return products([made] * len(several), several, groups)
-    alone = [product(made, one.rows, one.columns, one.inner) for one in several]
+        return products([expert_operands] * len(several), several, groups)
+    single_products = [
+        product(expert_operands, sides.rows, sides.columns, sides.inner) for sides in several
+    ]
     time, computing, moving = (
-        [repeated(getattr(one, name), groups) for one in alone]
+        [repeated(getattr(single_product, name), groups) for single_product in single_products]
         for name in ("time", "computing", "moving")
     )
-    flops, moved = (
-        [group_work(one.flops, groups) for one in alone],
-        [group_bytes(one.bytes, groups) for one in alone],
+    flops, bytes_moved = (
+        [group_work(single_product.flops, groups) for single_product in single_products],
+        [group_bytes(single_product.bytes, groups) for single_product in single_products],
     )
-    return Product(time, computing, moving, flops, moved)
+    return Product(time, computing, moving, flops, bytes_moved)

@@ -58,28 +58,35 @@ class Engine(NamedTuple):
 
     def step_time(self, sequences: int, cached: float) -> float:
         """Return the time of a step of some sequences with so many cached tokens in all."""
-        each = -(-sequences // self.groups)
-        return self.base[each] + self.slope[each] * cached / sequences
+        group_sequences = -(-sequences // self.groups)
+        return self.base[group_sequences] + self.slope[group_sequences] * cached / sequences
 
     def pass_time(self, tokens: float, keys: float, sequences: int, cached: float) -> float:
         """Return the time of an iteration whose groups read some tokens each, with keys before
         each, beside sequences that decode.
         """
-        each = -(-sequences // self.groups)
-        at = min(int((tokens + each) / QUANTUM + 0.999), len(self.passes) - 1)
-        beside = self.slope[each] * cached / sequences if sequences else 0.0
-        return self.passes[at] + self.keys[at] * keys + beside
+        group_sequences = -(-sequences // self.groups)
+        pass_index = min(int((tokens + group_sequences) / QUANTUM + 0.999), len(self.passes) - 1)
+        decode_time = self.slope[group_sequences] * cached / sequences if sequences else 0.0
+        return self.passes[pass_index] + self.keys[pass_index] * keys + decode_time
 
 
 def lines(
-    short: AnyArray, long: AnyArray, near: float, far: float, at: AnyArray, wanted: AnyArray
+    short: AnyArray,
+    long: AnyArray,
+    near: float,
+    far: float,
+    sampled_sizes: AnyArray,
+    table_sizes: AnyArray,
 ) -> tuple[list[float], list[float]]:
     """Return base and slope of times that are known at two contexts, for all sizes that are
     wanted.
     """
     slope = (long - short) / (far - near)
     base = np.maximum(short - slope * near, 0.0)
-    return np.interp(wanted, at, base).tolist(), np.interp(wanted, at, slope).tolist()
+    return np.interp(table_sizes, sampled_sizes, base).tolist(), np.interp(
+        table_sizes, sampled_sizes, slope
+    ).tolist()
 
 
 def engine_for_plan(

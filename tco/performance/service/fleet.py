@@ -122,9 +122,12 @@ class ServingFleet(NamedTuple):
             self.reader.chips * self.readers if self.reader else 0
         )
 
-    def is_cheaper_than(self, other: ServingFleet | None) -> bool:
+    def is_cheaper_than(self, rival_fleet: ServingFleet | None) -> bool:
         """Say whether it needs fewer domains, or as many and fewer chips."""
-        return other is None or (self.domains, self.chips) < (other.domains, other.chips)
+        return rival_fleet is None or (self.domains, self.chips) < (
+            rival_fleet.domains,
+            rival_fleet.chips,
+        )
 
 
 def chips_with_spares(chips: float, goodput: float) -> int:
@@ -175,7 +178,10 @@ def domains_holding(engines: Sequence[tuple[float, int]], domain_chips: int) -> 
 
 
 def _meets_promises(times: dict[str, FloatArray], promises: Sequence[Promise]) -> bool:
-    return all(np.quantile(times[one.metric], one.quantile) <= one.limit for one in promises)
+    return all(
+        np.quantile(times[promise.metric], promise.quantile) <= promise.limit
+        for promise in promises
+    )
 
 
 # ---------------------------------------------------------------- plans
@@ -186,32 +192,32 @@ def _decoders_of(machine: Machine, model: Architecture, request: ServingRequest)
         np.array([SEQUENCES], dtype=float),
         depths_of(machine, model, request, machine.values),
     )
-    made = passes.decode_pass(machine, model, axes, request)
-    time, memory = np.broadcast_arrays(made.per_token, made.memory)
+    pass_result = passes.decode_pass(machine, model, axes, request)
+    time, memory = np.broadcast_arrays(pass_result.per_token, pass_result.memory)
     rate = np.where(memory <= machine.memory, axes.sequences / attention_chips(axes) / time, 0.0)
-    places = set[tuple[int, int]]()
+    plan_indices = set[tuple[int, int]]()
     for size in np.unique(axes.chips):
         for speed in SPEEDS:
             able = np.where((axes.chips == size) & (time * speed <= 1), rate, 0.0)
             if able.any():
-                places.add(divmod(int(able.argmax()), able.shape[1]))
-    found = []
-    for place in sorted(places):
-        plan = plan_at(axes, place)
+                plan_indices.add(divmod(int(able.argmax()), able.shape[1]))
+    pool_plans = []
+    for plan_index in sorted(plan_indices):
+        plan = plan_at(axes, plan_index)
         sequences = plan.sequences * plan.chips / attention_chips(plan)
         build = cache(
             lambda plan=plan, most=sequences: engine_for_plan(machine, model, request, plan, most)
         )
-        found.append(
+        pool_plans.append(
             PoolPlan(
                 plan,
                 plan.chips,
-                float(sequences / time[place] / request.answer),
-                float(time[place]),
+                float(sequences / time[plan_index] / request.answer),
+                float(time[plan_index]),
                 build,
             )
         )
-    return found
+    return pool_plans
 
 
 def _readers_of(
@@ -221,21 +227,24 @@ def _readers_of(
     most and the one that reads a prompt first.
     """
     axes = offered_axes(machine, model, request.prompt)
-    made = passes.prefill_pool(machine, model, axes, request)
-    fits = made.memory <= machine.memory
-    places = set[tuple[int, int]]()
+    pass_result = passes.prefill_pool(machine, model, axes, request)
+    fits = pass_result.memory <= machine.memory
+    plan_indices = set[tuple[int, int]]()
     for size in np.unique(axes.chips):
-        for score in (1 / made.per_prompt / attention_chips(axes), 1 / made.until_read):
+        for score in (
+            1 / pass_result.per_prompt / attention_chips(axes),
+            1 / pass_result.until_read,
+        ):
             able = np.where(fits & (axes.chips == size), score, 0.0)
             if able.any():
-                places.add(divmod(int(able.argmax()), able.shape[1]))
-    found = []
-    for place in sorted(places):
-        plan = plan_at(axes, place)
+                plan_indices.add(divmod(int(able.argmax()), able.shape[1]))
+    pool_plans = []
+    for plan_index in sorted(plan_indices):
+        plan = plan_at(axes, plan_index)
         rate = (
             plan.chips
             / attention_chips(plan)
-            / float(quantity_at_plan(made.per_prompt, place))
+            / float(quantity_at_plan(pass_result.per_prompt, plan_index))
             / fresh
         )
         build = cache(
@@ -243,16 +252,16 @@ def _readers_of(
                 machine, model, request, decode_plan_from_axes(plan, 1.0)
             )
         )
-        found.append(
+        pool_plans.append(
             PoolPlan(
                 decode_plan_from_axes(plan, 1.0),
                 plan.chips,
                 rate,
-                float(quantity_at_plan(made.until_read, place)),
+                float(quantity_at_plan(pass_result.until_read, plan_index)),
                 build,
             )
         )
-    return found
+    return pool_plans
 
 
 # ---------------------------------------------------------------- search
@@ -275,7 +284,9 @@ def under_way(
     draws = np.random.default_rng([seed, count])
     chosen = draws.choice(len(before.answer), count, p=before.answer / before.answer.sum())
     done = np.floor(draws.uniform(size=count) * before.answer[chosen])
-    first = Requests(*(one[chosen] for one in before))._replace(arrived=np.zeros(count))
+    first = Requests(*(request_field[chosen] for request_field in before))._replace(
+        arrived=np.zeros(count)
+    )
     first = first._replace(prompt=first.prompt + done, answer=first.answer - done)
     return Requests(*(np.concatenate(both) for both in zip(first, requests, strict=True)))
 
@@ -300,17 +311,17 @@ class Search:
         self.goodput, self.domain_chips = goodput, int(machine.links.world)
         self.start = float(untraced_value(machine.shared("first_token_start")))
         drawn = traffic.requests(1, "random", REQUESTS, seed, pause)[1]
-        some = within_context(drawn, self.context)
+        fitting_requests = within_context(drawn, self.context)
         self.served_share = share_served(traffic, self.context)
         self.rate = traffic.values["requests_per_s"] * self.served_share  # of what is served
-        self.answer = float(some.answer.mean())
+        self.answer = float(fitting_requests.answer.mean())
         # of the prompts' tokens, where a cache forgets nothing
-        fresh = self.fresh = 1 - float(some.known.sum() / some.prompt.sum())
+        fresh = self.fresh = 1 - float(fitting_requests.known.sum() / fitting_requests.prompt.sum())
         self.decoders, self.readers = (
             _decoders_of(machine, model, request),
             _readers_of(machine, model, request, fresh),
         )
-        self.prompt = float(some.prompt.mean())
+        self.prompt = float(fitting_requests.prompt.mean())
         self.known: dict[tuple[DecodePlan, int, str], Times] = {}
 
     def times(self, pool: PoolPlan, engines: int, does: str) -> Times:
@@ -320,9 +331,11 @@ class Search:
         """
         key = pool.plan, engines, does
         if key not in self.known:
-            engine, each = pool.build(), self.rate / engines
+            engine, engine_rate = pool.build(), self.rate / engines
             count = self.count + (
-                min(int(FILLING * each * self.answer * pool.quickest), MOST) if does == BOTH else 0
+                min(int(FILLING * engine_rate * self.answer * pool.quickest), MOST)
+                if does == BOTH
+                else 0
             )
             drawn = self.traffic.requests(
                 engines,
@@ -333,7 +346,7 @@ class Search:
             )
             before, requests = (within_context(part, self.context) for part in drawn)
             if does == DECODE:
-                requests = under_way(engine, each, before, requests, self.seed)
+                requests = under_way(engine, engine_rate, before, requests, self.seed)
             served = simulate_requests(
                 engine,
                 requests,
@@ -343,7 +356,7 @@ class Search:
             )
             steady = slice(len(requests.arrived) - round(self.count * STEADY), None)
             first, last, answer = (
-                one[steady] for one in (served.first, served.last, served.answer)
+                served_field[steady] for served_field in (served.first, served.last, served.answer)
             )
             self.known[key] = Times(
                 first,
@@ -364,7 +377,9 @@ class Search:
             if reading is None
             else np.random.default_rng(self.seed).choice(reading.first, len(decoding.first))
         )
-        first, last = (one + before + self.start for one in (decoding.first, decoding.last))
+        first, last = (
+            token_times + before + self.start for token_times in (decoding.first, decoding.last)
+        )
         return {
             "ttft": first,
             "tpot": (last - first) / np.maximum(decoding.answer - 1, 1),
@@ -424,16 +439,20 @@ class Search:
         the promises.
         """
         limit = {
-            name: min((one.limit for one in promises if one.metric == name), default=np.inf)
+            name: min(
+                (promise.limit for promise in promises if promise.metric == name), default=np.inf
+            )
             for name in ("ttft", "tpot", "e2e")
         }
         readers = sorted(
-            (one for one in self.readers if one.quickest <= limit["ttft"]),
-            key=lambda one: one.engines(self.rate) * one.chips,
+            (reader for reader in self.readers if reader.quickest <= limit["ttft"]),
+            key=lambda reader: reader.engines(self.rate) * reader.chips,
         )
         best: ServingFleet | None = None
         least = readers[0].engines(self.rate) * readers[0].chips if readers else np.inf
-        for pool in sorted(self.decoders, key=lambda one: one.engines(self.rate) * one.chips):
+        for pool in sorted(
+            self.decoders, key=lambda decoder: decoder.engines(self.rate) * decoder.chips
+        ):
             room = self.most_chips(best)
             if pool.engines(self.rate) * pool.chips + least >= room:
                 break
@@ -455,7 +474,7 @@ class Search:
         """Return the cheaper of a fleet and the least one whose engines decode and read prompts
         beside, of the plans that could need the least.
         """
-        known = []
+        mixed_pools = []
         for pool in self.decoders:
             if pool.engines(self.rate) * pool.chips < self.most_chips(best):
                 engine = pool.build()
@@ -465,8 +484,10 @@ class Search:
                     / (engine.budget * engine.groups)
                     * engine.pass_time(engine.budget, self.prompt / 2, 0, 0.0)
                 )
-                known.append(pool._replace(rate=1 / (1 / pool.rate + reading)))
-        for pool in sorted(known, key=lambda one: one.engines(self.rate) * one.chips)[:FIRST]:
+                mixed_pools.append(pool._replace(rate=1 / (1 / pool.rate + reading)))
+        for pool in sorted(
+            mixed_pools, key=lambda mixed_pool: mixed_pool.engines(self.rate) * mixed_pool.chips
+        )[:FIRST]:
             room = self.most_chips(best)
 
             def good(n: int, pool: PoolPlan = pool) -> bool:
@@ -549,14 +570,16 @@ class Search:
 
         Some plans are tried, with several times the engines that they need.
         """
-        reader = min(self.readers, key=lambda one: one.quickest)
+        reader = min(self.readers, key=lambda pool_plan: pool_plan.quickest)
         reading = self.times(reader, SPARE * reader.engines(self.rate), READ)
-        some = self.decoders[:: -(-len(self.decoders) // TRIED)]
-        seen = [
-            self.joined(self.times(one, SPARE * one.engines(self.rate), DECODE), reading)
-            for one in some
+        tried_decoders = self.decoders[:: -(-len(self.decoders) // TRIED)]
+        tried_times = [
+            self.joined(self.times(decoder, SPARE * decoder.engines(self.rate), DECODE), reading)
+            for decoder in tried_decoders
         ]
         return [
-            min(float(np.quantile(times[one.metric], one.quantile)) for times in seen)
-            for one in promises
+            min(
+                float(np.quantile(times[promise.metric], promise.quantile)) for times in tried_times
+            )
+            for promise in promises
         ]

@@ -109,17 +109,17 @@ def first_tokens(
         count = int(stage.rate * stage.seconds)
         arrived = begin + np.sort(draws.uniform(0, stage.seconds, count))
         sent = []
-        for place, instant in enumerate(arrived.tolist()):
-            arrival = _arrival_of(prompts, int(order[place % len(order)]), instant)
+        for request_index, instant in enumerate(arrived.tolist()):
+            arrival = _arrival_of(prompts, int(order[request_index % len(order)]), instant)
             number = router.choose(arrival, runs)
             sent.append((number, len(runs[number].arrived)))
             runs[number].submit(arrival)
         for run in runs:
             run.advance()
         waits, taken = [], []
-        for (number, place), instant in zip(sent, arrived.tolist(), strict=True):
-            waits.append(runs[number].first[place] - instant)
-            taken.append(runs[number].last[place] - instant)
+        for (number, request_index), instant in zip(sent, arrived.tolist(), strict=True):
+            waits.append(runs[number].first[request_index] - instant)
+            taken.append(runs[number].last[request_index] - instant)
         answered = np.array(taken) <= PATIENCE
         times.append(np.array(waits)[answered] if answered.any() else np.array(waits))
     return times[1:]

@@ -100,10 +100,10 @@ class AffinityRouter:
     def candidates(self, queued: Sequence[float], sticky: Sequence[int]) -> Sequence[int]:
         """Return the engines among which the least loaded is chosen."""
         everyone = range(len(queued))
-        others = set(everyone) - set(sticky)
-        if not sticky or not others:
+        nonsticky_engines = set(everyone) - set(sticky)
+        if not sticky or not nonsticky_engines:
             return everyone
         least = min(queued[number] for number in sticky)
-        if least - min(queued[number] for number in others) > self.rules.queue_limit:
+        if least - min(queued[number] for number in nonsticky_engines) > self.rules.queue_limit:
             return everyone
         return sticky

@@ -243,28 +243,30 @@ class EngineRun:
         if under_way >= self.most:
             return False
         cache, slot, question = self.cache, self.slot[number], self.question[number]
-        found = foreseen = 0.0
+        reused_tokens = foreseen = 0.0
         if self.reads:
-            known = self.known[number]
-            if known:
-                found = min(known, cache.cached_tokens(slot))
-            if question >= 0 and found >= known:
-                found += min(cache.cached_tokens(question), self.prompt[number] - known)
-        fresh = self.prompt[number] - found
+            prefix_tokens = self.known[number]
+            if prefix_tokens:
+                reused_tokens = min(prefix_tokens, cache.cached_tokens(slot))
+            if question >= 0 and reused_tokens >= prefix_tokens:
+                reused_tokens += min(
+                    cache.cached_tokens(question), self.prompt[number] - prefix_tokens
+                )
+        fresh = self.prompt[number] - reused_tokens
         if self.decodes:
             foreseen = self.engine.foreseen * (self.remaining + self.answer[number])
         if not cache.take(slot, fresh, not under_way, foreseen):
             return False
         if self.decodes:
             self.remaining += self.answer[number]
-        self.found[number], self.need[number] = found, fresh
+        self.found[number], self.need[number] = reused_tokens, fresh
         if not self.reads:
             self.joined.append(number)
             self.start_decoding(number, self.answer[number])
             return True
         if question >= 0:
             cache.take(question, 0.0, True)
-        self.waiting.append([number, max(fresh, 1.0), found])
+        self.waiting.append([number, max(fresh, 1.0), reused_tokens])
         return True
 
     def start_decoding(self, number: int, tokens: float) -> None:
@@ -279,8 +281,8 @@ class EngineRun:
         Sequences decode a token beside, unless the engine reads prompts alone.
         """
         engine, finished = self.engine, []
-        beside = len(self.running) if engine.mixed else 0
-        quota = left = max(engine.budget * engine.groups - beside, 1.0)
+        decoding_sequences = len(self.running) if engine.mixed else 0
+        quota = left = max(engine.budget * engine.groups - decoding_sequences, 1.0)
         longest = keys = 0.0
         for prompt in self.waiting:
             part = min(prompt[1], left, engine.budget)
@@ -293,9 +295,11 @@ class EngineRun:
             if left <= 0:
                 break
         tokens = quota - left
-        cached = self.cached if beside else 0.0
-        time = engine.pass_time(max(tokens / engine.groups, longest), keys / tokens, beside, cached)
-        self.pass_by(time, 1.0 if beside else 0.0)
+        cached = self.cached if decoding_sequences else 0.0
+        time = engine.pass_time(
+            max(tokens / engine.groups, longest), keys / tokens, decoding_sequences, cached
+        )
+        self.pass_by(time, 1.0 if decoding_sequences else 0.0)
         if not finished:
             return
         for number in finished:

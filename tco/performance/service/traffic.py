@@ -79,16 +79,16 @@ def promise_of(text: str) -> Promise:
         DataError: The text is no promise, the metric is unknown, or a number is out of range.
 
     """
-    found = re.fullmatch(r"\s*(\w+)\s+[pP](\d+(?:\.\d+)?)\s*<=?\s*(.+?)\s*", text)
-    if found is None:
+    promise_match = re.fullmatch(r"\s*(\w+)\s+[pP](\d+(?:\.\d+)?)\s*<=?\s*(.+?)\s*", text)
+    if promise_match is None:
         raise DataError(
             f"promise {text!r}: expected METRIC pQUANTILE <= TIME, such as 'ttft p99 <= 2 s'"
         )
-    metric, quantile = found[1].lower(), float(found[2]) / 100
+    metric, quantile = promise_match[1].lower(), float(promise_match[2]) / 100
     if metric not in PROMISED:
         raise unknown("promise", metric, PROMISED, repr(text))
     with located(f"promise {text!r}"):
-        limit = question_quantity(found[3], "s")
+        limit = question_quantity(promise_match[3], "s")
     if not (0 < quantile < 1 and limit > 0):
         raise DataError(
             f"promise {text!r}: expected a percentile between p0 and p100 and a time above zero"
@@ -171,13 +171,13 @@ class Traffic(NamedTuple):
             rounds = [draws.permutation(size) for _ in range(-(-count // size))]
             chosen = np.concatenate([*rounds, np.empty(0, int)])[:count]
             return tuple(self.sample[chosen].T)
-        one, other = draws.standard_normal((2, count))
+        prompt_draws, answer_draws = draws.standard_normal((2, count))
         share = 2 * np.sin(np.pi / 6 * self.values["correlation"])
-        sides = one, share * one + np.sqrt(1 - share**2) * other
+        sides = prompt_draws, share * prompt_draws + np.sqrt(1 - share**2) * answer_draws
         quantiles = np.array([self.values[name] for name in LENGTHS]).reshape(2, 3)
         prompt, answer = (
-            np.rint(np.exp(np.interp(at, *_knots(np.log(known)))))
-            for at, known in zip(sides, quantiles, strict=True)
+            np.rint(np.exp(np.interp(length_draws, *_knots(np.log(length_quantiles)))))
+            for length_draws, length_quantiles in zip(sides, quantiles, strict=True)
         )
         return np.maximum(prompt, 1), np.maximum(answer, 1)
 
@@ -191,8 +191,11 @@ class Traffic(NamedTuple):
         ends it with a chance of one over its turns.
         """
         draws = np.random.default_rng([seed, 20260])
-        cv, each = max(self.gaps(engines, router), 1e-3), self.values["requests_per_s"] / engines
-        gaps = draws.gamma(1 / cv**2, cv**2 / each, count)
+        cv, engine_rate = (
+            max(self.gaps(engines, router), 1e-3),
+            self.values["requests_per_s"] / engines,
+        )
+        gaps = draws.gamma(1 / cv**2, cv**2 / engine_rate, count)
         part = (
             np.searchsorted(
                 np.cumsum([share for share, _ in self.parts]), draws.uniform(size=2 * count)
@@ -200,30 +203,38 @@ class Traffic(NamedTuple):
             if self.parts
             else np.zeros(2 * count, int)
         )
-        prompt, answer, slot, known, keeps = np.ones((5, 2 * count))
+        prompt, answer, slot, prefix_tokens, keeps = np.ones((5, 2 * count))
         first = 0
-        for number, (share, one) in enumerate(self.parts or ((1.0, self),)):
-            mine = np.flatnonzero(part == number)
-            prompt[mine], answer[mine], *prefix = one.lengths(len(mine), draws)
-            at_once = each * share * pause * (1.0 if router == "affinity" else engines)
-            sessions = max(1, round(at_once)) if one.values["reuse"] else len(mine) + 1
-            slot[mine] = first + (
-                draws.integers(0, sessions, len(mine))
-                if one.values["reuse"]
-                else np.arange(len(mine))
+        for number, (share, traffic_part) in enumerate(self.parts or ((1.0, self),)):
+            part_indices = np.flatnonzero(part == number)
+            prompt[part_indices], answer[part_indices], *prefix = traffic_part.lengths(
+                len(part_indices), draws
             )
-            again = draws.uniform(size=len(mine)) >= 1 / one.values["turns"]
-            known[mine] = (
-                prefix[0] if prefix else np.floor(one.values["reuse"] * prompt[mine]) * again
+            at_once = engine_rate * share * pause * (1.0 if router == "affinity" else engines)
+            sessions = (
+                max(1, round(at_once)) if traffic_part.values["reuse"] else len(part_indices) + 1
             )
-            keeps[mine] = (prompt[mine] + answer[mine]) * (one.values["reuse"] > 0)
+            slot[part_indices] = first + (
+                draws.integers(0, sessions, len(part_indices))
+                if traffic_part.values["reuse"]
+                else np.arange(len(part_indices))
+            )
+            again = draws.uniform(size=len(part_indices)) >= 1 / traffic_part.values["turns"]
+            prefix_tokens[part_indices] = (
+                prefix[0]
+                if prefix
+                else np.floor(traffic_part.values["reuse"] * prompt[part_indices]) * again
+            )
+            keeps[part_indices] = (prompt[part_indices] + answer[part_indices]) * (
+                traffic_part.values["reuse"] > 0
+            )
             first += sessions
         arrived = np.concatenate([np.zeros(count), np.cumsum(gaps)])
-        every = Requests(
-            arrived, prompt, answer, slot.astype(int), np.minimum(known, prompt - 1), keeps
+        all_requests = Requests(
+            arrived, prompt, answer, slot.astype(int), np.minimum(prefix_tokens, prompt - 1), keeps
         )
         before, after = (
-            Requests(*(one[side] for one in every))
+            Requests(*(request_field[side] for request_field in all_requests))
             for side in (slice(0, count), slice(count, None))
         )
         return before, after
@@ -238,19 +249,24 @@ def _knots(logs: FloatArray) -> tuple[FloatArray, FloatArray]:
 def _values_set(settings: Mapping[str, str], stated: Mapping[str, float]) -> dict[str, float]:
     """Return the values that are set by name; `stated` holds those of the document."""
     attributes = {
-        name: wanted for (group, name), wanted in input_attributes().items() if group == GROUP
+        name: attribute for (group, name), attribute in input_attributes().items() if group == GROUP
     }
     values = {}
     for key, text in settings.items():
         name = key.removeprefix(f"{GROUP}.")
         if name not in attributes:
-            raise unknown("input path", key, [f"{GROUP}.{known}" for known in attributes], "--set")
-        wanted = attributes[name]
+            raise unknown(
+                "input path",
+                key,
+                [f"{GROUP}.{attribute_name}" for attribute_name in attributes],
+                "--set",
+            )
+        attribute = attributes[name]
         setting = setting_input(
             f"{GROUP}.{name}",
             Given(text),
-            wanted.unit,
-            (wanted.minimum, wanted.maximum),
+            attribute.unit,
+            (attribute.minimum, attribute.maximum),
             partial(stated.get, name),
         )
         values[name] = setting.value

@@ -57,7 +57,7 @@ def _serving_axis_groups(plan: DecodePlan | PrefillPlan, links: Links) -> dict[s
     joint = tensor * (context if isinstance(plan, DecodePlan) else 1.0)
     near = rank_group(links, joint)
     across = float(lies.domains) if lies.crossing else float(near.domains)
-    apart = (
+    context_domains = (
         float(lies.domains)
         if lies.crossing
         else min(float(rank_group(links, tensor * context).domains), context)
@@ -65,7 +65,7 @@ def _serving_axis_groups(plan: DecodePlan | PrefillPlan, links: Links) -> dict[s
     experts = float(lies.stage / (lies.replicas * lies.copies))
     return {
         "tensor": RankGroup(joint, across, joint / across),
-        "context": RankGroup(context, apart, context / apart),
+        "context": RankGroup(context, context_domains, context / context_domains),
         "experts": rank_group(links, experts),
         "expert parts": RankGroup(float(lies.copies), float(lies.copies), 1.0),
         "stages": _stage_group(links, float(plan.chips), float(plan.pipeline_parallel)),
@@ -81,29 +81,31 @@ def pass_communication_axes(
     phase: str,
     plan: DecodePlan | PrefillPlan,
     links: Links,
-    made: PassResult,
+    pass_result: PassResult,
     waits: JsonMapping | None = None,
 ) -> list[PlanAxis]:
     """Return the axes of a pass along which chips exchange anything; `waits` say how long their
     ranks wait for each other.
     """
-    found = []
+    plan_axes = []
     for name, group in _serving_axis_groups(plan, links).items():
         parts = [
             operator
-            for operator in made.operators
+            for operator in pass_result.operators
             if operator.name in COLLECTIVES[name] and float(operator.time) > 0
         ]
         if not parts:
             continue
-        moved = sum(float(operator.bytes) * float(operator.layers) for operator in parts)
+        bytes_moved = sum(float(operator.bytes) * float(operator.layers) for operator in parts)
         hops = hops_between(links, group)
         time = sum(float(operator.time) for operator in parts)
         waiting = 0.0
         if waits and name in WAITS:
             once = float(waited_for(0.0, waits, WAITS[name], group.ranks, links.world))
             waiting = min(once * sum(float(operator.layers) for operator in parts), time)
-        found.append(
-            PlanAxis(phase, name, int(group.ranks), int(group.domains), hops, moved, time, waiting)
+        plan_axes.append(
+            PlanAxis(
+                phase, name, int(group.ranks), int(group.domains), hops, bytes_moved, time, waiting
+            )
         )
-    return found
+    return plan_axes

@@ -86,27 +86,29 @@ def solved(
     largest = meets.shape[1] - 1
     last = largest - np.argmax(meets[:, ::-1], axis=1)
     chips = np.broadcast_to(attention_chips(plan), (len(meets), 1))[:, 0]
-    every = np.arange(len(meets))
-    rate = np.where(meets.any(axis=1), sizes[every, last] / chips / time[every, last], 0.0)
+    plan_indices = np.arange(len(meets))
+    rate = np.where(
+        meets.any(axis=1), sizes[plan_indices, last] / chips / time[plan_indices, last], 0.0
+    )
     rows = np.flatnonzero((rate > 0) & (last < largest))
     before, last, after = (
         np.where(last > 0, last - 1, np.minimum(last + 2, largest))[rows],
         last[rows],
         last[rows] + 1,
     )
-    low, high, beside = sizes[rows, last], sizes[rows, after], sizes[rows, before]
+    low, high, third_size = sizes[rows, last], sizes[rows, after], sizes[rows, before]
     quick, slow = time[rows, last], time[rows, after]
     less, more = memory[rows, last], memory[rows, after]
     with np.errstate(divide="ignore", invalid="ignore"):
-        held = np.where(
+        memory_batch = np.where(
             more > machine.memory,
             low + (machine.memory - less) / (more - less) * (high - low),
             high,
         )
         power = np.log(slow / quick) / np.log(high / low)
-    ceiling = np.minimum(held, high)
+    ceiling = np.minimum(memory_batch, high)
     share, smooth = _inverse_parabola(
-        (low, high, beside), (quick - allowed, slow - allowed, time[rows, before] - allowed)
+        (low, high, third_size), (quick - allowed, slow - allowed, time[rows, before] - allowed)
     )
     batch = np.minimum(
         low + np.where(smooth, share, _even_share(quick, slow, allowed)) * (high - low), ceiling
@@ -117,7 +119,7 @@ def solved(
     if not len(likely):
         return None
     rows, batch, low, high, quick, slow, ceiling, power = (
-        one[likely] for one in (rows, batch, low, high, quick, slow, ceiling, power)
+        plan_values[likely] for plan_values in (rows, batch, low, high, quick, slow, ceiling, power)
     )
     chips, going, near = (
         chips[rows],
@@ -130,27 +132,29 @@ def solved(
         low / quick / chips,
     )
     for _ in range(TRIES):
-        few = DecodePlan(
+        plan_subset = DecodePlan(
             *(axis[rows[going]] if np.ndim(axis) and len(axis) > 1 else axis for axis in plan)
         )
-        found = np.broadcast_to(
-            decode_pass(machine, model, few._replace(sequences=tried), request).per_token,
+        token_times = np.broadcast_to(
+            decode_pass(machine, model, plan_subset._replace(sequences=tried), request).per_token,
             tried.shape,
         )
         sizes, times = (
             np.column_stack((low[going], tried, high[going])),
-            np.column_stack((quick[going], found, slow[going])),
+            np.column_stack((quick[going], token_times, slow[going])),
         )
-        made = np.where(times <= allowed, sizes / times, 0.0) / chips[going, None]
-        places, top = np.arange(len(going)), made.argmax(axis=1)
-        better = made[places, top] > most[going]
+        batch_rates = np.where(times <= allowed, sizes / times, 0.0) / chips[going, None]
+        row_indices, top = np.arange(len(going)), batch_rates.argmax(axis=1)
+        better = batch_rates[row_indices, top] > most[going]
         best[going[better]], most[going[better]] = (
-            sizes[places, top][better],
-            made[places, top][better],
+            sizes[row_indices, top][better],
+            batch_rates[row_indices, top][better],
         )
         met = tried.shape[1] - np.argmax((times <= allowed)[:, -2::-1], axis=1)
         low[going], high[going], quick[going], slow[going] = (
-            one[places, at] for one in (sizes, times) for at in (met, met + 1)
+            batch_values[row_indices, column_index]
+            for batch_values in (sizes, times)
+            for column_index in (met, met + 1)
         )
         ends = np.minimum(high, ceiling)
         found_out = ends <= low * (1 + CLOSE)
@@ -170,11 +174,11 @@ def solved(
             break
         tried = low[going, None] + BETWEEN * (ends - low)[going, None]
     near = np.flatnonzero(np.maximum(rate, most) >= (1 - STEPS) * np.maximum(rate, most).max())
-    few = DecodePlan(
+    plan_subset = DecodePlan(
         *(axis[rows[near]] if np.ndim(axis) and len(axis) > 1 else axis for axis in plan)
     )
     best[near], most[near] = _best_batch_before_step(
-        machine, model, request, few, allowed, low[near], (best[near], most[near])
+        machine, model, request, plan_subset, allowed, low[near], (best[near], most[near])
     )
     return Solved(
         rows,
@@ -194,7 +198,7 @@ def _best_batch_before_step(
     plan: DecodePlan,
     allowed: float,
     batch: FloatArray,
-    known: tuple[FloatArray, FloatArray],
+    best_so_far: tuple[FloatArray, FloatArray],
 ) -> tuple[FloatArray, FloatArray]:
     """Return the batch of each plan that makes most and how much, of those known and some smaller
     than one in time.
@@ -202,19 +206,25 @@ def _best_batch_before_step(
     What is made rises up to a step and falls across it: batches below tell which step is the best,
     those up to the next where it begins.
     """
-    (best, most), chips, every = known, attention_chips(plan), np.arange(len(batch))
+    (best, most), chips, plan_indices = best_so_far, attention_chips(plan), np.arange(len(batch))
     tried = batch[:, None] * BELOW
     for _ in range(2):
         times = np.broadcast_to(
             decode_pass(machine, model, plan._replace(sequences=tried), request).per_token,
             tried.shape,
         )
-        made = np.where(times <= allowed, tried / times, 0.0) / chips
-        top = made.argmax(axis=1)
-        found, after = tried[every, top], tried[every, np.minimum(top + 1, tried.shape[1] - 1)]
-        better = made[every, top] > most
-        best, most = np.where(better, found, best), np.where(better, made[every, top], most)
-        tried = found[:, None] + BETWEEN * (after - found)[:, None]
+        batch_rates = np.where(times <= allowed, tried / times, 0.0) / chips
+        top = batch_rates.argmax(axis=1)
+        top_batch, after = (
+            tried[plan_indices, top],
+            tried[plan_indices, np.minimum(top + 1, tried.shape[1] - 1)],
+        )
+        better = batch_rates[plan_indices, top] > most
+        best, most = (
+            np.where(better, top_batch, best),
+            np.where(better, batch_rates[plan_indices, top], most),
+        )
+        tried = top_batch[:, None] + BETWEEN * (after - top_batch)[:, None]
     return best, most
 
 
@@ -236,8 +246,8 @@ def _inverse_parabola(
     """
     (near, far, before), (a, b, c) = points, off
     with np.errstate(divide="ignore", invalid="ignore"):
-        way, rise = (near - far) / (before - far), (a - b) / (c - b)
-        smooth = (rise**2 < way) & ((1 - rise) ** 2 < 1 - way)
+        span_ratio, rise = (near - far) / (before - far), (a - b) / (c - b)
+        smooth = (rise**2 < span_ratio) & ((1 - rise) ** 2 < 1 - span_ratio)
         root = a / (b - a) * c / (b - c) + (before - near) / (far - near) * a / (c - a) * b / (
             c - b
         )

@@ -82,8 +82,8 @@ def _with_flights(
 
 
 def _axes_of_size(axes: PrefillPlan, allowed: Callable[[FloatArray], Any]) -> PrefillPlan:
-    kept = np.ravel(allowed(np.asarray(axes.chips)))
-    return PrefillPlan(*(axis[kept] for axis in axes))
+    row_mask = np.ravel(allowed(np.asarray(axes.chips)))
+    return PrefillPlan(*(axis[row_mask] for axis in axes))
 
 
 def _server_plans(
@@ -168,8 +168,8 @@ def chosen_in_class(
     """Return the best plan of an operator's class; of a benchmark the better of one server and of
     pools apart.
     """
-    own = _require_deployer(machine).name
-    names = (SERVER, APART) if own == BENCHMARK else (own,)
+    deployer_name = _require_deployer(machine).name
+    names = (SERVER, APART) if deployer_name == BENCHMARK else (deployer_name,)
     results = [_best_of_class(machine, model, request, values, name) for name in names]
 
     def rate(result: Searched) -> float:
@@ -213,8 +213,8 @@ def _refined(
     steps = len(FLIGHTS)
     best = np.ravel(result.choice.best).reshape(-1, steps)
     likely = np.argsort(-best.max(axis=1), kind="stable")[:REFINED]
-    rows, place = likely, best[likely].argmax(axis=1)
-    low, high = FLIGHTS[place], FLIGHTS[np.minimum(place + 1, steps - 1)]
+    rows, flight_index = likely, best[likely].argmax(axis=1)
+    low, high = FLIGHTS[flight_index], FLIGHTS[np.minimum(flight_index + 1, steps - 1)]
     for _ in range(HALVINGS):
         middle = np.sqrt(low * high)
         tried = _rows_at(plans, rows * steps, middle)

@@ -218,20 +218,22 @@ def loaded_engine_rates(
     start, steady = machine.shared("first_token_start"), machine.shared("steady_share")
     # what memory holds
     empty = passes.decode_memory(machine, model, plan._replace(sequences=0.0), request)
-    one = passes.sequence_memory(machine, model, plan, request)
-    room = engine_room(sequences_held(machine.memory, empty, one), groups)
+    sequence_memory = passes.sequence_memory(machine, model, plan, request)
+    room = engine_room(sequences_held(machine.memory, empty, sequence_memory), groups)
     if engines.flight is not None:
-        every = requests_of_room(engines.flight, engines.engines)
+        total_requests = requests_of_room(engines.flight, engines.engines)
     else:
-        every = (
+        total_requests = (
             requests_of_room(room, engines.engines)
             if request.offline
             else values["workload.concurrency"]
         )
-    flight = requests_of_engine(every, engines.engines)
+    flight = requests_of_engine(total_requests, engines.engines)
     running = running_sequences(flight, room)
     # prompts
-    arriving = flight if engines.readers is None else requests_of_engine(every, engines.readers)
+    arriving = (
+        flight if engines.readers is None else requests_of_engine(total_requests, engines.readers)
+    )
     budget = machine.habit("token_budget")
     together = prompts_together(
         budget, request.prompt, arriving, reading, machine.shared("prompt_bunching")
@@ -293,8 +295,10 @@ def loaded_engine_rates(
         ),
         "tpot_s": per_token,
     }
-    held = passes.prefill_memory(machine, model, before, request)
-    needed = greatest("memory_needed", [total("with_one_sequence", [empty, one]), held])
+    prefill_memory = passes.prefill_memory(machine, model, before, request)
+    needed = greatest(
+        "memory_needed", [total("with_one_sequence", [empty, sequence_memory]), prefill_memory]
+    )
     return Loaded(
         rates,
         decode,
@@ -306,10 +310,10 @@ def loaded_engine_rates(
     )
 
 
-def plan_under_load(engines: ServingPlan, made: Loaded) -> ServingPlan:
+def plan_under_load(engines: ServingPlan, loaded: Loaded) -> ServingPlan:
     """Return the engines with the whole sequences that run on each of their attention groups."""
     plan = engines.decode
     groups = plan.chips / attention_chips(plan)
     return engines._replace(
-        decode=plan._replace(sequences=np.ceil(untraced_value(made.running) / groups - 1e-9))
+        decode=plan._replace(sequences=np.ceil(untraced_value(loaded.running) / groups - 1e-9))
     )

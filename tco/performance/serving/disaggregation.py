@@ -94,10 +94,12 @@ def rate_of_split(
     """Output tokens per second and chip where shares x and y of the chips decode and read prompts:
     R = ((x D)^-p + (y P O/I)^-p)^(-1/p).
     """
-    made = decoding * decode
+    decoding_rate = decoding * decode
     fed = reading * prefill * output_tokens / input_tokens
-    least = elementwise_minimum(made, fed)
-    return least * (1 + (least / elementwise_maximum(made, fed)) ** sharpness) ** (-1 / sharpness)
+    least = elementwise_minimum(decoding_rate, fed)
+    return least * (1 + (least / elementwise_maximum(decoding_rate, fed)) ** sharpness) ** (
+        -1 / sharpness
+    )
 
 
 class WholeEngines(NamedTuple):
@@ -124,9 +126,9 @@ def whole_engines(
     """Return the best whole engines of both pools on some chips, of the plans that were chosen
     among; None where no two find room.
     """
-    found: WholeEngines | None = None
-    making, reading = (_best_by_size(one, chips) for one in (decode, prefill))
-    for size, made in making.items():
+    best_engines: WholeEngines | None = None
+    making, reading = (_best_by_size(choice, chips) for choice in (decode, prefill))
+    for size, decode_rate in making.items():
         engines = np.arange(1, chips // size + 1)
         for part, read in reading.items():
             readers = (chips - engines * size) // part
@@ -134,7 +136,7 @@ def whole_engines(
                 readers > 0,
                 as_array(
                     rate_of_split(
-                        made,
+                        decode_rate,
                         read,
                         engines * size / chips,
                         np.maximum(readers, 1) * part / chips,
@@ -145,12 +147,19 @@ def whole_engines(
                 ),
                 0,
             )
-            at = int(rates.argmax())
-            if rates[at] > (found.output_tokens_per_s_per_chip if found else 0):
-                found = WholeEngines(
-                    chips, size, int(engines[at]), part, int(readers[at]), float(rates[at])
+            best_index = int(rates.argmax())
+            if rates[best_index] > (
+                best_engines.output_tokens_per_s_per_chip if best_engines else 0
+            ):
+                best_engines = WholeEngines(
+                    chips,
+                    size,
+                    int(engines[best_index]),
+                    part,
+                    int(readers[best_index]),
+                    float(rates[best_index]),
                 )
-    return found
+    return best_engines
 
 
 def _best_by_size(choice: PlanChoice, chips: int) -> dict[int, float]:
@@ -158,9 +167,9 @@ def _best_by_size(choice: PlanChoice, chips: int) -> dict[int, float]:
     those with no more than some chips.
     """
     sizes = np.ravel(choice.axes.chips)
-    known = {
+    rates_by_size = {
         int(size): float(choice.best[sizes == size].max())
         for size in sorted({*sizes.tolist()})  # unique of numpy imports masked arrays
         if size <= chips
     }
-    return {size: rate for size, rate in known.items() if rate > 0}
+    return {size: rate for size, rate in rates_by_size.items() if rate > 0}

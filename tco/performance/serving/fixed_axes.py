@@ -46,27 +46,32 @@ def axes_given(machine: Machine, model: Architecture, plan: Mapping[str, str]) -
     """Return the plans that fit the given axes; an unknown key, a bad value or axes that fit no
     plan raise `DataError`.
     """
-    links, given = machine.links, {key: _parse_plan_axis(key, text) for key, text in plan.items()}
+    links, axis_values = (
+        machine.links,
+        {key: _parse_plan_axis(key, text) for key, text in plan.items()},
+    )
     for prefix in ("", PREFIX):
-        if given.get(f"{prefix}tp") == 1 and not given.get(f"{prefix}ep"):
-            _check_device(machine, model, given.get(f"{prefix}pp", 1), f"--plan {prefix}tp=1")
-    stated, beyond = _deployment(given)
-    given |= stated
-    own = {key: value for key, value in given.items() if key in AXES}
-    other = {
-        key.removeprefix(PREFIX): value for key, value in given.items() if key.startswith(PREFIX)
+        if axis_values.get(f"{prefix}tp") == 1 and not axis_values.get(f"{prefix}ep"):
+            _check_device(machine, model, axis_values.get(f"{prefix}pp", 1), f"--plan {prefix}tp=1")
+    stated, beyond = _deployment(axis_values)
+    axis_values |= stated
+    decode_values = {key: value for key, value in axis_values.items() if key in AXES}
+    prefill_values = {
+        key.removeprefix(PREFIX): value
+        for key, value in axis_values.items()
+        if key.startswith(PREFIX)
     }
-    readers = float(other.pop("workers", 1)) if other else None
-    decode = _plans_with(model, links, own, "") if own else None
-    prefill = _plans_with(model, links, other, PREFIX) if other else decode
+    readers = float(prefill_values.pop("workers", 1)) if prefill_values else None
+    decode = _plans_with(model, links, decode_values, "") if decode_values else None
+    prefill = _plans_with(model, links, prefill_values, PREFIX) if prefill_values else decode
     sequences = None
-    if "batch" in given:
+    if "batch" in axis_values:
         if decode is None:
             raise DataError(
                 "--plan: batch is given without the chips it is spread over; give tp or chips too"
             )
-        sequences = given["batch"] * attention_chips(decode) / decode.chips
-    engines = given.get("workers", 1 if readers or "chips" in given else None)
+        sequences = axis_values["batch"] * attention_chips(decode) / decode.chips
+    engines = axis_values.get("workers", 1 if readers or "chips" in axis_values else None)
     return AxesGiven(
         decode, prefill, sequences, None if engines is None else float(engines), readers, beyond
     )
@@ -98,24 +103,24 @@ def _check_device(machine: Machine, model: Architecture, stages: float, where: s
         )
 
 
-def _deployment(given: Mapping[str, float]) -> tuple[dict[str, float], str]:
+def _deployment(axis_values: Mapping[str, float]) -> tuple[dict[str, float], str]:
     """Return the chips that stated tensor and expert parallelism are a deployment of, and what was
     taken beyond them.
 
     One engine on these chips, without a pipeline and with as many attention groups as its experts'
     ranks hold, unless more is given.
     """
-    if not {"tp", "ep"} <= set(given) or {"chips", "dp"} & set(given):
+    if not {"tp", "ep"} <= set(axis_values) or {"chips", "dp"} & set(axis_values):
         return {}, ""
-    depth = given.get("pp", 1)
-    chips = max(given["tp"] * given.get("cp", 1), given["ep"]) * depth
+    depth = axis_values.get("pp", 1)
+    chips = max(axis_values["tp"] * axis_values.get("cp", 1), axis_values["ep"]) * depth
     return (
         {
             "chips": chips,
             "pp": depth,
         },
         f"--plan is taken as one engine of {chips:g} "
-        f"chips{'' if 'pp' in given else ', without a pipeline'}; chips, pp and workers say "
+        f"chips{'' if 'pp' in axis_values else ', without a pipeline'}; chips, pp and workers say "
         "otherwise",
     )
 
@@ -138,72 +143,90 @@ def _parse_plan_axis(key: str, text: str) -> float:
 
 
 def _plans_with(
-    model: Architecture, links: Links, given: Mapping[str, float], prefix: str
+    model: Architecture, links: Links, axis_values: Mapping[str, float], prefix: str
 ) -> PrefillPlan:
     """Return the plans with some axes given, each axis a column."""
-    if "chips" not in given and {"tp", "dp"} <= set(given):
-        given = {
-            **given,
-            "chips": given["tp"] * given["dp"] * given.get("cp", 1) * given.get("pp", 1),
+    if "chips" not in axis_values and {"tp", "dp"} <= set(axis_values):
+        axis_values = {
+            **axis_values,
+            "chips": axis_values["tp"]
+            * axis_values["dp"]
+            * axis_values.get("cp", 1)
+            * axis_values.get("pp", 1),
         }
-    found = _built(model, given) if "chips" in given else _searchable_plan_axes(model, links, given)
-    groups = found.chips / found.pipeline_parallel / attention_chips(found)
-    wanted = {
-        "tp": found.tensor_parallel,
-        "pp": found.pipeline_parallel,
+    candidate_plans = (
+        _built(model, axis_values)
+        if "chips" in axis_values
+        else _searchable_plan_axes(model, links, axis_values)
+    )
+    groups = (
+        candidate_plans.chips / candidate_plans.pipeline_parallel / attention_chips(candidate_plans)
+    )
+    axes_by_key = {
+        "tp": candidate_plans.tensor_parallel,
+        "pp": candidate_plans.pipeline_parallel,
         "dp": groups,
-        "cp": found.context_parallel,
+        "cp": candidate_plans.context_parallel,
     }
-    kept = np.ones(found.chips.shape, dtype=bool)
-    for key, axis in wanted.items():
-        if key in given:
-            kept &= axis == given[key]
-    if "ep" in given:
-        stage = layout_of(found, links).stage
-        kept &= (given["ep"] <= stage) & (stage % given["ep"] == 0) & (found.expert_parallel == 0)
-    if not kept.any():
-        text = ",".join(f"{prefix}{key}={value}" for key, value in given.items())
+    row_mask = np.ones(candidate_plans.chips.shape, dtype=bool)
+    for key, axis in axes_by_key.items():
+        if key in axis_values:
+            row_mask &= axis == axis_values[key]
+    if "ep" in axis_values:
+        stage = layout_of(candidate_plans, links).stage
+        row_mask &= (
+            (axis_values["ep"] <= stage)
+            & (stage % axis_values["ep"] == 0)
+            & (candidate_plans.expert_parallel == 0)
+        )
+    if not row_mask.any():
+        text = ",".join(f"{prefix}{key}={value}" for key, value in axis_values.items())
         raise DataError(
             f"--plan {text}: no plan of {model.id} has these axes: tp x cp x pp divides chips, ep "
             "the chips of a stage, tp the heads"
         )
-    table = PrefillPlan(*(np.broadcast_to(axis, kept.shape)[kept[:, 0]] for axis in found))
+    table = PrefillPlan(
+        *(np.broadcast_to(axis, row_mask.shape)[row_mask[:, 0]] for axis in candidate_plans)
+    )
     return (
-        table._replace(expert_parallel=np.full(table.chips.shape, float(given["ep"])))
-        if "ep" in given
+        table._replace(expert_parallel=np.full(table.chips.shape, float(axis_values["ep"])))
+        if "ep" in axis_values
         else table
     )
 
 
 def _searchable_plan_axes(
-    model: Architecture, links: Links, given: Mapping[str, float]
+    model: Architecture, links: Links, axis_values: Mapping[str, float]
 ) -> PrefillPlan:
-    return plan_axes(model, links, np.inf if "cp" in given else 0)
+    return plan_axes(model, links, np.inf if "cp" in axis_values else 0)
 
 
-def _built(model: Architecture, given: Mapping[str, float]) -> PrefillPlan:
+def _built(model: Architecture, axis_values: Mapping[str, float]) -> PrefillPlan:
     """Return the plans of so many chips, which need not be a part of the world."""
     heads = max((block.attention.heads for block in model.blocks), default=1) or 1
     sparse = any(block.feed_forward.experts for block in model.blocks)
-    chips, rows = given["chips"], []
-    for depth in (given["pp"],) if "pp" in given else (1, *STAGES):
-        for context in (given.get("cp", 1),):
-            each = chips / depth / context
+    chips, rows = axis_values["chips"], []
+    for depth in (axis_values["pp"],) if "pp" in axis_values else (1, *STAGES):
+        for context in (axis_values.get("cp", 1),):
+            context_rank_chips = chips / depth / context
             tensors = (
-                (given["tp"],)
-                if "tp" in given
-                else (*TENSOR_PARALLEL, *(() if each in TENSOR_PARALLEL else (each,)))
+                (axis_values["tp"],)
+                if "tp" in axis_values
+                else (
+                    *TENSOR_PARALLEL,
+                    *(() if context_rank_chips in TENSOR_PARALLEL else (context_rank_chips,)),
+                )
             )
             for tensor in tensors:
-                whole_groups = each >= 1 and each % tensor == 0
+                whole_groups = context_rank_chips >= 1 and context_rank_chips % tensor == 0
                 if (
                     whole_groups
                     and heads % tensor == 0
-                    and (sparse or "tp" in given or tensor == each)
+                    and (sparse or "tp" in axis_values or tensor == context_rank_chips)
                 ):
                     rows.append((chips, tensor, context, depth))
     table = np.array(rows, dtype=float).reshape(-1, 4)
     zeros = np.zeros((len(table), 1))
-    return PrefillPlan(*(table[:, at : at + 1] for at in range(4)))._replace(
-        cut=zeros, expert_parallel=zeros
-    )
+    return PrefillPlan(
+        *(table[:, column_index : column_index + 1] for column_index in range(4))
+    )._replace(cut=zeros, expert_parallel=zeros)

@@ -143,8 +143,8 @@ def prefill_share(
     """Share of the chips that prefill in that proportion: s = x / (1 + x), x = ((I/O) D/P)^q, q = 1
     / (1 + 1/p).
     """
-    each = (input_tokens / output_tokens * (decode / prefill)) ** (1 / (1 + 1 / sharpness))
-    return each / (1 + each)
+    pool_ratio = (input_tokens / output_tokens * (decode / prefill)) ** (1 / (1 + 1 / sharpness))
+    return pool_ratio / (1 + pool_ratio)
 
 
 @formula(unit="s", source="tco-model")
@@ -207,8 +207,8 @@ class PassResult(NamedTuple):
     @property
     def until_read(self) -> Any:
         """Time until a prompt is read: of a pool the one that comes alone."""
-        one = self.alone or self
-        return reading_time(one.time, one.per_prompt)
+        prompt_pass = self.alone or self
+        return reading_time(prompt_pass.time, prompt_pass.per_prompt)
 
     @property
     def attention_share(self) -> Quantity:
@@ -243,7 +243,7 @@ def cached_numbers(
 
     """
     growing: Quantity = 0
-    kept: Quantity = 0
+    fixed_numbers: Quantity = 0
     for attention, layers in model.attentions.items():
         # the latent cache is held whole by every tensor-parallel rank; key-value heads are split
         split = context_parallel * (
@@ -253,12 +253,12 @@ def cached_numbers(
         # an entry stands for several tokens; the last ones are kept beside them
         if attention.compression:
             growing = growing + numbers / attention.compression
-            kept = kept + layers * attention.cached / split * attention.window
+            fixed_numbers = fixed_numbers + layers * attention.cached / split * attention.window
         elif attention.window:
-            kept = kept + numbers * attention.window
+            fixed_numbers = fixed_numbers + numbers * attention.window
         else:
             growing = growing + numbers
-    return growing, kept + sum(
+    return growing, fixed_numbers + sum(
         layers * mixer.fixed_numbers_per_sequence for mixer, layers in model.mixers.items()
     ) / tensor_parallel
 
@@ -266,8 +266,8 @@ def cached_numbers(
 def _caches_of(
     machine: Machine, model: Architecture, shape: PassShape, context: Quantity
 ) -> Quantity:
-    growing, kept = cached_numbers(model, shape.tensor_parallel, shape.context_parallel)
-    return cache_bytes(shape.sequences, context, growing, kept, machine.cache_size)
+    growing, fixed_numbers = cached_numbers(model, shape.tensor_parallel, shape.context_parallel)
+    return cache_bytes(shape.sequences, context, growing, fixed_numbers, machine.cache_size)
 
 
 @lru_cache(maxsize=256)
@@ -299,16 +299,16 @@ def _held_in_memory(
     if somewhere(stages > 1):
         excess = asked.stage_excess(float(model.layers), stages)
         cache, layers_apart = caches_of_longest(cache, excess), stages / excess
-    whole = spread = 0.0
+    total_experts = spread = 0.0
     multiple = machine.values.structure(f"performance.{machine.engine}.expert_multiple")
     for block in model.blocks:
         if block.feed_forward.experts:
             width = block.feed_forward.width
             padding = np.ceil(width / multiple) * multiple / width
-            whole += block.layers * block.feed_forward.experts
-            held = np.ceil(block.feed_forward.experts / shape.expert_parallel)
-            spread = spread + block.layers * held * shape.expert_parallel * padding
-    share = spread / whole if whole else 1.0
+            total_experts += block.layers * block.feed_forward.experts
+            experts_per_rank = np.ceil(block.feed_forward.experts / shape.expert_parallel)
+            spread = spread + block.layers * experts_per_rank * shape.expert_parallel * padding
+    share = spread / total_experts if total_experts else 1.0
     experts = model.expert_parameters
     whole_on_each = projected(model)
     shared = whole_on_each + (model.parameters - experts - whole_on_each) / shape.context_parallel
@@ -338,10 +338,10 @@ def _kv_cache_reservation(machine: Machine, cache: Quantity, offload: Quantity) 
 
 def _layout_on(machine: Machine, plan: DecodePlan | PrefillPlan) -> DomainLayout:
     axes = (plan.chips, plan.pipeline_parallel, plan.cut, plan.expert_parallel)
-    found: DomainLayout | None = machine.known.of(
+    cached_layout: DomainLayout | None = machine.known.of(
         ("layout",), axes, lambda: layout_of(plan, machine.links)
     )
-    return layout_of(plan, machine.links) if found is None else found
+    return layout_of(plan, machine.links) if cached_layout is None else cached_layout
 
 
 def _decode_shape(machine: Machine, plan: DecodePlan, request: ServingRequest) -> PassShape:
@@ -419,12 +419,14 @@ def decode_step(
         operators.append(waiting_operator(machine, "drafting", drafting))
         time = per_token = total("drafted_step_time", [time, drafting])
     if request.offload is not None:
-        moved = asked.cache_with_host(
+        host_cache = asked.cache_with_host(
             _caches_of(machine, model, shape, shape.keys), request.offload
         )
-        exposed = asked.exposed_host_transfer(moved, request.host_link, time)
+        exposed = asked.exposed_host_transfer(host_cache, request.host_link, time)
         operators.append(
-            Operator("cache from host", exposed, 1, None, moved, None, request.host_link, 0.0, True)
+            Operator(
+                "cache from host", exposed, 1, None, host_cache, None, request.host_link, 0.0, True
+            )
         )
         time = per_token = total("offloaded_step_time", [time, exposed])
     if drafts is not None:
@@ -451,19 +453,22 @@ def _beside_routed(operators: list[Operator]) -> list[Operator]:
     What it computes and reads takes as long as ever; its waits and the ends of its tiles are
     hidden.
     """
-    routed = [one for one in operators if one.name in ROUTED]
-    place = next((at for at, one in enumerate(operators) if one.name == "shared expert"), None)
-    if not routed or place is None:
+    routed = [operator for operator in operators if operator.name in ROUTED]
+    shared_index = next(
+        (index for index, operator in enumerate(operators) if operator.name == "shared expert"),
+        None,
+    )
+    if not routed or shared_index is None:
         return operators
-    shared = operators[place]
+    shared = operators[shared_index]
     with scope("beside routed experts"):
-        taken = total("routed", [one.time for one in routed])
+        taken = total("routed", [operator.time for operator in routed])
         busy = total(
             "memory",
             [
-                repeated(stream_time(one.bytes, one.bandwidth), one.layers)
-                for one in routed
-                if not one.link
+                repeated(stream_time(operator.bytes, operator.bandwidth), operator.layers)
+                for operator in routed
+                if not operator.link
             ],
         )
         bounds = [
@@ -471,7 +476,9 @@ def _beside_routed(operators: list[Operator]) -> list[Operator]:
             stream_time(shared.bytes, shared.bandwidth),
         ]
         work = repeated(greatest("work", bounds), shared.layers)
-        operators[place] = shared._replace(time=exposed_beside(shared.time, work, taken, busy))
+        operators[shared_index] = shared._replace(
+            time=exposed_beside(shared.time, work, taken, busy)
+        )
     return operators
 
 
@@ -486,12 +493,12 @@ def _prompts_of_a_bundle(machine: Machine, plan: PrefillPlan, request: ServingRe
     """Return the prompts that the engine's budget of tokens puts in one pass, below one where it
     holds a part of one.
     """
-    whole = (
+    prompt_tokens = (
         per_rank(request.prompt, plan.context_parallel)
         if somewhere(plan.context_parallel > 1)
         else request.prompt
     )
-    return prompts_of_a_pass(machine.habit("token_budget"), whole)
+    return prompts_of_a_pass(machine.habit("token_budget"), prompt_tokens)
 
 
 def _prefill_shape(
@@ -550,8 +557,10 @@ def _prompts_in_memory(
     shape: PassShape,
 ) -> Quantity:
     """Return the HBM a chip needs for the prompts of a pass."""
-    held = shape._replace(sequences=asked.prompts_held(shape.sequences))
-    return _held_in_memory(machine, model, held, request.prompt, stages=plan.pipeline_parallel)
+    memory_shape = shape._replace(sequences=asked.prompts_held(shape.sequences))
+    return _held_in_memory(
+        machine, model, memory_shape, request.prompt, stages=plan.pipeline_parallel
+    )
 
 
 def evaluate_prefill(
@@ -576,11 +585,13 @@ def _prefill_pass(
 ) -> PassResult:
     """Return a pass over prompts, its cells named in the place that is open."""
     shape = _prefill_shape(machine, plan, request, prompts)
-    prompts, made = shape.sequences, Pass(machine, model, shape)
+    prompts, prefill_pass = shape.sequences, Pass(machine, model, shape)
     if somewhere(plan.context_parallel > 1):
-        gather_keys(made, plan.context_parallel, _layout_on(machine, plan).crossing, request.prompt)
+        gather_keys(
+            prefill_pass, plan.context_parallel, _layout_on(machine, plan).crossing, request.prompt
+        )
     computed = _with_stage_transfers(
-        machine, model, plan, shape.tokens, forward_pass(made, prompts)
+        machine, model, plan, shape.tokens, forward_pass(prefill_pass, prompts)
     )
     operators = _with_uneven_stages(machine, model, plan, _beside_compute(machine, computed))
     time = _whole_pass(machine, "prefill_time", operators)
@@ -596,14 +607,14 @@ def prefill_pool(
     """
     busy = evaluate_prefill(machine, model, plan, request)
     with scope("prompt alone"):
-        alone = _prefill_pass(
+        single_prompt_pass = _prefill_pass(
             machine,
             model,
             plan,
             request,
             alone_in_a_pass(_prompts_of_a_bundle(machine, plan, request)),
         )
-    return busy._replace(alone=alone)
+    return busy._replace(alone=single_prompt_pass)
 
 
 def _beside_compute(machine: Machine, operators: list[Operator]) -> list[Operator]:

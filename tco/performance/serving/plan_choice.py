@@ -70,20 +70,20 @@ class PlanChoice(NamedTuple):
         return self._replace(made=pass_at(result, self.place))
 
 
-def pass_at(result: PassResult, place: PlanIndex) -> PassResult:
+def pass_at(result: PassResult, plan_index: PlanIndex) -> PassResult:
     """Return the pass of a single plan out of many.
 
     Args:
         result: Passes of all plans; arrays have a row and a column of the search by axis.
-        place: Row and column of the plan.
+        plan_index: Row and column of the plan.
 
     """
     operators = [
-        Operator(*(quantity_at_plan(value, place) for value in operator))
+        Operator(*(quantity_at_plan(value, plan_index) for value in operator))
         for operator in result.operators
     ]
     time, memory, per_token, per_prompt = (
-        quantity_at_plan(value, place)
+        quantity_at_plan(value, plan_index)
         for value in (result.time, result.memory, result.per_token, result.per_prompt)
     )
     return PassResult(
@@ -92,7 +92,7 @@ def pass_at(result: PassResult, place: PlanIndex) -> PassResult:
         operators,
         per_token,
         per_prompt,
-        result.alone and pass_at(result.alone, place),
+        result.alone and pass_at(result.alone, plan_index),
     )
 
 
@@ -110,10 +110,10 @@ def choose_best(score: Any, fits: Any, meets: Any, axes: Any) -> PlanChoice:
     if count > 1:
         second = np.partition(ranked, -2)[-2]
         margin = float(ranked[best] / second - 1)
-    place = divmod(best, score.shape[1])
-    plan = plan_at(axes, place)
+    plan_index = divmod(best, score.shape[1])
+    plan = plan_at(axes, plan_index)
     return PlanChoice(
-        plan, score.size, count, margin, best=grid.max(axis=1), axes=axes, place=place
+        plan, score.size, count, margin, best=grid.max(axis=1), axes=axes, place=plan_index
     )
 
 
@@ -138,8 +138,8 @@ def offered_axes(machine: Machine, model: Architecture, context: Quantity) -> Pr
     if machine.values.exists(f"performance.{machine.engine}.grouped_attention"):
         return axes
     group = attention_chips(axes)
-    kept = ((group == 1) | (group == axes.chips / axes.pipeline_parallel))[:, 0]
-    return PrefillPlan(*(axis[kept] for axis in axes))
+    row_mask = ((group == 1) | (group == axes.chips / axes.pipeline_parallel))[:, 0]
+    return PrefillPlan(*(axis[row_mask] for axis in axes))
 
 
 def choose_decode(
@@ -194,37 +194,43 @@ def _at_the_target(
         np.broadcast_shapes(np.shape(meets), np.shape(plan.sequences)),
         1 / max(interactivity, SLOWEST),
     )
-    found, rate, place = (
+    solved_plans, rate, best_row = (
         solved(machine, model, request, plan, result, allowed, np.broadcast_to(meets, shape)),
         float(choice.best.max()),
         -1,
     )
-    if found is None or found.rate.max() < rate:
+    if solved_plans is None or solved_plans.rate.max() < rate:
         return choice.with_pass(result)
     best = choice.best.copy()
-    best[found.rows] = np.maximum(best[found.rows], found.rate)
-    for other in np.argsort(-found.rate, kind="stable").tolist():
-        row = int(found.rows[other])
-        if found.bound[other] <= rate * (1 + CLOSE):
+    best[solved_plans.rows] = np.maximum(best[solved_plans.rows], solved_plans.rate)
+    for candidate_index in np.argsort(-solved_plans.rate, kind="stable").tolist():
+        row = int(solved_plans.rows[candidate_index])
+        if solved_plans.bound[candidate_index] <= rate * (1 + CLOSE):
             continue
-        one, made = _just_in_time(
+        timely_plan, timely_pass = _just_in_time(
             machine,
             model,
             request,
             allowed,
             plan_at(plan, (row, 0)),
-            found,
-            other,
+            solved_plans,
+            candidate_index,
         )
-        best[row] = float(decode_rate(one.sequences, attention_chips(one), made.per_token))
+        best[row] = float(
+            decode_rate(timely_plan.sequences, attention_chips(timely_plan), timely_pass.per_token)
+        )
         if best[row] > rate * (1 + EQUAL):
-            rate, place, choice = best[row], row, choice._replace(plan=one, made=made)
-    if place < 0:
+            rate, best_row, choice = (
+                best[row],
+                row,
+                choice._replace(plan=timely_plan, made=timely_pass),
+            )
+    if best_row < 0:
         return choice.with_pass(result)
-    others = np.delete(best, place)
+    other_rates = np.delete(best, best_row)
     margin = (
-        max(rate / float(others.max()) - 1, 0.0)
-        if len(others) and others.max() > 0
+        max(rate / float(other_rates.max()) - 1, 0.0)
+        if len(other_rates) and other_rates.max() > 0
         else choice.margin
     )
     return choice._replace(best=best, margin=margin)
@@ -235,9 +241,9 @@ def _just_in_time(
     model: Architecture,
     request: ServingRequest,
     allowed: float,
-    one: DecodePlan,
-    found: Solved,
-    place: int,
+    decode_plan: DecodePlan,
+    solved_plans: Solved,
+    candidate_index: int,
 ) -> tuple[DecodePlan, PassResult]:
     """Return a plan with the largest batch in time, or a smaller one that was seen to make more,
     and its pass.
@@ -249,21 +255,22 @@ def _just_in_time(
         sizes = np.ravel(batches).tolist()
         passes.update(
             [
-                (batch, decode_pass(machine, model, one._replace(sequences=batch), request))
+                (batch, decode_pass(machine, model, decode_plan._replace(sequences=batch), request))
                 for batch in sizes
             ]
         )
         return np.array([passes[batch].per_token for batch in sizes]).reshape(np.shape(batches))
 
     low, high, first, power = (
-        side[place : place + 1] for side in (*found.batches, found.batch, found.power)
+        side[candidate_index : candidate_index + 1]
+        for side in (*solved_plans.batches, solved_plans.batch, solved_plans.power)
     )
     batch = float(largest_within(times, np.array([allowed]), low, high, first, power)[0][0])
-    fullest, most = (float(side[place]) for side in found.best)
-    if most > batch / float(attention_chips(one)) / passes[batch].per_token * (1 + EQUAL):
+    fullest, most = (float(side[candidate_index]) for side in solved_plans.best)
+    if most > batch / float(attention_chips(decode_plan)) / passes[batch].per_token * (1 + EQUAL):
         batch = fullest
-    one = one._replace(sequences=batch)
-    return one, passes.get(batch) or decode_pass(machine, model, one, request)
+    decode_plan = decode_plan._replace(sequences=batch)
+    return decode_plan, passes.get(batch) or decode_pass(machine, model, decode_plan, request)
 
 
 def choose_prefill(
@@ -304,7 +311,7 @@ def choose_under_load(
     """Search plans, a row each, for the most tokens per chip with their requests in flight."""
     from tco.performance.serving.closed_loop import loaded_engine_rates, plan_under_load
 
-    made = loaded_engine_rates(machine, model, plans, request, values)
+    loaded_plans = loaded_engine_rates(machine, model, plans, request, values)
     # nobody waits for what runs offline
     limit, interactivity = (
         (np.inf, 0.0)
@@ -312,8 +319,8 @@ def choose_under_load(
         else (values["workload.ttft"] or np.inf, values["workload.interactivity"])
     )
     soon, quick = (
-        made.rates["ttft_s"] <= limit,
-        made.rates["tokens_per_s_per_user"] >= interactivity,
+        loaded_plans.rates["ttft_s"] <= limit,
+        loaded_plans.rates["tokens_per_s_per_user"] >= interactivity,
     )
     rows = len(plans.decode.chips)
     # whatever they give
@@ -323,12 +330,16 @@ def choose_under_load(
         and not np.any(soon & quick)
     )
     shape = (rows, 1)
-    candidates = made.rates["output_tokens_per_s_per_chip"], made.fits, (soon & quick) | only_drafts
+    candidates = (
+        loaded_plans.rates["output_tokens_per_s_per_chip"],
+        loaded_plans.fits,
+        (soon & quick) | only_drafts,
+    )
     rate, fits, meets = (np.broadcast_to(array, shape) for array in candidates)
     choice = choose_best(rate, fits, meets, plans.decode._replace(sequences=np.ones(shape)))
     if choice.plan is None:
         reason = _why_none_under_load(
-            machine, made, values, plans, (fits, quick), (limit, interactivity)
+            machine, loaded_plans, values, plans, (fits, quick), (limit, interactivity)
         )
         return choice._replace(reason=reason), None, None
     plan = _plan_in_row(plans, choice.place[0])
@@ -360,7 +371,7 @@ def _plan_in_row(plans: ServingPlan, row: int) -> ServingPlan:
 
 def _why_none_under_load(
     machine: Machine,
-    made: Loaded,
+    loaded_plans: Loaded,
     values: Readable,
     plans: ServingPlan,
     checks: tuple[Any, Any],
@@ -372,14 +383,14 @@ def _why_none_under_load(
     """
     (fits, quick), (limit, interactivity) = checks, limits
     if not somewhere(fits):
-        return memory_shortfall_reason(made.needed, machine)
+        return memory_shortfall_reason(loaded_plans.needed, machine)
     load = (
         "one request or more"
         if plans.flight is not None
         else f"{untraced_value(values['workload.concurrency']):g} requests"
     )
     if not somewhere(fits & quick):
-        best = float(np.max(np.where(fits, made.rates["tokens_per_s_per_user"], 0)))
+        best = float(np.max(np.where(fits, loaded_plans.rates["tokens_per_s_per_user"], 0)))
         return (
             f"{load} in flight get at most {best:.1f} tokens/s a user, {interactivity:g} are "
             "asked for"
@@ -410,8 +421,8 @@ def _too_slow(
     The text has the speed per user, the plan, and the rate per decoding chip.
     """
     times = np.where(np.broadcast_to(fits, np.shape(result.time)), result.per_token, np.inf)
-    place = divmod(int(times.argmin()), times.shape[1])
-    nearest, quickest = plan_at(plan, place), float(times[place])
+    plan_index = divmod(int(times.argmin()), times.shape[1])
+    nearest, quickest = plan_at(plan, plan_index), float(times[plan_index])
     rate = float(untraced_value(decode_rate(nearest.sequences, attention_chips(nearest), quickest)))
     axes = ", ".join(
         f"{name} {value}" for name, value in decode_plan_document(nearest, machine.links).items()
@@ -424,7 +435,11 @@ def _too_slow(
 
 
 def decode_rate_with_experts(
-    machine: Machine, model: Architecture, request: ServingRequest, interactivity: float, place: str
+    machine: Machine,
+    model: Architecture,
+    request: ServingRequest,
+    interactivity: float,
+    expert_placement: str,
 ) -> tuple[float, str]:
     """Return the best decode rate with the experts in a place.
 
@@ -435,7 +450,7 @@ def decode_rate_with_experts(
         model: Architecture of the model.
         request: Prompt, answer and other inputs of the workload.
         interactivity: Target speed of a user, tokens/s.
-        place: PlanIndex of the experts: `one-domain` or `whole-world`.
+        expert_placement: PlanIndex of the experts: `one-domain` or `whole-world`.
 
     Returns:
         Output tokens/s per decoding chip and an empty text, or zero and the reason without a plan.
@@ -445,14 +460,14 @@ def decode_rate_with_experts(
     lies = layout_of(axes, links)
     # the chips that experts are spread over
     inside = lies.stage / (lies.replicas * lies.copies) <= links.domain
-    wanted = (inside if place == PLACES[0] else ~inside) & (axes.chips <= links.world)
-    kept = PrefillPlan(*(axis[wanted][:, None] for axis in axes))
-    if not kept.chips.size:
+    row_mask = (inside if expert_placement == PLACES[0] else ~inside) & (axes.chips <= links.world)
+    placed_axes = PrefillPlan(*(axis[row_mask][:, None] for axis in axes))
+    if not placed_axes.chips.size:
         return 0.0, "no plan lays its experts so"
-    choice = choose_decode(machine, model, request, interactivity, kept)
+    choice = choose_decode(machine, model, request, interactivity, placed_axes)
     if choice.plan is None:
         return 0.0, f"no decode plan: {choice.reason}"
-    made = decode_pass(machine, model, choice.plan, request)
+    best_pass = decode_pass(machine, model, choice.plan, request)
     return float(
-        decode_rate(choice.plan.sequences, attention_chips(choice.plan), made.per_token)
+        decode_rate(choice.plan.sequences, attention_chips(choice.plan), best_pass.per_token)
     ), ""

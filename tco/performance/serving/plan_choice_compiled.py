@@ -69,7 +69,7 @@ def traced(
     """Return a serving workload on plans, and beside its rates what a choice among them rests
     on.
     """
-    found = served.evaluate_serving_plan(machine, model, values, plans)
+    serving_result = served.evaluate_serving_plan(machine, model, values, plans)
     targets = {
         "interactivity": values["workload.interactivity"],
         "longest wait": values["workload.ttft"],
@@ -78,7 +78,7 @@ def traced(
     if plans.engines is not None:
         targets["offline"] = values["workload.offline"]
         names = {
-            name: found.rates[name]
+            name: serving_result.rates[name]
             for name in (
                 "output_tokens_per_s_per_chip",
                 "tokens_per_s_per_user",
@@ -86,9 +86,9 @@ def traced(
                 "tpot_s",
             )
         }
-        return found, targets | names | {"needed": found.needed}
-    request, decode, prefill = request_of(values), found.decode, found.prefill
-    return found, targets | {
+        return serving_result, targets | names | {"needed": serving_result.needed}
+    request, decode, prefill = request_of(values), serving_result.decode, serving_result.prefill
+    return serving_result, targets | {
         "token": decode.per_token,  # type: ignore[union-attr]
         "step": decode.time,  # type: ignore[union-attr]
         "tokens": passes.decode_rate(
@@ -116,18 +116,22 @@ class DrawBlock:
         self.kernel, self.names, self.count = kernel, names, count
         self.values = kernel.values(drawn)
 
-    def keep(self, *wanted: int) -> None:
+    def keep(self, *result_places: int) -> None:
         """Compute what stands in some places in every draw, for what comes after."""
-        missing = [place for place in dict.fromkeys(wanted) if place not in self.values]
+        missing = [
+            result_place
+            for result_place in dict.fromkeys(result_places)
+            if result_place not in self.values
+        ]
         self.values.update(
             zip(missing, kernel_outputs(self.kernel, missing, self.values, self.count), strict=True)
         )
 
     def __getitem__(self, names: tuple[str, ...]) -> list[Any]:
         """Return results that do not rest on a batch."""
-        places = [self.names[name] for name in names]
-        self.keep(*places)
-        return [self.values[place] for place in places]
+        result_places = [self.names[name] for name in names]
+        self.keep(*result_places)
+        return [self.values[result_place] for result_place in result_places]
 
 
 class BatchResponse:
@@ -140,21 +144,27 @@ class BatchResponse:
     ) -> None:
         kernel = self.kernel = block.kernel
         self.place, self.batch = block.names[name], kernel.inputs[BATCH_PATH]
-        block.keep(*[one for one in kernel.before(BATCH, [self.place]) if one != self.batch])
+        block.keep(
+            *[
+                border_place
+                for border_place in kernel.before(BATCH, [self.place])
+                if border_place != self.batch
+            ]
+        )
         schedule = kernel.schedule([self.place], [*block.values, self.batch])
-        rests = [one for one in schedule.leaves if one != self.batch]
+        rests = [leaf_place for leaf_place in schedule.leaves if leaf_place != self.batch]
         self.run = ScheduleRunner(
             schedule,
             taken(kernel, block.values, rests, rows, draws),
             block.count if draws is None else len(draws),
         )
 
-    def __call__(self, batch: AnyArray, places: AnyArray | None = None) -> AnyArray:
+    def __call__(self, batch: AnyArray, pair_indices: AnyArray | None = None) -> AnyArray:
         """Return the result at a batch for each of the pairs, or for those in some places alone; at
         several, row by row.
         """
-        (found,) = self.run(places, {self.batch: batch})
-        return np.broadcast_to(found, batch.shape)
+        (batch_result,) = self.run(pair_indices, {self.batch: batch})
+        return np.broadcast_to(batch_result, batch.shape)
 
 
 class Hints(NamedTuple):
@@ -186,7 +196,7 @@ def best_plans_per_draw(
     """
     if hints is None:
         return [_choose_loaded_engines(block, speed) for speed in speeds]
-    found = []
+    chosen_plans = []
     for rows, batch, quick in zip(
         *_solve_decode_plans(block, decode_attention_chips(plans), hints, speeds, begin, spare),
         strict=True,
@@ -194,8 +204,8 @@ def best_plans_per_draw(
         ready, soon = _best_prefill_by_draw(
             block, BatchResponse(block, "step", rows, np.arange(block.count))(batch)
         )
-        found.append(Chosen({DECODE: rows, PREFILL: ready}, batch, quick & soon))
-    return found
+        chosen_plans.append(Chosen({DECODE: rows, PREFILL: ready}, batch, quick & soon))
+    return chosen_plans
 
 
 def held_with(batch: float, count: int) -> Chosen:
@@ -222,10 +232,10 @@ def _choose_loaded_engines(block: DrawBlock, speed: float | None) -> Chosen:
 
 
 def _best_prefill_by_draw(block: DrawBlock, step: AnyArray) -> tuple[AnyArray, AnyArray]:
-    rate, time, held, memory, wait = block[
+    rate, time, needed_memory, memory, wait = block[
         "prompts", "prompt", "prompts held", "memory", "longest wait"
     ]
-    fits, soon = held <= memory, time + step <= _or_ever(wait) * (1 + EXACTLY)
+    fits, soon = needed_memory <= memory, time + step <= _or_ever(wait) * (1 + EXACTLY)
     return best_rows(rate, _quickest_first(time, fits), fits & soon, block.count)
 
 
@@ -242,22 +252,22 @@ def _draw_target_speed(block: DrawBlock, speed: float | None) -> Any:
 
 
 def _time_allowed(block: DrawBlock, speed: float | None) -> AnyArray:
-    found: AnyArray = np.broadcast_to(
+    allowed_time: AnyArray = np.broadcast_to(
         1 / np.maximum(_draw_target_speed(block, speed), SLOWEST) * (1 + EXACTLY), block.count
     )
-    return found
+    return allowed_time
 
 
 def room(block: DrawBlock, plans: int) -> AnyArray:
     """Return the sequences that memory holds beside the weights, of every plan in every draw."""
-    held, none, (memory,) = (
+    decode_memory, none, (memory,) = (
         BatchResponse(block, "held", slice(None)),
         np.zeros((plans, block.count)),
         block[("memory",)],
     )
-    empty = held(none)
-    found: AnyArray = np.maximum(memory - empty, 0) / (held(none + 1) - empty)
-    return found
+    empty = decode_memory(none)
+    sequence_room: AnyArray = np.maximum(memory - empty, 0) / (decode_memory(none + 1) - empty)
+    return sequence_room
 
 
 def _solve_decode_plans(
@@ -271,50 +281,76 @@ def _solve_decode_plans(
     target the quickest plan that fits decodes a single sequence. A case is a draw at a speed: those
     of all speeds are solved together.
     """
-    count, plans, many = block.count, len(chips), len(speeds)
-    every, draw, speed = (
-        np.arange(many * count),
-        np.tile(np.arange(count), many),
-        np.repeat(np.arange(many), count),
+    count, plans, speed_count = block.count, len(chips), len(speeds)
+    all_cases, draw, speed = (
+        np.arange(speed_count * count),
+        np.tile(np.arange(count), speed_count),
+        np.repeat(np.arange(speed_count), count),
     )
-    allowed = np.concatenate([_time_allowed(block, one) for one in speeds])
-    held = room(block, plans)
+    allowed = np.concatenate([_time_allowed(block, target_speed) for target_speed in speeds])
+    sequence_room = room(block, plans)
     fits, most = (
-        one[:, draw] if many > 1 else one
-        for one in (held >= 1, np.minimum(np.maximum(held, 1.0), float(SEQUENCES[-1])))
+        draw_values[:, draw] if speed_count > 1 else draw_values
+        for draw_values in (
+            sequence_room >= 1,
+            np.minimum(np.maximum(sequence_room, 1.0), float(SEQUENCES[-1])),
+        )
     )
     rows, batch, rate = (
-        np.zeros(many * count, dtype=int),
-        np.ones(many * count),
-        np.zeros(many * count),
+        np.zeros(speed_count * count, dtype=int),
+        np.ones(speed_count * count),
+        np.zeros(speed_count * count),
     )
 
-    def times(some: Any, sizes: AnyArray) -> AnyArray:
+    def times(plan_rows: Any, sizes: AnyArray) -> AnyArray:
         """Return the time of a token of some plans, each with a batch in every case."""
-        token = BatchResponse(block, "token", some)
+        token = BatchResponse(block, "token", plan_rows)
         return np.concatenate(
-            [token(sizes[:, at * count :][:, :count]) for at in range(many)], axis=1
+            [
+                token(sizes[:, speed_index * count :][:, :count])
+                for speed_index in range(speed_count)
+            ],
+            axis=1,
         )
 
-    def solve(some: AnyArray, which: AnyArray, first: AnyArray) -> None:
+    def solve(plan_rows: AnyArray, which: AnyArray, first: AnyArray) -> None:
         """Give some plans to some cases, each with the largest batch in time, where that is better
         than what they have.
         """
         token = BatchResponse(
-            block, "token", some, None if which is every and many == 1 else draw[which]
+            block,
+            "token",
+            plan_rows,
+            None if which is all_cases and speed_count == 1 else draw[which],
         )
-        limit, most_of, power = allowed[which], most[some, which], hints.power[speed[which], some]
-        found, time = largest_within(token, limit, np.ones(len(which)), most_of, first, power)
-        gained = np.where(fits[some, which] & (time <= limit), found / chips[some] / time, 0.0)
+        limit, most_of, power = (
+            allowed[which],
+            most[plan_rows, which],
+            hints.power[speed[which], plan_rows],
+        )
+        solved_batch, time = largest_within(
+            token, limit, np.ones(len(which)), most_of, first, power
+        )
+        gained = np.where(
+            fits[plan_rows, which] & (time <= limit), solved_batch / chips[plan_rows] / time, 0.0
+        )
         _back_off_from_tile_step(
-            token, chips[some], found, gained, np.flatnonzero(gained > rate[which] * (1 - STEPS))
+            token,
+            chips[plan_rows],
+            solved_batch,
+            gained,
+            np.flatnonzero(gained > rate[which] * (1 - STEPS)),
         )
         better = np.flatnonzero(gained > rate[which])
-        if which is not every:
+        if which is not all_cases:
             # of several plans of a case the best comes last, and stays
             better = better[np.argsort(gained[better], kind="stable")]
-        mine = which[better]
-        rows[mine], batch[mine], rate[mine] = some[better], found[better], gained[better]
+        improved_cases = which[better]
+        rows[improved_cases], batch[improved_cases], rate[improved_cases] = (
+            plan_rows[better],
+            solved_batch[better],
+            gained[better],
+        )
 
     def expected(
         power: AnyArray, tried: AnyArray, time: AnyArray, limit: AnyArray, largest: AnyArray
@@ -323,11 +359,11 @@ def _solve_decode_plans(
         batch: AnyArray = np.clip(tried * (1 + (limit / time - 1) / power), 1.0, largest)
         return batch
 
-    def by_speed(found: AnyArray) -> AnyArray:
-        return found.reshape(many, count)
+    def by_speed(case_values: AnyArray) -> AnyArray:
+        return case_values.reshape(speed_count, count)
 
     if plans == 1:
-        solve(rows, every, np.minimum(hints.batch[speed, rows], most[0]))
+        solve(rows, all_cases, np.minimum(hints.batch[speed, rows], most[0]))
         return by_speed(rows), by_speed(batch), by_speed(rate > 0)
     begin = begin[begin < plans]
     tried = np.minimum(hints.batch[:, begin].T[:, speed], most[begin])
@@ -336,19 +372,19 @@ def _solve_decode_plans(
     )
     best = np.where(fits[begin], hoped / chips[begin, None], 0.0).argmax(axis=0)
     first = begin[best]
-    solve(first, every, hoped[best, every])
+    solve(first, all_cases, hoped[best, all_cases])
     least = rate * (1 - max(spare, STEPS))
     needed = np.clip(least * chips[:, None] * allowed, 1.0, most)
     time = times(slice(None), needed)
     could = fits & (time <= allowed) & ((needed < most) | (needed / chips[:, None] / time > least))
-    could[first, every] = False
+    could[first, all_cases] = False
     if could.any():
-        some, which = np.nonzero(could)
+        plan_rows, which = np.nonzero(could)
         solve(
-            some,
+            plan_rows,
             which,
             expected(
-                hints.power[speed[which], some],
+                hints.power[speed[which], plan_rows],
                 needed[could],
                 time[could],
                 allowed[which],
@@ -358,12 +394,15 @@ def _solve_decode_plans(
     missed = np.flatnonzero(rate == 0)
     if len(missed):
         # with a single sequence it is the same at every speed
-        lost, place = np.unique(draw[missed], return_inverse=True)
-        some, which = (
-            one.ravel() for one in np.broadcast_arrays(np.arange(plans)[:, None], lost[None])
+        lost, lost_index = np.unique(draw[missed], return_inverse=True)
+        plan_rows, which = (
+            index_grid.ravel()
+            for index_grid in np.broadcast_arrays(np.arange(plans)[:, None], lost[None])
         )
-        time = BatchResponse(block, "token", some, which)(np.ones(len(some))).reshape(plans, -1)
-        rows[missed] = np.where(fits[:, lost], time, np.inf).argmin(axis=0)[place]
+        time = BatchResponse(block, "token", plan_rows, which)(np.ones(len(plan_rows))).reshape(
+            plans, -1
+        )
+        rows[missed] = np.where(fits[:, lost], time, np.inf).argmin(axis=0)[lost_index]
     return by_speed(rows), by_speed(batch), by_speed(rate > 0)
 
 
@@ -376,18 +415,18 @@ def _back_off_from_tile_step(
     most = above = batch[near]
     for below in BELOW if len(near) else ():
         fewer = np.maximum(most * below, 1.0)
-        made = fewer / chips[near] / token(fewer, near)
-        more = made > rate[near]
-        batch[near[more]], rate[near[more]] = fewer[more], made[more]
+        tried_rate = fewer / chips[near] / token(fewer, near)
+        more = tried_rate > rate[near]
+        batch[near[more]], rate[near[more]] = fewer[more], tried_rate[more]
     near, above = near[batch[near] < most], above[batch[near] < most]
     # what is made rises up to the step and falls across it
     for _ in range(HALVES if len(near) else 0):
         middle = (batch[near] + above) / 2
-        made = middle / chips[near] / token(middle, near)
-        more = made > rate[near]
+        tried_rate = middle / chips[near] / token(middle, near)
+        more = tried_rate > rate[near]
         batch[near], rate[near] = (
             np.where(more, middle, batch[near]),
-            np.where(more, made, rate[near]),
+            np.where(more, tried_rate, rate[near]),
         )
         above = np.where(more, above, middle)
 
@@ -415,21 +454,26 @@ def hinted(
     if "needed" in names:
         return None
     chips = decode_attention_chips(plans)
-    block, count, many = DrawBlock(kernel, names, centre, 1), len(chips), len(speeds)
-    held = np.tile(room(block, count)[:, 0], many)
+    block, count, speed_count = DrawBlock(kernel, names, centre, 1), len(chips), len(speeds)
+    sequence_room = np.tile(room(block, count)[:, 0], speed_count)
     allowed = np.repeat(np.concatenate([_time_allowed(block, speed) for speed in speeds]), count)
     token = BatchResponse(
-        block, "token", np.tile(np.arange(count), many), np.zeros(many * count, dtype=int)
+        block,
+        "token",
+        np.tile(np.arange(count), speed_count),
+        np.zeros(speed_count * count, dtype=int),
     )
     most, first, power = (
-        np.clip(held, 1.0, float(SEQUENCES[-1])),
-        np.full(many * count, 16.0),
-        np.full(many * count, 0.5),
+        np.clip(sequence_room, 1.0, float(SEQUENCES[-1])),
+        np.full(speed_count * count, 16.0),
+        np.full(speed_count * count, 0.5),
     )
-    batch, time = largest_within(token, allowed, np.ones(many * count), most, first, power)
+    batch, time = largest_within(token, allowed, np.ones(speed_count * count), most, first, power)
     power = np.clip(np.log(token(batch * STEP) / time) / np.log(STEP), LEAST, 1.0)
-    rate = np.where((held >= 1) & (time <= allowed), batch / np.tile(chips, many) / time, 0.0)
-    return Hints(*(one.reshape(many, count) for one in (batch, power, rate)))
+    rate = np.where(
+        (sequence_room >= 1) & (time <= allowed), batch / np.tile(chips, speed_count) / time, 0.0
+    )
+    return Hints(*(case_values.reshape(speed_count, count) for case_values in (batch, power, rate)))
 
 
 def promising(
@@ -444,58 +488,71 @@ def promising(
 
     They are those for the workload's own speed, and for others those of some of the draws.
     """
-    every, kept, wins, first = (*OWN, *speeds), dict[int, Any](), dict[int, Any](), None
-    for at in range(CENTRES):
-        centre = {path: one[at : at + 1] for path, one in pilots.items()}
-        if at and all((one == pilots[path][0]).all() for path, one in centre.items()):
+    all_speeds, near_masks, wins, first = (*OWN, *speeds), dict[int, Any](), dict[int, Any](), None
+    for pilot_index in range(CENTRES):
+        centre = {
+            path: pilot_values[pilot_index : pilot_index + 1]
+            for path, pilot_values in pilots.items()
+        }
+        if pilot_index and all(
+            (centre_values == pilots[path][0]).all() for path, centre_values in centre.items()
+        ):
             continue
         block, hints = (
             DrawBlock(kernel, names, centre, 1),
-            hinted(kernel, names, centre, plans, every),
+            hinted(kernel, names, centre, plans, all_speeds),
         )
         if hints is None:
-            rates = {DECODE: _rates_under_load(block, plans, every)}
+            rates = {DECODE: _rates_under_load(block, plans, all_speeds)}
         else:
-            rate, time, held, memory, wait = block[
+            rate, time, needed_memory, memory, wait = block[
                 "prompts", "prompt", "prompts held", "memory", "longest wait"
             ]
-            read = np.where((time <= _or_ever(wait)) & (held <= memory), rate, 0.0)
+            read = np.where((time <= _or_ever(wait)) & (needed_memory <= memory), rate, 0.0)
             rates = {DECODE: hints.rate, PREFILL: np.reshape(read, (1, -1))}
         first = first or hints
-        for axis, many in rates.items():
-            most = many.max(axis=1, keepdims=True)
+        for axis, axis_rates in rates.items():
+            most = axis_rates.max(axis=1, keepdims=True)
             # at a speed that no plan reaches none is near the best
             most[1:][most[1:] == 0] = np.inf
-            kept[axis] = kept.get(axis, False) | (many >= (1 - NEAR) * most).any(axis=0)
+            near_masks[axis] = near_masks.get(axis, False) | (axis_rates >= (1 - NEAR) * most).any(
+                axis=0
+            )
     begin = FIRST
     if first is not None:  # to begin with those that are the best at the centre
         near_best = first.rate / np.maximum(first.rate.max(axis=1, keepdims=True), EXACTLY)
         begin = np.argsort(-near_best.max(axis=0), kind="stable")[: len(FIRST)]
-    for asked, share in ((slice(0, 1), 1), (slice(1, None), SHARE * len(speeds)))[: len(every)]:
-        own = {path: one[::share] for path, one in pilots.items()}
-        block = DrawBlock(kernel, names, own, len(next(iter(own.values()))))
-        if first is not None and asked.start == 0:
-            kept[DECODE] = kept[DECODE] | _fastest_single_request_plans(block, len(kept[DECODE]))
+    for speed_slice, share in ((slice(0, 1), 1), (slice(1, None), SHARE * len(speeds)))[
+        : len(all_speeds)
+    ]:
+        sampled_pilots = {path: pilot_values[::share] for path, pilot_values in pilots.items()}
+        block = DrawBlock(kernel, names, sampled_pilots, len(next(iter(sampled_pilots.values()))))
+        if first is not None and speed_slice.start == 0:
+            near_masks[DECODE] = near_masks[DECODE] | _fastest_single_request_plans(
+                block, len(near_masks[DECODE])
+            )
         for chosen in best_plans_per_draw(
             block,
             plans,
-            first and Hints(*(one[asked] for one in first)),
-            every[asked],
+            first and Hints(*(hint_array[speed_slice] for hint_array in first)),
+            all_speeds[speed_slice],
             begin,
             SPARE,
         ):
-            for axis, near in kept.items():
+            for axis, near in near_masks.items():
                 wins[axis] = wins.get(axis, 0) + np.bincount(chosen.rows[axis], minlength=len(near))
-    found = {}
-    for axis, near in kept.items():
-        some = np.flatnonzero(near | (wins[axis] > 0))
-        found[axis] = some[np.argsort(-wins[axis][some], kind="stable")]
-    return found, first and Hints(*(one[:, found[DECODE]] for one in first))
+    rows_by_axis = {}
+    for axis, near in near_masks.items():
+        candidate_rows = np.flatnonzero(near | (wins[axis] > 0))
+        rows_by_axis[axis] = candidate_rows[np.argsort(-wins[axis][candidate_rows], kind="stable")]
+    return rows_by_axis, first and Hints(
+        *(hint_array[:, rows_by_axis[DECODE]] for hint_array in first)
+    )
 
 
 def _fastest_single_request_plans(block: DrawBlock, plans: int) -> AnyArray:
-    alone = np.ones((plans, block.count))
-    time_per_token = BatchResponse(block, "token", slice(None))(alone)
+    single_batch = np.ones((plans, block.count))
+    time_per_token = BatchResponse(block, "token", slice(None))(single_batch)
     fastest = np.where(room(block, plans) >= 1, time_per_token, np.inf).argmin(axis=0)
     return np.isin(np.arange(plans), fastest)
 
@@ -524,8 +581,10 @@ def of_rows(plans: ServingPlan, rows: Mapping[int, AnyArray]) -> ServingPlan:
     def select_rows(part: Any, axis: int) -> Any:
         chosen = rows[axis]
         return part._make(
-            np.take(one, chosen, axis=axis) if np.ndim(one) and np.shape(one)[axis] > 1 else one
-            for one in part
+            np.take(plan_column, chosen, axis=axis)
+            if np.ndim(plan_column) and np.shape(plan_column)[axis] > 1
+            else plan_column
+            for plan_column in part
         )
 
     if not rows:

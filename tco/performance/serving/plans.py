@@ -49,15 +49,17 @@ def request_of(values: Readable) -> ServingRequest:
         Request with lengths in tokens; a cache hit or an offload of zero is None.
 
     """
-    made = ServingRequest(values["workload.input_tokens"], values["workload.output_tokens"])
-    made = made._replace(cache_hit=values.unless_zero("workload.cache_hit"))
+    serving_request = ServingRequest(
+        values["workload.input_tokens"], values["workload.output_tokens"]
+    )
+    serving_request = serving_request._replace(cache_hit=values.unless_zero("workload.cache_hit"))
     if values.has(DRAFTS):
-        made = made._replace(drafts=values[DRAFTS])
+        serving_request = serving_request._replace(drafts=values[DRAFTS])
     if (offload := values.unless_zero("workload.kv_offload")) is not None:
-        made = made._replace(
+        serving_request = serving_request._replace(
             offload=offload, host_link=values["performance.training.host_link_bandwidth"]
         )
-    return made._replace(
+    return serving_request._replace(
         offline=values.exists("workload.offline"),
         equal_lengths=values.exists("workload.equal_lengths"),
     )
@@ -354,14 +356,14 @@ def decode_plan_from_axes(axes: PrefillPlan, sequences: Any, drafts: Any = 0.0) 
     """Return engines that decode so many sequences an attention group, with so many drafts a
     step.
     """
-    own = (
+    engine_axes = (
         axes.chips,
         axes.tensor_parallel,
         axes.context_parallel,
         axes.pipeline_parallel,
         axes.cut,
     )
-    return DecodePlan(*own, sequences, axes.expert_parallel, drafts)
+    return DecodePlan(*engine_axes, sequences, axes.expert_parallel, drafts)
 
 
 def decoding_at(axes: PrefillPlan, sequences: Any, depths: tuple[float, ...]) -> DecodePlan:
@@ -378,17 +380,19 @@ def decoding_at(axes: PrefillPlan, sequences: Any, depths: tuple[float, ...]) ->
     """
     if len(depths) == 1:
         return decode_plan_from_axes(axes, sequences, depths[0])
-    every, rows = (
+    repeated_axes, rows = (
         (np.concatenate([axis] * len(depths)) if np.ndim(axis) else axis for axis in axes),
         len(axes.chips),
     )
-    many = (
+    repeated_sequences = (
         np.concatenate([sequences] * len(depths))
         if np.ndim(sequences) and len(sequences) > 1
         else sequences
     )
     return decode_plan_from_axes(
-        PrefillPlan(*every), many, np.repeat(np.array(depths, dtype=float), rows)[:, None]
+        PrefillPlan(*repeated_axes),
+        repeated_sequences,
+        np.repeat(np.array(depths, dtype=float), rows)[:, None],
     )
 
 
@@ -402,8 +406,8 @@ def engines_of_world(links: Links, chips: Any) -> Any:
 
 def filling(axes: PrefillPlan, links: Links) -> PrefillPlan:
     """Return those plans whose engines leave no chip of a world unused."""
-    kept = np.ravel((links.world % axes.chips == 0) | (axes.chips > links.world))
-    return PrefillPlan(*(axis[kept] for axis in axes))
+    row_mask = np.ravel((links.world % axes.chips == 0) | (axes.chips > links.world))
+    return PrefillPlan(*(axis[row_mask] for axis in axes))
 
 
 def as_prefill_plan(plan: DecodePlan) -> PrefillPlan:
@@ -505,7 +509,9 @@ def plan_axes(model: Architecture, links: Links, context: Quantity) -> PrefillPl
     table = parallelism_table(int(links.world), int(links.domain), heads, sparse, parts)
     if not context:
         table = table[table[:, PrefillPlan._fields.index("context_parallel")] == 1]
-    return PrefillPlan(*(table[:, at : at + 1] for at in range(table.shape[1])))
+    return PrefillPlan(
+        *(table[:, column_index : column_index + 1] for column_index in range(table.shape[1]))
+    )
 
 
 def borders_crossed(plan: DecodePlan, links: Links) -> FloatArray:

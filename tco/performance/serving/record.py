@@ -73,9 +73,9 @@ class ServingResult:
         plan, links = self.plan, self.links
         return [
             axis
-            for phase, made in self.phases().items()
+            for phase, phase_pass in self.phases().items()
             for axis in pass_communication_axes(
-                phase, getattr(plan, phase), links, made, self.waits
+                phase, getattr(plan, phase), links, phase_pass, self.waits
             )
         ]
 
@@ -84,17 +84,18 @@ class ServingResult:
         """Decode rate of the best plan by what lies across the domains of a world; empty where a
         world is one domain or nothing was searched.
         """
-        found = self.choices.get("decode")
+        decode_choice = self.choices.get("decode")
         if (
             self.links is None
             or self.links.domain >= self.links.world
-            or found is None
-            or found.axes is None
+            or decode_choice is None
+            or decode_choice.axes is None
         ):
             return {}
-        crossed = borders_crossed(found.axes, self.links)
+        crossed = borders_crossed(decode_choice.axes, self.links)
         return {
-            name: float(found.best[crossed == name].max(initial=0.0)) for name in ("nothing", *CUTS)
+            name: float(decode_choice.best[crossed == name].max(initial=0.0))
+            for name in ("nothing", *CUTS)
         }
 
     @property
@@ -126,20 +127,20 @@ class ServingResult:
     def operators(self) -> dict[str, list[str]]:
         """The operators of each phase."""
         return {
-            phase: list(dict.fromkeys(one.name for one in made.operators))
-            for phase, made in self.phases().items()
+            phase: list(dict.fromkeys(operator.name for operator in phase_pass.operators))
+            for phase, phase_pass in self.phases().items()
         }
 
-    def report(self, seconds: float, many: bool) -> Report:
+    def report(self, seconds: float, is_vectorised: bool) -> Report:
         """Return the report of the plan search and of the phase times.
 
-        `seconds` is the time of the search. Where `many` values were asked together, phase times
-        are left out: no phase has a single time.
+        `seconds` is the time of the search. Where `is_vectorised` values were asked together,
+        phase times are left out: no phase has a single time.
         """
         choices = self.choices.values()
         search = {
-            "plans": sum(one.plans for one in choices),
-            "feasible": sum(one.feasible for one in choices),
+            "plans": sum(choice.plans for choice in choices),
+            "feasible": sum(choice.feasible for choice in choices),
             "seconds": seconds,
         }
         margin = self.choices["decode"].margin if "decode" in self.choices else None
@@ -150,12 +151,12 @@ class ServingResult:
                 name: int(value) if float(value).is_integer() else float(value)
                 for name, value in axes.items()
             }
-        return Report(plan, search, None, margin, {}, {} if many else self.phases())
+        return Report(plan, search, None, margin, {}, {} if is_vectorised else self.phases())
 
     def phases(self) -> dict[str, PassResult]:
         """Return the phases that were evaluated."""
         return {
-            name: made
-            for name, made in (("decode", self.decode), ("prefill", self.prefill))
-            if made is not None
+            name: phase_pass
+            for name, phase_pass in (("decode", self.decode), ("prefill", self.prefill))
+            if phase_pass is not None
         }

@@ -69,19 +69,20 @@ def evaluate_serving(
         from tco.performance.serving.fixed_axes import axes_given  # most answers give no axes
 
         axes = axes_given(machine, model, plan)
-    found = _search_serving_plans(machine, model, request, values, axes)
-    if found.plan is None and plan is not None:
+    serving_result = _search_serving_plans(machine, model, request, values, axes)
+    if serving_result.plan is None and plan is not None:
         raise DataError(
-            f"--plan {','.join(f'{key}={text}' for key, text in plan.items())}: {found.reason}"
+            f"--plan {','.join(f'{key}={text}' for key, text in plan.items())}: "
+            f"{serving_result.reason}"
         )
-    if found.plan is not None:
-        found.plan = found.plan._replace(stated=plan is not None)
-    found.notes = [
+    if serving_result.plan is not None:
+        serving_result.plan = serving_result.plan._replace(stated=plan is not None)
+    serving_result.notes = [
         *([axes.beyond] if axes is not None and axes.beyond else []),
         *model_format_notes(machine),
         *notes_on_request(request),
     ]
-    return found
+    return serving_result
 
 
 def _search_serving_plans(
@@ -130,9 +131,13 @@ def _under_stated_load(
     """Search the plans of some axes, or all, with the requests in flight that the workload
     states.
     """
-    given = None if axes is None else axes.decode
-    every = filling(offered_axes(machine, model, 0), machine.links) if given is None else given
-    decode = decoding_at(every, 1.0, depths_of(machine, model, request, values))
+    stated_axes = None if axes is None else axes.decode
+    decode_axes = (
+        filling(offered_axes(machine, model, 0), machine.links)
+        if stated_axes is None
+        else stated_axes
+    )
+    decode = decoding_at(decode_axes, 1.0, depths_of(machine, model, request, values))
     before, engines, readers = (
         as_prefill_plan(decode),
         None if axes is None else axes.engines,
@@ -190,27 +195,27 @@ def evaluate_serving_plan(
     if plan.engines is not None:
         from tco.performance.serving.closed_loop import loaded_engine_rates
 
-        made = loaded_engine_rates(machine, model, plan, request, values)
-        found = ServingResult(
+        loaded = loaded_engine_rates(machine, model, plan, request, values)
+        serving_result = ServingResult(
             plan,
-            made.rates,
-            made.prefill_share,
-            made.decode,
-            made.prefill,
+            loaded.rates,
+            loaded.prefill_share,
+            loaded.decode,
+            loaded.prefill,
             {},
             machine.links,
             machine.waits,
-            fits=made.fits,
-            needed=made.needed,
+            fits=loaded.fits,
+            needed=loaded.needed,
         )
     else:
         decode, prefill = (
             passes.decode_pass(machine, model, plan.decode, request),
             passes.prefill_pool(machine, model, plan.prefill, request),
         )
-        found = _pooled(machine, plan, request, decode, prefill, {})
-    found.notes = notes
-    return found
+        serving_result = _pooled(machine, plan, request, decode, prefill, {})
+    serving_result.notes = notes
+    return serving_result
 
 
 def _pooled(
@@ -226,9 +231,11 @@ def _pooled(
     The pools meet as sharply as the pools of a closed loop.
     """
     prompt, answer, sharpness = request.prompt, request.answer, machine.shared("pool_sharpness")
-    made = passes.decode_rate(plan.decode.sequences, attention_chips(plan.decode), decode.per_token)
+    decode_rate = passes.decode_rate(
+        plan.decode.sequences, attention_chips(plan.decode), decode.per_token
+    )
     read = passes.prefill_rate(prompt, attention_chips(plan.prefill), prefill.per_prompt)
-    output = passes.output_rate(made, read, prompt, answer, sharpness)
+    output = passes.output_rate(decode_rate, read, prompt, answer, sharpness)
     if machine.deployed is not None:
         output = deployed_rate(output, machine.deployed)
     rates = {
@@ -238,9 +245,9 @@ def _pooled(
         "ttft_s": passes.time_to_first_token(prefill.until_read, decode.time),
         "tpot_s": decode.per_token,
     }
-    share = passes.prefill_share(made, read, prompt, answer, sharpness)
-    found = ServingResult(
+    share = passes.prefill_share(decode_rate, read, prompt, answer, sharpness)
+    serving_result = ServingResult(
         plan, rates, share, decode, prefill, choices, machine.links, machine.waits
     )
-    found.meeting, found.deployed = (prompt, answer, sharpness), machine.deployed
-    return found
+    serving_result.meeting, serving_result.deployed = (prompt, answer, sharpness), machine.deployed
+    return serving_result

@@ -135,22 +135,22 @@ def _features(catalogue: Catalogue) -> dict[str, list[Feature]]:
     """Return the features of every input, as the data folders state them."""
 
     def read() -> dict[str, list[Feature]]:
-        found: dict[str, list[Feature]] = {}
+        file_features: dict[str, list[Feature]] = {}
         for folder in catalogue.folders:
             if (path := folder / FILE).is_file():
                 for _, row in read_csv(path, COLUMNS):
-                    one = Feature(
+                    feature = Feature(
                         row["value"],
                         row["since"],
                         row["engine"],
                         row["family"],
                         frozenset(row["needs"].split()),
                     )
-                    found.setdefault(row["input"], []).append(one)
-        return found
+                    file_features.setdefault(row["input"], []).append(feature)
+        return file_features
 
-    made: dict[str, list[Feature]] = catalogue.once(FILE, read)
-    return made
+    features_by_input: dict[str, list[Feature]] = catalogue.once(FILE, read)
+    return features_by_input
 
 
 class AttentionKernel(NamedTuple):
@@ -221,8 +221,8 @@ def engine_words(catalogue: Catalogue) -> list[tuple[str, str]]:
             for _, row in read_csv(path, ("word", "engine"))
         ]
 
-    made: list[tuple[str, str]] = catalogue.once(ENGINES, read)
-    return made
+    word_engine_pairs: list[tuple[str, str]] = catalogue.once(ENGINES, read)
+    return word_engine_pairs
 
 
 def _training_engines(catalogue: Catalogue) -> list[str]:
@@ -255,8 +255,8 @@ def setting_or_software_default(
     """
     if (stated := texts.get(path, BY_DATE)) != BY_DATE:
         return stated
-    found = _available_feature_values(catalogue, path, texts, family, facts)
-    return found[-1] if found else ""
+    offered_values = _available_feature_values(catalogue, path, texts, family, facts)
+    return offered_values[-1] if offered_values else ""
 
 
 def _available_feature_values(
@@ -347,24 +347,26 @@ def training_software(
             [*_training_engines(catalogue), OF_FAMILY],
             "workload.engine",
         )
-    said = {
+    feature_words = {
         path: setting_or_software_default(catalogue, path, texts, family, facts)
         for path in (*CHOICES, *PLANS)
     }
-    refuse_unknown_words(catalogue, {path: said[path] for path in CHOICES if path != ATTENTION})
+    refuse_unknown_words(
+        catalogue, {path: feature_words[path] for path in CHOICES if path != ATTENTION}
+    )
     return Software(
         attention=attention_of(catalogue, texts, family, chip),
-        dropout=said["workload.dropout"] == "yes",
-        fused_experts=said["workload.expert_kernels"] == "fused",
-        separate_experts=said["workload.expert_kernels"] == "separate",
-        adapters=said["workload.trained"] == "adapters",
-        adds_in_product=said["workload.gradient_sums"] == "fused",
-        overlaps=said["workload.stage_transfers"] == "overlapped",
-        compiled=said["workload.programs"] == "compiled",
-        splits_sequences=said["plan.sequence_parallel"] != "no",
-        splits_collectives=said["plan.tp_overlap"] != "no",
-        chunks_loss=said["workload.loss"] == "chunked",
-        whole_batches=said["plan.micro_batches"] == "one",
+        dropout=feature_words["workload.dropout"] == "yes",
+        fused_experts=feature_words["workload.expert_kernels"] == "fused",
+        separate_experts=feature_words["workload.expert_kernels"] == "separate",
+        adapters=feature_words["workload.trained"] == "adapters",
+        adds_in_product=feature_words["workload.gradient_sums"] == "fused",
+        overlaps=feature_words["workload.stage_transfers"] == "overlapped",
+        compiled=feature_words["workload.programs"] == "compiled",
+        splits_sequences=feature_words["plan.sequence_parallel"] != "no",
+        splits_collectives=feature_words["plan.tp_overlap"] != "no",
+        chunks_loss=feature_words["workload.loss"] == "chunked",
+        whole_batches=feature_words["plan.micro_batches"] == "one",
     )
 
 

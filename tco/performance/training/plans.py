@@ -198,25 +198,25 @@ def parts_allowed(layers: int, parts: int) -> bool:
     """Say whether layers divide into parts, at most one place in twenty left empty: embedding and
     output head weigh about a layer each.
     """
-    places = -(-layers // parts) * parts  # each part holds as many, rounded up
-    return parts <= layers + ENDS and (places - layers) * EMPTY <= places
+    layer_slots = -(-layers // parts) * parts  # each part holds as many, rounded up
+    return parts <= layers + ENDS and (layer_slots - layers) * EMPTY <= layer_slots
 
 
 def schedules(layers: int, stages: int) -> list[tuple[str, int]]:
     """Return the (schedule, interleave) pairs of a pipeline."""
     if not parts_allowed(layers, stages):
         return []
-    found = [("1f1b", 1)]
+    schedule_pairs = [("1f1b", 1)]
     if stages > 1:
-        found += [
+        schedule_pairs += [
             ("interleaved", v)
             for v in range(2, (layers + ENDS) // stages + 1)
             if parts_allowed(layers, stages * v)
         ]
-        found.append(("zero-bubble", 1))
+        schedule_pairs.append(("zero-bubble", 1))
         if stages % 2 == 0 and stages > 2:
-            found.append(("dual-pipe", 1))
-    return found
+            schedule_pairs.append(("dual-pipe", 1))
+    return schedule_pairs
 
 
 def _candidate_divisions(job: TrainingJob, domain: int, fixed: Fixed) -> Iterator[tuple[int, ...]]:
@@ -268,21 +268,21 @@ def chips_in_use(job: TrainingJob, links: Links, fixed: Fixed = ALL_FREE) -> lis
     slices of every size; where no plan takes more than half of the cluster in whole domains, all
     chips are taken as they are.
     """
-    every, domain = int(job.chips), links.domain
+    cluster_chips, domain = int(job.chips), links.domain
     if links.torus is not None:
-        return [every]
+        return [cluster_chips]
     counts = [Count(0, 0.0, 0)]
-    for chips in range(every // domain * domain, every // 2, -domain):
-        if chips / every <= counts[0].working and (
+    for chips in range(cluster_chips // domain * domain, cluster_chips // 2, -domain):
+        if chips / cluster_chips <= counts[0].working and (
             len(counts) > 1 or chips < LEAST_BUSY * counts[0].chips
         ):
             break
-        found = _chip_count_candidate(replace(job, chips=chips), domain, fixed)
-        if chips / every * found.working > counts[0].working:
-            counts = [found._replace(working=chips / every * found.working)]
-        elif len(counts) < 2 and found.replicas > counts[0].replicas:
-            counts.append(found)
-    return [one.chips for one in counts] if counts[0].chips else [every]
+        candidate = _chip_count_candidate(replace(job, chips=chips), domain, fixed)
+        if chips / cluster_chips * candidate.working > counts[0].working:
+            counts = [candidate._replace(working=chips / cluster_chips * candidate.working)]
+        elif len(counts) < 2 and candidate.replicas > counts[0].replicas:
+            counts.append(candidate)
+    return [count.chips for count in counts] if counts[0].chips else [cluster_chips]
 
 
 class Count(NamedTuple):
@@ -300,15 +300,15 @@ def _chip_count_candidate(job: TrainingJob, domain: int, fixed: Fixed) -> Count:
 
     The plans take all chips of the job. The share is 0 where the job has no plan.
     """
-    known = [
+    working_shares = [
         (max(_working_share(job, stages, data), default=0.0), data)
         for _, _, stages, data, *_ in _candidate_divisions(job, domain, fixed)
     ]
-    most = max((working for working, _ in known), default=0.0)
+    most = max((working for working, _ in working_shares), default=0.0)
     return Count(
         job.chips,
         most,
-        max((data for working, data in known if working >= NEARLY * most), default=0),
+        max((data for working, data in working_shares if working >= NEARLY * most), default=0),
     )
 
 
@@ -316,8 +316,8 @@ def _working_share(job: TrainingJob, stages: int, data: int) -> Iterator[float]:
     layers, count = job.model.layers, job.batch // data
     for schedule, parts in schedules(layers, stages):
         if schedule == "1f1b" or (schedule == "interleaved" and count >= stages):
-            places = -(-layers // (stages * parts)) * stages * parts
-            yield layers / places / (1 + (stages - 1) / (parts * count))
+            layer_slots = -(-layers // (stages * parts)) * stages * parts
+            yield layers / layer_slots / (1 + (stages - 1) / (parts * count))
 
 
 def orders(domain: int, inner: int, stages: int, data: int) -> tuple[int, ...]:
@@ -346,10 +346,10 @@ def space(job: TrainingJob, domain: int, fixed: Fixed = ALL_FREE) -> list[PlanBl
     """
     layers = job.model.layers
     kinds: dict[int, list[tuple[str, int]]] = {}
-    made: dict[tuple[str, bool, bool], list[AnyArray]] = {}
+    rows_by_structure: dict[tuple[str, bool, bool], list[AnyArray]] = {}
     sizes: dict[int, AnyArray] = {}
-    for found in _candidate_divisions(job, domain, fixed):
-        group = Groups(*found)
+    for division in _candidate_divisions(job, domain, fixed):
+        group = Groups(*division)
         if group.pipeline not in kinds:
             kinds[group.pipeline] = schedules(layers, group.pipeline)
         local = job.batch // group.data
@@ -380,9 +380,12 @@ def space(job: TrainingJob, domain: int, fixed: Fixed = ALL_FREE) -> list[PlanBl
             if not len(sizes_allowed):
                 continue
             rows = np.empty((len(sizes_allowed), 8), dtype=np.int64)
-            rows[:, :6], rows[:, 6], rows[:, 7] = found, sizes_allowed, interleave
-            made.setdefault((schedule, group.tensor > 1, sharded), []).append(rows)
-    return [_block_of(job, fixed, *key, np.concatenate(rows)) for key, rows in sorted(made.items())]
+            rows[:, :6], rows[:, 6], rows[:, 7] = division, sizes_allowed, interleave
+            rows_by_structure.setdefault((schedule, group.tensor > 1, sharded), []).append(rows)
+    return [
+        _block_of(job, fixed, *key, np.concatenate(rows))
+        for key, rows in sorted(rows_by_structure.items())
+    ]
 
 
 def _block_of(
@@ -419,15 +422,15 @@ def fixed_axes(plan: Mapping[str, str]) -> Fixed:
         DataError: An axis or a value is unknown, or an axis is given twice.
 
     """
-    found: dict[str, tuple[Any, ...]] = {}
+    axis_values: dict[str, tuple[Any, ...]] = {}
     for name, text in plan.items():
         field = COUNTS.get(name) or FLAGS.get(name) or (name if name in WORDS else None)
         if field is None:
             raise unknown("axis of a training plan", name, [*COUNTS, *FLAGS, *WORDS], "--plan")
-        if field in found:
+        if field in axis_values:
             raise DataError(f"--plan {name}={text}: interleave is given twice")
-        found[field] = tuple(_value_of(name, part.strip()) for part in str(text).split("|"))
-    return Fixed(found)
+        axis_values[field] = tuple(_value_of(name, part.strip()) for part in str(text).split("|"))
+    return Fixed(axis_values)
 
 
 def _value_of(name: str, text: str) -> Any:

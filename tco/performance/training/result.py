@@ -59,10 +59,10 @@ class StepLines:
     @property
     def shares(self) -> dict[str, float]:
         """The share of its time by bound."""
-        found = dict.fromkeys(BOUNDS, 0.0)
+        bound_shares = dict.fromkeys(BOUNDS, 0.0)
         for line in self.lines:
-            found[line.bound] += line.time / self.time
-        return found
+            bound_shares[line.bound] += line.time / self.time
+        return bound_shares
 
 
 class Details(NamedTuple):
@@ -169,21 +169,25 @@ class TrainingResult:
         """Links of the chips; None once the report is made."""
         return None if self.details is None else self.details.machine.links
 
-    def report(self, _: float, many: bool) -> Report:
+    def report(self, _: float, is_vectorised: bool) -> Report:
         """Return the report of the plan search and of the step's time.
 
-        The step's time is left out where many steps are evaluated together (`many`).
+        The step's time is left out where many steps are evaluated together (`is_vectorised`).
         """
         if self.details is not None:
-            self.describe(self.details, many)
+            self.describe(self.details, is_vectorised)
             self.details = None
-        found = self.found or TrainingSearchResult(plans=1, feasible=1)
-        search = {"plans": found.plans, "feasible": found.feasible, "seconds": found.seconds}
+        search_result = self.found or TrainingSearchResult(plans=1, feasible=1)
+        search = {
+            "plans": search_result.plans,
+            "feasible": search_result.feasible,
+            "seconds": search_result.seconds,
+        }
         return Report(
-            self.described, search, self.runner_up, found.margin, self.memory, self.phases()
+            self.described, search, self.runner_up, search_result.margin, self.memory, self.phases()
         )
 
-    def describe(self, details: Details, many: bool) -> None:
+    def describe(self, details: Details, is_vectorised: bool) -> None:
         """Fill in what people read of the plan: its names, and of one step its lines, axes and
         memory.
         """
@@ -191,7 +195,7 @@ class TrainingResult:
         self.described = training_plan_document(details.plan, job.model, job.batch)
         if self.found is not None and self.found.runner_up is not None:
             self.runner_up = training_plan_document(self.found.runner_up, job.model, job.batch)
-        if many:
+        if is_vectorised:
             return
         time, best_time = float(self.rates["step_s"]), float(details.step.time)
         lines = _step_lines(details)
@@ -242,14 +246,17 @@ def training_plan_document(plan: TrainingPlan, model: Architecture, batch: int) 
 def _pass_format_notes(formats: Passes) -> list[str]:
     """Return notes on passes computed in another format than the workload's."""
     differ = [
-        (name, one) for name, one in formats._asdict().items() if one.form.stored != one.asked
+        (name, pass_format)
+        for name, pass_format in formats._asdict().items()
+        if pass_format.form.stored != pass_format.asked
     ]
     if len(differ) == 2 and differ[0][1] == differ[1][1]:
         differ = [("", differ[0][1])]
     return [
-        f"{name}{': ' if name else ''}the chip does not compute {one.asked}: computed as "
-        f"{one.form.stored}" + (" after a conversion by software" if one.form != WIDE_FORM else "")
-        for name, one in differ
+        f"{name}{': ' if name else ''}the chip does not compute {pass_format.asked}: computed as "
+        f"{pass_format.form.stored}"
+        + (" after a conversion by software" if pass_format.form != WIDE_FORM else "")
+        for name, pass_format in differ
     ]
 
 
@@ -277,14 +284,17 @@ def train(
 
     """
     notes = _pass_format_notes(formats)
-    found = None
+    search_result = None
     if not isinstance(plan, TrainingPlan):
-        found = search_training_plans(job, machine, fixed_axes(plan or {}))
-        if found.best is None:
+        search_result = search_training_plans(job, machine, fixed_axes(plan or {}))
+        if search_result.best is None:
             return TrainingResult(
-                None, found=found, reason=_no_training_plan_reason(job, machine, found), notes=notes
+                None,
+                found=search_result,
+                reason=_no_training_plan_reason(job, machine, search_result),
+                notes=notes,
             )
-        plan = found.best
+        plan = search_result.best
     job, cluster = (
         replace(job, chips=plan.tensor * plan.context * plan.pipeline * plan.data),
         job.chips,
@@ -310,29 +320,30 @@ def train(
         "pipeline_bubble": schedule.share_of_step(details.pipe.bubble, time),
         "host_floor": schedule.share_of_step(details.host_floor, time),
     }
-    return TrainingResult(plan, rates, job.chips, found=found, notes=notes, details=details)
+    return TrainingResult(plan, rates, job.chips, found=search_result, notes=notes, details=details)
 
 
 def _no_training_plan_reason(
-    job: TrainingJob, machine: Machine, found: TrainingSearchResult
+    job: TrainingJob, machine: Machine, search_result: TrainingSearchResult
 ) -> str:
     """Return the reason that no plan fits, with the shortage in GB.
 
     Where chips and sequences divide into no plan at all, the text says so.
     """
-    if found.leanest is None:
+    if search_result.leanest is None:
         return (
             f"{job.chips} chips and {job.batch} sequences do not divide into any plan of "
             f"{job.model.id}"
         )
-    used = evaluate_plan(job, machine, found.leanest)[0].memory
+    used = evaluate_plan(job, machine, search_result.leanest)[0].memory
     most = sorted(((float(size), name) for name, size in used.items()), reverse=True)[:3]
     have = float(untraced_value(machine.memory))
     parts = ", ".join(f"{name} {size / 1e9:.1f} GB" for size, name in most)
     return (
-        f"no plan fits: the leanest of {found.plans:,} needs {found.need / 1e9:.1f} GB a chip "
+        f"no plan fits: the leanest of {search_result.plans:,} needs "
+        f"{search_result.need / 1e9:.1f} GB a chip "
         f"({parts}), "
-        f"{have / 1e9:.1f} GB are usable, {(found.need - have) / 1e9:.1f} GB are short"
+        f"{have / 1e9:.1f} GB are usable, {(search_result.need - have) / 1e9:.1f} GB are short"
     )
 
 
@@ -362,7 +373,7 @@ def _step_lines(details: Details) -> list[OperatorProfile]:
     parts = {name: float(part) for name, part in step.parts.items()}
     head_time = count * (float(pipe.longest) - float(pipe.stage))
     updating = "host" if details.plan.offload else "memory"
-    time, known = float(step.time), float(step.known)
+    time, explained_time = float(step.time), float(step.known)
     lines = [
         *joined_lines(lines),
         OperatorProfile(
@@ -375,8 +386,10 @@ def _step_lines(details: Details) -> list[OperatorProfile]:
         OperatorProfile("sharded weights and gradients", parts.get("gathers", 0.0), "link"),
         OperatorProfile("gradients and weights at the end", parts.get("gradients", 0.0), "link"),
         OperatorProfile("optimizer", parts.get("optimizer", 0.0), updating),
-        OperatorProfile("stragglers among domains", known - sum(parts.values()), "latency"),
-        OperatorProfile("unexplained", time - known, "latency"),
+        OperatorProfile(
+            "stragglers among domains", explained_time - sum(parts.values()), "latency"
+        ),
+        OperatorProfile("unexplained", time - explained_time, "latency"),
     ]
     return [line for line in lines if abs(line.time) > 1e-9 * time]
 
@@ -474,7 +487,7 @@ def _training_communication_axes(details: Details, lines: list[OperatorProfile])
     )
     states = message_bytes(per_rank(work.tokens, plan.tensor), job.model.hidden, job.wide_size)
     layer_gathers = (2 if job.software.adapters else 3) * count
-    moved = {
+    bytes_by_axis = {
         "pipeline": float(states) * 2 * plan.interleave * count,
         "data": parameters * {3: layer_gathers, 2: count + 1}.get(plan.zero, 2),
     }
@@ -488,7 +501,7 @@ def _training_communication_axes(details: Details, lines: list[OperatorProfile])
             for operator in (*work.operators, *work.across)
             if operator.name in LINES[name]
         ]
-        handed = moved.get(name, sum(sizes) * count * layers / job.model.layers)
+        handed = bytes_by_axis.get(name, sum(sizes) * count * layers / job.model.layers)
         hops = float(links.hops) if group.domains == 1 else None
         axes.append(
             PlanAxis("step", name, int(group.ranks), int(group.domains), hops, handed, time)

@@ -63,8 +63,10 @@ def layer_activations(
     Inputs of products are kept in the format these compute in. For a GPT layer in 16 bits wide = 4
     h, masked = 2 h, narrow = 12 h: s b h (10 + 24/t), or 34 s b h / t with sequence parallelism.
     """
-    whole = (wide * element_size + wide_inputs * input_size + masked * mask_size) / wide_split
-    return tokens * (whole + (narrow * element_size + narrow_inputs * input_size) / tensor_parallel)
+    wide_bytes = (wide * element_size + wide_inputs * input_size + masked * mask_size) / wide_split
+    return tokens * (
+        wide_bytes + (narrow * element_size + narrow_inputs * input_size) / tensor_parallel
+    )
 
 
 @formula(unit="byte", source="korthikanti2022")
@@ -185,16 +187,18 @@ def micro_batch(
     forward, backward = work.forward(), work.backward()
     levels = {}
     for level, (name, host) in enumerate(_host_times(job, machine, shape).items()):
-        alone = total("micro_batch", [forward, backward, *work.again(level)])
+        base_time = total("micro_batch", [forward, backward, *work.again(level)])
         added = hidden = _micro_batch_with_exchange(
-            alone, work.crossing(level) if work.across else None, host, sharpness
+            base_time, work.crossing(level) if work.across else None, host, sharpness
         )
         if work.across:
             hidden = _micro_batch_with_exchange(
-                alone, added_beside(alone, added.exchange, sharpness), host, sharpness
+                base_time, added_beside(base_time, added.exchange, sharpness), host, sharpness
             )
         by_tier = {tier: work.links(level, tier) for tier in TIERS}
-        links, waits = ({tier: one[which] for tier, one in by_tier.items()} for which in (0, 1))
+        links, waits = (
+            {tier: link_times[which] for tier, link_times in by_tier.items()} for which in (0, 1)
+        )
         levels[name] = RecomputationLevel(
             added, hidden, kept_activations(job, machine, shape, work.tokens, name), links, waits
         )
@@ -203,10 +207,12 @@ def micro_batch(
 
 
 def _micro_batch_with_exchange(
-    alone: Any, exchange: Any, host: Any, sharpness: Quantity
+    base_time: Any, exchange: Any, host: Any, sharpness: Quantity
 ) -> ScheduleVariant:
     """Return the times of a micro-batch to whose own an exchange, if any, adds so much."""
-    time = alone if exchange is None else total("micro_batch_and_exchange", [alone, exchange])
+    time = (
+        base_time if exchange is None else total("micro_batch_and_exchange", [base_time, exchange])
+    )
     launches = added_beside(time, host, sharpness)
     return ScheduleVariant(
         0.0 if exchange is None else exchange,
@@ -238,12 +244,12 @@ def kept_activations(
         else:
             inputs = parts * hidden
         inner += a.heads * a.v_dim + (f.active * hidden if f.experts else 0)
-        kept = {
+        product_inputs = {
             "wide_inputs": inputs,
             "narrow_inputs": inner,
             "input_size": machine.operands[DENSE].input_size,
         }
-        whole = layer_activations(
+        base_activations = layer_activations(
             tokens,
             wide,
             parts * hidden * masks,
@@ -251,7 +257,7 @@ def kept_activations(
             projected + outer,
             shape.tensor,
             job.wide_size,
-            **kept,
+            **product_inputs,
         )
         scores = [
             score_activations(
@@ -259,14 +265,15 @@ def kept_activations(
             )
         ]
         full = total(
-            "layer_activations", [whole, *([] if job.software.fused or not a.heads else scores)]
+            "layer_activations",
+            [base_activations, *([] if job.software.fused or not a.heads else scores)],
         )
         if recompute == "full":
             layer.append(full)
             full = layer_activations(tokens, hidden, 0, split, 0, shape.tensor, job.wide_size)
         elif recompute == "selective" and not job.software.fused:
             layer.extend(scores)
-            full = whole
+            full = base_activations
         terms.append(held_activations(full, block.layers, 1, 1))
     return total("kept_activations", [*terms, *layer[:1]])
 
@@ -281,7 +288,7 @@ def _host_times(job: TrainingJob, machine: Machine, shape: MicroBatchShape) -> J
         job.value("host_block_time"),
         job.value("host_expert_block_time"),
     )
-    own = (
+    separate_experts = (
         sum(block.layers * block.feed_forward.experts for block in job.model.blocks) / shape.expert
         if job.software.separate_experts
         else 0
@@ -291,7 +298,7 @@ def _host_times(job: TrainingJob, machine: Machine, shape: MicroBatchShape) -> J
         block,
         sparse,
         block if job.software.fused_experts else routed,
-        own,
+        separate_experts,
         job.value("host_expert_time"),
     )
     return {

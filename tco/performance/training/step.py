@@ -166,7 +166,7 @@ def shards(job: TrainingJob, links: Links, plan: TrainingPlan) -> list[Shard]:
     group = group_product(
         strided(links, plan.tensor, plan.context), strided(links, stride, plan.data)
     )
-    found = [Shard(dense / plan.tensor, plan.data * plan.context, group)]
+    parameter_shards = [Shard(dense / plan.tensor, plan.data * plan.context, group)]
     if model.expert_parameters:
         inner = plan.tensor * plan.context
         inside = np.minimum(plan.expert, inner)
@@ -175,14 +175,14 @@ def shards(job: TrainingJob, links: Links, plan: TrainingPlan) -> list[Shard]:
             strided(links, inside, inner // inside),
             strided(links, stride * outside, plan.data // outside),
         )
-        found.append(
+        parameter_shards.append(
             Shard(
                 model.expert_parameters * part / plan.expert,
                 inner * plan.data // plan.expert,
                 spread,
             )
         )
-    return found
+    return parameter_shards
 
 
 def _averaged_across(job: TrainingJob, links: Links, groups: list[Shard]) -> Quantity:
@@ -234,29 +234,33 @@ def _beside_pipeline(
     """
     if all(np.all(np.asarray(g.ranks) == 1) for g in groups):
         return {}
-    sizes, made = find()
+    sizes, gather_exchanges = find()
 
-    def gather_traffic(each: list[Quantity]) -> Quantity:
-        return hidden_traffic(total("gathers", each), pipe.micro_batches, times)
+    def gather_traffic(gather_times: list[Quantity]) -> Quantity:
+        return hidden_traffic(total("gathers", gather_times), pipe.micro_batches, times)
 
     gathers, shared = (
-        gather_traffic([one.time for one in made]),
+        gather_traffic([exchange.time for exchange in gather_exchanges]),
         np.minimum(sum(g.ranks - 1 for g in groups), 1),
     )
     in_use, waits = [gathers], []
     for tier in TIERS:
-        own = gather_traffic([one.holds[tier] for one in made])
-        in_use.append(total("links_in_use", [own, exposed_time(pipe.links[tier], 1, shared)]))
-        waits.append(
-            waiting_time(pipe.waits[tier], own, pipe.time, machine.kernels.part("traffic_classes"))
+        tier_traffic = gather_traffic([exchange.holds[tier] for exchange in gather_exchanges])
+        in_use.append(
+            total("links_in_use", [tier_traffic, exposed_time(pipe.links[tier], 1, shared)])
         )
-    moved = gathered_bytes(total("gathered_parameters", sizes), pipe.micro_batches, times)
+        waits.append(
+            waiting_time(
+                pipe.waits[tier], tier_traffic, pipe.time, machine.kernels.part("traffic_classes")
+            )
+        )
+    traffic_bytes = gathered_bytes(total("gathered_parameters", sizes), pipe.micro_batches, times)
     slower = [
         crowding(
             pipe.time,
             gathers,
             machine.kernels.practice("communication_cores"),
-            moved,
+            traffic_bytes,
             machine.bandwidth,
         ),
         *waits,
@@ -279,9 +283,9 @@ def step(
     """
     links, zero, hybrid = machine.links, plan.zero, plan.hybrid
     parts = {"pipeline": pipe.time}
-    groups = every = common.of("shards", lambda: shards(job, links, plan))
+    groups = all_shards = common.of("shards", lambda: shards(job, links, plan))
     if hybrid:
-        parts["gradients"] = common.of("across", lambda: _averaged_across(job, links, every))
+        parts["gradients"] = common.of("across", lambda: _averaged_across(job, links, all_shards))
         groups = [
             Shard(
                 g.parameters,
@@ -291,13 +295,13 @@ def step(
             for g in groups
         ]
     if zero == 3:  # layer by layer: weights before both passes, gradients after
-        held = slots(plan, job.model)
-        layer = [g._replace(parameters=g.parameters / held) for g in groups]
+        stage_slots = slots(plan, job.model)
+        layer = [g._replace(parameters=g.parameters / stage_slots) for g in groups]
         gathers = partial(
             common.of, ("gathers of layers", hybrid), lambda: _gathers_of(job, links, layer)
         )
         parts |= _beside_pipeline(
-            job, machine, pipe, layer, (2 if job.software.adapters else 3) * held, gathers
+            job, machine, pipe, layer, (2 if job.software.adapters else 3) * stage_slots, gathers
         )
     elif not job.software.adapters:
         once = common.of(("gathers once", hybrid), lambda: _gathered_once(job, links, groups))
@@ -312,10 +316,14 @@ def step(
             ("optimizer", zero > 0, hybrid), lambda: _optimized(job, machine, plan, groups)
         )
     summed = total("step_without_loss", list(parts.values()))
-    known = schedule.scaled_step(
+    explained_time = schedule.scaled_step(
         summed, np.maximum(job.chips / links.domain, 1.0), job.value("scale_loss")
     )
-    time = known if machine.unexplained is None else with_unexplained(known, machine.unexplained)
+    time = (
+        explained_time
+        if machine.unexplained is None
+        else with_unexplained(explained_time, machine.unexplained)
+    )
     # which leave the gradients of weights out
     if machine.unexplained is not None and not job.software.adapters:
         time = greatest(
@@ -329,7 +337,9 @@ def step(
             ],
         )
     used = _fullest_chip_memory(job, plan, micro, pipe, groups, common)
-    return TrainingStep(time, parts, used, total("memory_in_use", list(used.values())), known)
+    return TrainingStep(
+        time, parts, used, total("memory_in_use", list(used.values())), explained_time
+    )
 
 
 def model_flops(job: TrainingJob) -> Quantity:
@@ -376,7 +386,7 @@ def _fullest_chip_memory(
     common: Common,
 ) -> JsonObject:
     """Return the memory of the fullest chip by use."""
-    held = common.of(
+    model_memory = common.of(
         ("memory", plan.zero, plan.hybrid), lambda: _memory_of_model(job, plan, groups)
     )
     flight = common.of("in flight", lambda: _in_flight_of(plan, pipe))
@@ -384,7 +394,7 @@ def _fullest_chip_memory(
         micro.levels[plan.recompute].kept, slots(plan, job.model), job.model.layers, flight
     )
     return {
-        **held,
+        **model_memory,
         "activations": activations,
         **common.of("buffers", lambda: _buffers_of(job, plan, micro)),
     }
@@ -437,10 +447,10 @@ def _memory_of_model(job: TrainingJob, plan: TrainingPlan, groups: list[Shard]) 
     if not job.software.adapters:
         used["optimizer"] = resident_bytes(used["optimizer"], plan.offload)
     if zero == 3:  # the layer at work and the next one are gathered
-        whole = [
+        gathered_weights = [
             sharded_bytes(g.parameters, job.wide_size, slots(plan, job.model), 2) for g in groups
         ]
-        used["gathered weights"] = total("gathered_weights", whole)
+        used["gathered weights"] = total("gathered_weights", gathered_weights)
     return used
 
 
@@ -448,13 +458,13 @@ def _layers_again(
     job: TrainingJob,
     machine: Machine,
     plan: TrainingPlan,
-    kept: TrainingStep,
+    kept_step: TrainingStep,
     recomputed: TrainingStep,
 ) -> Quantity:
     """Return the share of the layers of a stage, whole ones, that must be computed again so that a
     plan fits.
     """
-    share = recomputed_share(kept.held, recomputed.held, machine.memory)
+    share = recomputed_share(kept_step.held, recomputed.held, machine.memory)
     return whole_layers(share, slots(plan, job.model))
 
 
@@ -469,22 +479,28 @@ def kept_level(job: TrainingJob) -> str:
 def _with_partial_recomputation(micro: MicroBatch, less: str, share: Any) -> MicroBatch:
     """Return a micro-batch that also knows itself with a share of its layers computed again."""
 
-    def between(one: Any, other: Any) -> Any:
-        if isinstance(one, dict):
-            return {name: between(one[name], other[name]) for name in one}
-        if isinstance(one, tuple):
-            return type(one)(*map(between, one, other))
-        return schedule.partly_recomputed(one, other, share)
+    def between(kept_value: Any, recomputed_value: Any) -> Any:
+        if isinstance(kept_value, dict):
+            return {name: between(kept_value[name], recomputed_value[name]) for name in kept_value}
+        if isinstance(kept_value, tuple):
+            return type(kept_value)(*map(between, kept_value, recomputed_value))
+        return schedule.partly_recomputed(kept_value, recomputed_value, share)
 
-    kept, again = micro.levels[less], micro.levels[WHOLE]
+    kept_values, again = micro.levels[less], micro.levels[WHOLE]
     times = {
-        name: between(one, other)
-        for name, one, other in zip(RecomputationLevel._fields, kept, again, strict=True)
+        name: between(kept_value, recomputed_value)
+        for name, kept_value, recomputed_value in zip(
+            RecomputationLevel._fields, kept_values, again, strict=True
+        )
         if name != "kept"
     }
     return micro._replace(
         levels=micro.levels
-        | {PARTIAL: RecomputationLevel(**times, kept=partly_kept(kept.kept, again.kept, share))}
+        | {
+            PARTIAL: RecomputationLevel(
+                **times, kept=partly_kept(kept_values.kept, again.kept, share)
+            )
+        }
     )
 
 
@@ -493,13 +509,13 @@ def partial_step(
     machine: Machine,
     plan: TrainingPlan,
     micro: MicroBatch,
-    whole: tuple[TrainingStep, TrainingStep],
+    extreme_steps: tuple[TrainingStep, TrainingStep],
     common: Common,
 ) -> tuple[TrainingStep, TrainingPlan]:
     """Return a step that computes so many layers again that it fits, from the steps that compute
     none and all of them again, with its plan.
     """
-    plan = plan._replace(recompute=PARTIAL, share=_layers_again(job, machine, plan, *whole))
+    plan = plan._replace(recompute=PARTIAL, share=_layers_again(job, machine, plan, *extreme_steps))
     mixed = _with_partial_recomputation(micro, kept_level(job), plan.share)
     return step(
         job, machine, plan, mixed, pipeline(job, machine, plan, mixed, common), common
@@ -537,10 +553,10 @@ def chosen_share(job: TrainingJob, machine: Machine, plan: TrainingPlan) -> Trai
     """
     if plan.recompute != PARTIAL or plan.share is not None:
         return plan
-    kept, recomputed = (
+    kept_step, recomputed = (
         evaluate_plan(job, machine, plan._replace(recompute=level))[0]
         for level in (kept_level(job), WHOLE)
     )
     return plan._replace(
-        share=float(untraced_value(_layers_again(job, machine, plan, kept, recomputed)))
+        share=float(untraced_value(_layers_again(job, machine, plan, kept_step, recomputed)))
     )

@@ -120,19 +120,28 @@ class PayerScenario(NamedTuple):
     fixed: Set[str]
 
 
-def _payers_of(asked: Sequence[Evaluation]) -> list[dict[str, Evaluation]]:
+def _payers_of(evaluations: Sequence[Evaluation]) -> list[dict[str, Evaluation]]:
     """Return every scenario as each perspective pays for it, its own first; renters pay by one
     statistic, as in a comparison.
     """
-    found = [{one.result.texts[WHO]: one} for one in asked]
-    for who in dict.fromkeys(who for one in asked for who in one.catalogue.ids("perspectives")):
-        others = [
-            (at, one) for at, one in enumerate(asked) if one.result.bill and who not in found[at]
+    payers_by_scenario = [{evaluation.result.texts[WHO]: evaluation} for evaluation in evaluations]
+    for who in dict.fromkeys(
+        who for evaluation in evaluations for who in evaluation.catalogue.ids("perspectives")
+    ):
+        indexed_evaluations = [
+            (scenario_index, evaluation)
+            for scenario_index, evaluation in enumerate(evaluations)
+            if evaluation.result.bill and who not in payers_by_scenario[scenario_index]
         ]
-        paid = [one.with_settings({WHO: who}, refuse=False) for _, one in others]
-        for (at, _), one in zip(others, with_one_rent_statistic(paid), strict=True):
-            found[at][who] = one
-    return found
+        paid = [
+            evaluation.with_settings({WHO: who}, refuse=False)
+            for _, evaluation in indexed_evaluations
+        ]
+        for (scenario_index, _), payer_evaluation in zip(
+            indexed_evaluations, with_one_rent_statistic(paid), strict=True
+        ):
+            payers_by_scenario[scenario_index][who] = payer_evaluation
+    return payers_by_scenario
 
 
 def _ways_of(
@@ -141,31 +150,42 @@ def _ways_of(
     """Return a scenario as each perspective pays for it: as it is, and where its chip is built up
     with a price of the whole chip instead.
     """
-    own, found = next(iter(paid.values())), {}
-    price = f"parts.{chip_of(own.catalogue, own.result)}.price"
-    for who, one in paid.items():
-        way = _record_payer_scenario(recording, one, {}, one.result)
-        found[who] = [way._replace(fixed=way.fixed - {price})]
-        if price in way.fixed and not way.none and (whole := chip_parts_price(one)) is not None:
-            asked = {price: f"{whole.value!r} USD"}
-            recording.given.setdefault(price, whole)
-            found[who].append(
+    own_evaluation, payer_group = next(iter(paid.values())), {}
+    price = f"parts.{chip_of(own_evaluation.catalogue, own_evaluation.result)}.price"
+    for who, evaluation in paid.items():
+        payer_scenario = _record_payer_scenario(recording, evaluation, {}, evaluation.result)
+        payer_group[who] = [payer_scenario._replace(fixed=payer_scenario.fixed - {price})]
+        if (
+            price in payer_scenario.fixed
+            and not payer_scenario.none
+            and (chip_price := chip_parts_price(evaluation)) is not None
+        ):
+            price_settings = {price: f"{chip_price.value!r} USD"}
+            recording.given.setdefault(price, chip_price)
+            payer_group[who].append(
                 _record_payer_scenario(
-                    recording, one, asked, one.function(refuse=False).result(asked)
+                    recording,
+                    evaluation,
+                    price_settings,
+                    evaluation.function(refuse=False).result(price_settings),
                 )
             )
-    return found
+    return payer_group
 
 
 def _record_payer_scenario(
-    recording: Recording, one: Evaluation, asked: Mapping[str, str], result: Result
+    recording: Recording, evaluation: Evaluation, settings: Mapping[str, str], result: Result
 ) -> PayerScenario:
     """Record a scenario with some settings."""
     structure, none = result.structure, ""
-    inputs = one.function()._replace(structure=structure).inputs(asked)
+    inputs = evaluation.function()._replace(structure=structure).inputs(settings)
     plans, results = _recorded_plans(inputs, result), []
     fixed = (
-        {path for path, one in structure.readings.items() if not one or not isinstance(one, bool)}
+        {
+            path
+            for path, reading in structure.readings.items()
+            if not reading or not isinstance(reading, bool)
+        }
         if structure
         else set()
     )
@@ -198,7 +218,9 @@ def _recorded_plans(inputs: ResolvedScenario, result: Result) -> Sequence[Any]:
         from tco.performance.training.search import search_training_plans
 
         job, reached, _ = job_on(inputs, inputs.values())
-        return [one.plan for one in search_training_plans(job, reached, count=TRAINED).top]
+        return [
+            candidate.plan for candidate in search_training_plans(job, reached, count=TRAINED).top
+        ]
     return [result.plan]
 
 
@@ -235,19 +257,19 @@ def _record_extra_outputs(
 
     It is what a domain draws and the position of a rack takes, and what tokens cost before rebates.
     """
-    found: JsonObject = {}
+    extra_outputs: JsonObject = {}
     with recorded_by(recording):
         if f"{METRIC}{HOUR}" in names:
             values = inputs.values(recording.read)
             bill = bill_of_materials(
                 inputs.system, values, inputs.catalogue, inputs.text("terms.yield")
             )
-            found |= {"power": bill.power, "position": values["site.rack_kw_max"]}
+            extra_outputs |= {"power": bill.power, "position": values["site.rack_kw_max"]}
         if all(f"{METRIC}{name}" in names for name in BEFORE_REBATES):
-            found[f"{METRIC}{GROSS}"] = gross_token_cost(
+            extra_outputs[f"{METRIC}{GROSS}"] = gross_token_cost(
                 *(recording.values[names[f"{METRIC}{name}"]] for name in BEFORE_REBATES)
             )
-        return {name: recording.step_index(value) for name, value in found.items()}
+        return {name: recording.step_index(value) for name, value in extra_outputs.items()}
 
 
 # ---------------------------------------------------------------- what the script is given
@@ -265,57 +287,70 @@ class PageProgram(NamedTuple):
 
 
 def program_of(
-    asked: Sequence[Evaluation], shown: Container[str], more: Iterable[str] = ()
+    evaluations: Sequence[Evaluation], shown_metrics: Container[str], more: Iterable[str] = ()
 ) -> PageProgram:
     """Return the program of some scenarios; of their metrics those that are shown, of the functions
     some `more`.
     """
     recording = Recording()
-    ways = [_ways_of(recording, paid) for paid in _payers_of(asked)]
-    every = [way for own in ways for some in own.values() for way in some]
+    payer_groups = [_ways_of(recording, paid) for paid in _payers_of(evaluations)]
+    payer_scenarios = [
+        payer_scenario
+        for payer_group in payer_groups
+        for some in payer_group.values()
+        for payer_scenario in some
+    ]
     needed = reached(
         recording,
         [
-            place
-            for way in every
-            for names in way.results
-            for place in _script_outputs(names, shown).values()
+            step_index
+            for payer_scenario in payer_scenarios
+            for names in payer_scenario.results
+            for step_index in _script_outputs(names, shown_metrics).values()
         ],
     )
     leaves, steps = (
-        [place for place in needed if (recording.steps[place] is None) is leaf]
+        [step_index for step_index in needed if (recording.steps[step_index] is None) is leaf]
         for leaf in (True, False)
     )
-    cell = {place: at for at, place in enumerate([*leaves, *steps])}
+    cell = {step_index: cell_index for cell_index, step_index in enumerate([*leaves, *steps])}
     functions: dict[str, int] = {}
     lines = []
-    for place in steps:
-        step: Any = recording.steps[place]
+    for step_index in steps:
+        step: Any = recording.steps[step_index]
         name = step.function.name if isinstance(step.function, Formula) else step.function
         lines.append(
-            (functions.setdefault(name, len(functions)), *(cell[one] for one in step.taken))
+            (
+                functions.setdefault(name, len(functions)),
+                *(cell[argument_index] for argument_index in step.taken),
+            )
         )
     for name in more:
         functions.setdefault(name, len(functions))
-    fixed = set[str]().union(*(way.fixed for way in every))
+    fixed = set[str]().union(*(payer_scenario.fixed for payer_scenario in payer_scenarios))
     inputs = {
-        path: [cell[one] for one in places if one in cell]
-        for path, places in recording.inputs.items()
+        path: [cell[step_index] for step_index in step_indices if step_index in cell]
+        for path, step_indices in recording.inputs.items()
         if path not in fixed
     }
-    plans = list(dict.fromkeys(tuple(way.plans) for way in every))  # the same whoever pays
+    plans = list(
+        dict.fromkeys(tuple(payer_scenario.plans) for payer_scenario in payer_scenarios)
+    )  # the same whoever pays
     document = {
-        "leaves": [_script_number(recording.leaves[place]) for place in leaves],
+        "leaves": [_script_number(recording.leaves[step_index]) for step_index in leaves],
         "lines": lines,
         "batch": next(iter(inputs.pop(BATCH_PATH, [])), None),
         "most": SEQUENCES[-1],
         "plans": plans,
         "ways": [
             {
-                who: [_payer_scenario_document(way, cell, shown, plans) for way in some]
-                for who, some in own.items()
+                who: [
+                    _payer_scenario_document(payer_scenario, cell, shown_metrics, plans)
+                    for payer_scenario in price_variants
+                ]
+                for who, price_variants in payer_group.items()
             }
-            for own in ways
+            for payer_group in payer_groups
         ],
     }
     return PageProgram(
@@ -326,43 +361,46 @@ def program_of(
     )
 
 
-def _script_outputs(names: Mapping[str, int], shown: Container[str]) -> dict[str, int]:
+def _script_outputs(names: Mapping[str, int], shown_metrics: Container[str]) -> dict[str, int]:
     return {
-        name.removeprefix(METRIC): place
-        for name, place in names.items()
-        if not name.startswith(METRIC) or name.removeprefix(METRIC) in shown
+        name.removeprefix(METRIC): step_index
+        for name, step_index in names.items()
+        if not name.startswith(METRIC) or name.removeprefix(METRIC) in shown_metrics
     }
 
 
 def _payer_scenario_document(
-    way: PayerScenario,
+    payer_scenario: PayerScenario,
     cell: Mapping[int, int],
-    shown: Container[str],
+    shown_metrics: Container[str],
     plans: Sequence[tuple[str, ...]],
 ) -> JsonObject:
     """Return a way as the script reads it, its plans by their place among those of all."""
     results = [
-        {name: cell[place] for name, place in _script_outputs(names, shown).items()}
-        for names in way.results
+        {
+            name: cell[step_index]
+            for name, step_index in _script_outputs(names, shown_metrics).items()
+        }
+        for names in payer_scenario.results
     ]
     return {
         "results": results,
-        "plans": plans.index(tuple(way.plans)),
-        "racks": way.racks,
-        "none": way.none,
+        "plans": plans.index(tuple(payer_scenario.plans)),
+        "racks": payer_scenario.racks,
+        "none": payer_scenario.none,
     }
 
 
-def reached(program: Program, wanted: Iterable[int]) -> list[int]:
+def reached(program: Program, output_indices: Iterable[int]) -> list[int]:
     """Return the places that some results rest on, in the order they are computed in."""
-    found, stack = set[int](), list(wanted)
+    reached_indices, stack = set[int](), list(output_indices)
     while stack:
-        place = stack.pop()
-        if place not in found:
-            found.add(place)
-            step = program.steps[place]
+        step_index = stack.pop()
+        if step_index not in reached_indices:
+            reached_indices.add(step_index)
+            step = program.steps[step_index]
             stack.extend(step.taken if step is not None else ())
-    return sorted(found)
+    return sorted(reached_indices)
 
 
 def _script_number(leaf: float | PlanNumbers) -> Any:
@@ -379,7 +417,7 @@ def _script_number(leaf: float | PlanNumbers) -> Any:
 def shortest(value: Any) -> Any:
     """Return a value with its numbers, or those of a list, in the fewest digits."""
     if isinstance(value, list):
-        return [shortest(one) for one in value]
+        return [shortest(nested_value) for nested_value in value]
     return _json_number(value) if isinstance(value, float) else value
 
 

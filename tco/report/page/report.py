@@ -32,9 +32,18 @@ def _headline_first(material: Material, results: Sequence[Result]) -> list[str]:
     lines, regimes = verdict_words(material.confidence, results), material.confidence.regimes
     if len(lines) < len(regimes):  # of one scenario there is but one thing to say
         return lines
-    asked = speed_of(next(result for result in results if result.scenario == material.baseline))
-    first = next((at for at, one in enumerate(regimes) if asked in one.speeds), 0)
-    return [lines[first], *(line for at, line in enumerate(lines) if at != first)]
+    baseline_speed = speed_of(
+        next(result for result in results if result.scenario == material.baseline)
+    )
+    first = next(
+        (
+            regime_index
+            for regime_index, regime in enumerate(regimes)
+            if baseline_speed in regime.speeds
+        ),
+        0,
+    )
+    return [lines[first], *(line for line_index, line in enumerate(lines) if line_index != first)]
 
 
 def report_page(
@@ -49,24 +58,27 @@ def report_page(
 
     """
     results = material.results
-    said = [workload_title(results), *premise_lines([result for result in results if result.bill])]
+    premises = [
+        workload_title(results),
+        *premise_lines([result for result in results if result.bill]),
+    ]
     if formats_rows(results):
-        said.append("Number formats differ between the scenarios.")
-    said.append(PRIOR_NOTE)
+        premises.append("Number formats differ between the scenarios.")
+    premises.append(PRIOR_NOTE)
     notes = [
         f"{result.scenario}: {note}"
         for result in results
         for note in (*result.notes, *result.ages.notes)
     ]
     unsure = [
-        f"{result.scenario}: no range, {one.reason}"
-        for result, one in zip(results, material.sure, strict=True)
-        if one.reason
+        f"{result.scenario}: no range, {result_sureness.reason}"
+        for result, result_sureness in zip(results, material.sure, strict=True)
+        if result_sureness.reason
     ]
     return ReportPage(
         f"{' · '.join(result.scenario for result in results)} | total cost of ownership",
         _headline_first(material, results),
-        said,
+        premises,
         made.sections_of(material),
         what_if_of(material, compared_by),
         [
@@ -153,20 +165,34 @@ def _ranking_sections(material: Material, ranking: Ranking) -> list[Section]:
 
 def _scenario_material(material: Material, name: str) -> Material:
     """Return the report material of the scenario `name` alone."""
-    places = [at for at, one in enumerate(material.asked) if one.result.scenario == name]
-    sure = [material.sure[at] for at in places] if material.sure else []
-    curve = [one for one in material.confidence.curve if one.scenario == name]
-    asked = [material.asked[at] for at in places]
+    evaluation_indices = [
+        evaluation_index
+        for evaluation_index, evaluation in enumerate(material.asked)
+        if evaluation.result.scenario == name
+    ]
+    sure = (
+        [material.sure[evaluation_index] for evaluation_index in evaluation_indices]
+        if material.sure
+        else []
+    )
+    curve = [
+        curve_point for curve_point in material.confidence.curve if curve_point.scenario == name
+    ]
+    evaluations = [material.asked[evaluation_index] for evaluation_index in evaluation_indices]
     return material._replace(
-        asked=asked,
+        asked=evaluations,
         baseline=name,
         confidence=material.confidence._replace(sure=sure, curve=curve, regimes=[]),
-        tornados=[one for one in material.tornados if one.sides[0].result.scenario == name],
-        frontiers=[one for one in material.frontiers if one.decode.result.scenario == name],
+        tornados=[
+            tornado for tornado in material.tornados if tornado.sides[0].result.scenario == name
+        ],
+        frontiers=[
+            frontier for frontier in material.frontiers if frontier.decode.result.scenario == name
+        ],
         fabrics=[
-            one
-            for one in material.fabrics
-            if any(one.system.id == each.result.system for each in asked)
+            fabric
+            for fabric in material.fabrics
+            if any(fabric.system.id == evaluation.result.system for evaluation in evaluations)
         ],
         field=None,
     )
@@ -177,9 +203,13 @@ def studies() -> Iterator[Section]:
     which the tests hold it to.
     """
     for name in shipped_studies():
-        said: Mapping[str, object] = read_study(name).document
-        words = [str(said[word]) for word in ("question", "answer") if word in said]
-        yield Section(name, str(said.get("title", name)), [*words, f"tco sweep {name} -o {name}"])
+        study_document: Mapping[str, object] = read_study(name).document
+        words = [
+            str(study_document[word]) for word in ("question", "answer") if word in study_document
+        ]
+        yield Section(
+            name, str(study_document.get("title", name)), [*words, f"tco sweep {name} -o {name}"]
+        )
 
 
 def method(results: Sequence[Result]) -> Iterator[Section]:
@@ -188,15 +218,18 @@ def method(results: Sequence[Result]) -> Iterator[Section]:
     """
     used = {
         node.formula.name: node.formula
-        for one in results
-        for node in walk(*one.nodes.values())
+        for result in results
+        for node in walk(*result.nodes.values())
         if node.formula
     }
     rooms: dict[str, list[Formula]] = {}
-    for formula in sorted(used.values(), key=lambda one: one.name):
+    for formula in sorted(used.values(), key=lambda used_formula: used_formula.name):
         rooms.setdefault(formula.function.__module__.split(".")[1], []).append(formula)
     for room, formulas in sorted(rooms.items()):
-        rows = [(one.name, equation(one), one.unit, one.source) for one in formulas]
+        rows = [
+            (used_formula.name, equation(used_formula), used_formula.unit, used_formula.source)
+            for used_formula in formulas
+        ]
         yield Section(
             f"formulas-{room}",
             room.capitalize(),

@@ -52,7 +52,7 @@ def _paired_pictures(drawings: Sequence[Callable[..., Drawing]]) -> list[Picture
 
 def sections_of(material: Material) -> list[Section]:
     """Return every section that has something to say."""
-    made = (
+    section_makers = (
         frontier_sections,
         _summary_sections,
         order_change_section,
@@ -65,13 +65,13 @@ def sections_of(material: Material) -> list[Section]:
         sources,
         validation,
     )
-    return [section for make in made for section in make(material)]
+    return [section for make in section_makers for section in make(material)]
 
 
 def _summary_sections(material: Material) -> Iterator[Section]:
     """Yield the comparison."""
     results = material.results
-    sure = material.sure if any(one.draws for one in material.sure) else ()
+    sure = material.sure if any(result_sureness.draws for result_sureness in material.sure) else ()
     table = comparison_table(results, material.baseline, (), range_rows(sure))
     yield Section(
         "summary",
@@ -118,12 +118,15 @@ def _points_table(material: Material) -> Table:
     draws.
     """
     rows = []
-    for one in material.confidence.curve:
-        costs = (one.usd_per_million_output_tokens, one.median_usd_per_million_output_tokens)
+    for curve_point in material.confidence.curve:
+        costs = (
+            curve_point.usd_per_million_output_tokens,
+            curve_point.median_usd_per_million_output_tokens,
+        )
         rows.append(
             (
-                one.scenario,
-                f"{one.tokens_per_s_per_user:g}",
+                curve_point.scenario,
+                f"{curve_point.tokens_per_s_per_user:g}",
                 *(significant(cost, COST_DIGITS) or "none" for cost in costs),
             )
         )
@@ -143,8 +146,8 @@ def order_change_section(material: Material) -> Iterator[Section]:
     drivers there is no section.
     """
     rows = []
-    for result, one in zip(material.results, material.sure, strict=True):
-        for driver in one.drivers:
+    for result, result_sureness in zip(material.results, material.sure, strict=True):
+        for driver in result_sureness.drivers:
             value, unit = (
                 driver.catalogue_value
                 if driver.catalogue_value and driver.catalogue_value[0]
@@ -189,9 +192,15 @@ def _cost_section(material: Material) -> Iterator[Section]:
     if not results:
         return
     sums = [by_asset(result) for result in results]
-    assets = dict.fromkeys(asset for one in sums for asset in one)
+    assets = dict.fromkeys(asset for asset_costs in sums for asset in asset_costs)
     rows = [
-        (asset, *(f"~{significant(value)}" if (value := one.get(asset)) else "-" for one in sums))
+        (
+            asset,
+            *(
+                f"~{significant(value)}" if (value := asset_costs.get(asset)) else "-"
+                for asset_costs in sums
+            ),
+        )
         for asset in assets
     ]
     rows.append(
@@ -212,10 +221,10 @@ def _cost_section(material: Material) -> Iterator[Section]:
 
 def _roofline_section(material: Material) -> Iterator[Section]:
     """Yield the section on operator times and their binding bounds."""
-    shown = OPERATOR.only("name", "phase", "time_us", "share", "bound", "of_bound")
+    operator_record = OPERATOR.only("name", "phase", "time_us", "share", "bound", "of_bound")
     timed = [(result, operators_of(result)) for result in material.results]
     tables = [
-        shown.table(operators, f"{result.title}: time by operator")
+        operator_record.table(operators, f"{result.title}: time by operator")
         for result, operators in timed
         if operators
     ]
@@ -241,30 +250,35 @@ def frontier_sections(material: Material) -> Iterator[Section]:
 
     The figure shows the cost range of the workload's plan.
     """
-    found = [one for one in material.frontiers if one.points]
-    if found:
-        sure = {one.scenario: its for one, its in zip(material.results, material.sure, strict=True)}
-        ranges = [sure[one.decode.result.scenario].range(COST) for one in found]
-        figures = [both(partial(frontier_figure, found, ranges=ranges))]
+    drawn_frontiers = [frontier for frontier in material.frontiers if frontier.points]
+    if drawn_frontiers:
+        sure = {
+            result.scenario: result_sureness
+            for result, result_sureness in zip(material.results, material.sure, strict=True)
+        }
+        ranges = [sure[frontier.decode.result.scenario].range(COST) for frontier in drawn_frontiers]
+        figures = [both(partial(frontier_figure, drawn_frontiers, ranges=ranges))]
         yield Section(
             "frontier",
             "What speed costs",
             (),
             figures,
             [_curve_table(material)],
-            [_points_table(material), *map(frontier_table, found)],
+            [_points_table(material), *map(frontier_table, drawn_frontiers)],
         )
 
 
 def _tornado_sections(material: Material) -> Iterator[Section]:
     """Yield the section on the inputs that move each answer most."""
-    tables = [sensitivity_table(one) for one in material.tornados]
+    tables = [sensitivity_table(tornado) for tornado in material.tornados]
     if tables:
         words = [
             "Every input alone at its P5 and at its P95, the plan held: those that move the answer "
             "most."
         ]
-        figures = _paired_pictures([partial(tornado_figure, one) for one in material.tornados])
+        figures = _paired_pictures(
+            [partial(tornado_figure, tornado) for tornado in material.tornados]
+        )
         yield Section(
             "tornado", "What drives the answer", words, figures, folded=tables, paper=False
         )
@@ -285,8 +299,8 @@ def winners(material: Material) -> Iterator[Section]:
             ["-" if value is None else f"~{significant(value, 3)}" for value in row] for row in rows
         ]
         cells = [
-            (f"{significant(y, 3)} {field.y.unit}".rstrip(), *some)
-            for y, some in zip(field.y.values, costs, strict=True)
+            (f"{significant(y, 3)} {field.y.unit}".rstrip(), *row_costs)
+            for y, row_costs in zip(field.y.values, costs, strict=True)
         ]
         heads = (
             short_name(field.y.path),
@@ -316,14 +330,17 @@ def winners(material: Material) -> Iterator[Section]:
 
 def _fabric_sections(material: Material) -> Iterator[Section]:
     """Yield hops and bandwidth of each scale-up fabric."""
-    tables = [fabric_table(one.system, one.scopes) for one in material.fabrics]
+    tables = [fabric_table(fabric.system, fabric.scopes) for fabric in material.fabrics]
     if tables:
         words = [
             "How far two chips of one scale-up domain lie apart, and what passes between them."
         ]
         figures = [
             both(
-                partial(fabric_figure, [(one.system.name, one.scopes) for one in material.fabrics])
+                partial(
+                    fabric_figure,
+                    [(fabric.system.name, fabric.scopes) for fabric in material.fabrics],
+                )
             )
         ]
         yield Section("fabric", "Hops and bandwidth", words, figures, folded=tables, paper=False)
@@ -335,45 +352,49 @@ def bill(material: Material) -> Iterator[Section]:
     Each table lists the `LARGEST` dearest lines and sums the rest.
     """
     tables, drawn = [], []
-    systems = {(one.system.id, str(one.system.variant)): one.system for one in material.fabrics}
-    for one, result in zip(material.asked, material.results, strict=True):
+    systems = {
+        (fabric.system.id, str(fabric.system.variant)): fabric.system for fabric in material.fabrics
+    }
+    for evaluation, result in zip(material.asked, material.results, strict=True):
         if result.bill is None:
             continue
-        if system := systems.get((result.system, str(variant_of(one)))):
+        if system := systems.get((result.system, str(variant_of(evaluation)))):
             drawn.append(partial(bom_figure, system, result.bill, result.texts["terms.date"]))
-        whole = float(result.bill.price)
+        bill_price = float(result.bill.price)
         lines = sorted(
             (line for line in result.bill.lines if line.extended),
             key=lambda line: -float(line.extended),
         )
-        shown = [
+        bill_rows = [
             (
                 line.part,
                 significant(line.quantity, 6),
                 significant(line.unit_price),
                 significant(line.extended),
-                f"{float(line.extended) / whole * 100:.1f} %",
+                f"{float(line.extended) / bill_price * 100:.1f} %",
                 line.kind + (" (own)" if line.overlay else ""),
             )
             for line in lines[:LARGEST]
         ]
         rest = sum(float(line.extended) for line in lines[LARGEST:])
         if rest:
-            shown.append(
+            bill_rows.append(
                 (
                     f"{len(lines) - LARGEST} more",
                     "",
                     "",
                     significant(rest),
-                    f"{rest / whole * 100:.1f} %",
+                    f"{rest / bill_price * 100:.1f} %",
                     "",
                 )
             )
-        shown.append(("whole scale-up domain", "", "", significant(result.bill.price), "100 %", ""))
+        bill_rows.append(
+            ("whole scale-up domain", "", "", significant(result.bill.price), "100 %", "")
+        )
         tables.append(
             Table(
                 ("part", "quantity", "unit USD", "USD", "share", "kind"),
-                shown,
+                bill_rows,
                 f"{result.title}: bill of materials",
                 align="lrrrrl",
             )
@@ -387,12 +408,14 @@ def bill(material: Material) -> Iterator[Section]:
 
 def sources(material: Material) -> Iterator[Section]:
     """Yield the section on the sources of inputs and their age."""
-    known: dict[tuple[str, str], Input] = {}  # by kind and path
-    for given in (given for result in material.results for given in result.inputs.values()):
-        known.setdefault((given.kind, given.path), given)
+    distinct_inputs: dict[tuple[str, str], Input] = {}  # by kind and path
+    for input_record in (
+        input_record for result in material.results for input_record in result.inputs.values()
+    ):
+        distinct_inputs.setdefault((input_record.kind, input_record.path), input_record)
     dates: dict[str, list[str]] = {}
-    for given in known.values():
-        dates.setdefault(given.source, []).append(given.as_of)
+    for input_record in distinct_inputs.values():
+        dates.setdefault(input_record.source, []).append(input_record.as_of)
     ages = []
     for result in material.results:
         shares = result.shares.get("hardware", {})
@@ -417,14 +440,14 @@ def sources(material: Material) -> Iterator[Section]:
         "assumed",
     )
     rows = []
-    for source, some in sorted(dates.items(), key=lambda item: (-len(item[1]), item[0])):
-        when = sorted(filter(None, some)) or [""]
+    for source, source_dates in sorted(dates.items(), key=lambda item: (-len(item[1]), item[0])):
+        when = sorted(filter(None, source_dates)) or [""]
         as_of = when[0] if when[0] == when[-1] else f"{when[0]} to {when[-1]}"
         known_as = material.catalogue.sources.get(source)
         rows.append(
             (
                 material.catalogue.source_title(source),
-                str(len(some)),
+                str(len(source_dates)),
                 as_of,
                 known_as.url if known_as else "",
             )
@@ -432,7 +455,7 @@ def sources(material: Material) -> Iterator[Section]:
     listed = Table(("source", "inputs", "as of", "address"), rows, "Every source", align="lrll")
     words = [
         "Inputs by kind: "
-        f"{', '.join(f'{count} {kind}' for kind, count in Counter(kind for kind, _ in known).most_common())}."
+        f"{', '.join(f'{count} {kind}' for kind, count in Counter(kind for kind, _ in distinct_inputs).most_common())}."
     ]
     yield Section(
         "sources",
@@ -450,16 +473,16 @@ def validation(material: Material) -> Iterator[Section]:
     Chips of this report come first.
     """
     rows = accuracies(material.catalogue, "chips")
-    ours = {one.system.chip for one in material.fabrics} | {
+    ours = {fabric.system.chip for fabric in material.fabrics} | {
         anchor for result in material.results for anchor in result.standing.anchors
     }
-    shown = []
+    error_rows = []
     for row in sorted(rows, key=lambda row: (row["part"] not in ours, row["part"], row["kind"])):
         errors = (
             f"{float(row[name]) * 100:.0f} %" if row[name] else "-"
             for name in ("median_ape", "p90_ape", "left_out")
         )
-        shown.append(
+        error_rows.append(
             (
                 row["part"],
                 measurement_kind_label(row["kind"]),
@@ -478,7 +501,7 @@ def validation(material: Material) -> Iterator[Section]:
             "leave-one-chip-out",
             "anchors this report",
         ),
-        shown,
+        error_rows,
         "Errors by chip",
         align="llrrrrl",
     )

@@ -81,21 +81,22 @@ def _control(
     """Return one input, its numbers in the unit its file writes; several cells are values of
     several scenarios, which a setting makes alike.
     """
-    given, cells = program.given[path], program.inputs[path]
-    value, unit, factor = own_unit(given)
+    input_record, cells = program.given[path], program.inputs[path]
+    value, unit, factor = own_unit(input_record)
     least, most = (end / factor for end in bounds(path))
     low, high = (
-        None if end is None else float(f"{end / factor:.12g}") for end in (given.low, given.high)
+        None if end is None else float(f"{end / factor:.12g}")
+        for end in (input_record.low, input_record.high)
     )
     begin, end = slider_bounds(value, low, high, least, most)
     group, _, rest = path.partition(".")
     part, _, name = rest.rpartition(".")
-    known = input_attributes().get((group, name))
-    said = (
+    input_attribute = input_attributes().get((group, name))
+    input_description = (
         "price of the chip"
         if part in chips and name == "price"
-        else known.description.partition(":")[0]
-        if known
+        else input_attribute.description.partition(":")[0]
+        if input_attribute
         else ""
     )
     return {
@@ -111,12 +112,19 @@ def _control(
         "begin": begin,
         "end": end,
         "geometric": begin > 0 and end / begin > GEOMETRIC,
-        "what": ": ".join(filter(None, (part, said))),
-        "also": f"{known.also if known else ''} {chips.get(part, '')}".strip(),
+        "what": ": ".join(filter(None, (part, input_description))),
+        "also": f"{input_attribute.also if input_attribute else ''} {chips.get(part, '')}".strip(),
         "from": ", ".join(
-            filter(None, (given.kind, given.as_of, catalogue.source_title(given.source)))
+            filter(
+                None,
+                (
+                    input_record.kind,
+                    input_record.as_of,
+                    catalogue.source_title(input_record.source),
+                ),
+            )
         ),
-        "own": given.overlay,
+        "own": input_record.overlay,
     }
 
 
@@ -128,9 +136,9 @@ def slider_bounds(
     The slider covers the believed range and a factor of `FACTOR` on both sides of `value`. It stays
     within the limits `least` and `most` of the input.
     """
-    one, other = sorted((value / FACTOR, value * FACTOR))
-    begin = max(min(one, value if low is None else low), least)
-    end = min(max(other, value if high is None else high), most)
+    factor_low, factor_high = sorted((value / FACTOR, value * FACTOR))
+    begin = max(min(factor_low, value if low is None else low), least)
+    end = min(max(factor_high, value if high is None else high), most)
     if begin == end:  # a value of nothing, of which nothing is believed
         end = min(begin + 1.0, most)
     return float(f"{begin:.6g}"), float(f"{end:.6g}")
@@ -159,13 +167,14 @@ def what_if_of(material: Material, command: Sequence[str]) -> WhatIf | None:
 
     """
     results = material.results
-    known = {
+    available_metrics = {
         name for result in results for name, value in result.metrics.items() if value is not None
     }
     cost_of_ratio = {
         ratio: behind
         for ratio in RATIOS
-        if ratio in known and (behind := cost_behind(ratio, known | {GROSS}))
+        if ratio in available_metrics
+        and (behind := cost_behind(ratio, available_metrics | {GROSS}))
     }
     formulas = {
         ratio: COSTLY.get(behind, perf_per_tco).__name__ for ratio, behind in cost_of_ratio.items()
@@ -189,7 +198,7 @@ def what_if_of(material: Material, command: Sequence[str]) -> WhatIf | None:
         "colours": vendor_colours(results),
         # a column for each attribute of a control, so that its name stands once
         "controls": {key: [shortest(control[key]) for control in controls] for key in controls[0]},
-        "rows": _whatif_metric_rows(known),
+        "rows": _whatif_metric_rows(available_metrics),
         "ratios": [
             {"metric": ratio, "formula": program.functions.index(formulas[ratio]), "of": cost}
             for ratio, cost in cost_of_ratio.items()
@@ -225,13 +234,13 @@ def _rank_document(results: Sequence[Result]) -> JsonObject:
     }
 
 
-def _whatif_metric_rows(known: Container[str]) -> list[dict[str, object]]:
+def _whatif_metric_rows(available_metrics: Container[str]) -> list[dict[str, object]]:
     """Return the metrics that the what-if shows, as the comparison labels them."""
-    found = []
+    metric_rows = []
     for metric, label, unit, size in SHOWN:
-        if metric in WATCHED and metric in known:
+        if metric in WATCHED and metric in available_metrics:
             better = 0 if metric in NEITHER else 1 if metric in MORE_IS_BETTER else -1
-            found.append(
+            metric_rows.append(
                 {"metric": metric, "label": headed(label, unit), "size": size, "better": better}
             )
-    return found
+    return metric_rows

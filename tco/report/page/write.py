@@ -35,21 +35,21 @@ def _environment() -> Any:
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
     from markupsafe import Markup, escape
 
-    made = Environment(
+    environment = Environment(
         loader=FileSystemLoader(HERE),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters["plain"] = lambda text: printable_line(str(text))
-    made.filters["breakable"] = lambda text: Markup("/<wbr>").join(
+    environment.filters["plain"] = lambda text: printable_line(str(text))
+    environment.filters["breakable"] = lambda text: Markup("/<wbr>").join(
         map(escape, printable_line(str(text)).split("/"))
     )
-    made.filters["hyphened"] = lambda text: Markup("-<wbr>").join(
+    environment.filters["hyphened"] = lambda text: Markup("-<wbr>").join(
         map(escape, printable_line(str(text)).split("-"))
     )
-    return made
+    return environment
 
 
 def render_page(page: ReportPage) -> str:
@@ -73,7 +73,7 @@ def render_page(page: ReportPage) -> str:
         ]
     )
     script = Markup(program or "")
-    found: str = (
+    page_html: str = (
         _environment()
         .get_template("page.html")
         .render(
@@ -85,7 +85,7 @@ def render_page(page: ReportPage) -> str:
             markup=Markup,
         )
     )
-    return found
+    return page_html
 
 
 def _colours() -> str:

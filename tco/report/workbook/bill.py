@@ -29,12 +29,12 @@ QUANTITY, UNIT_PRICE, PRICE, POWER = 2, 3, 4, 5  # columns
 
 def _bill_blocks(book: Workbook) -> list[tuple[int, int, list[BillLine]]]:
     """Return for each scenario its number, the row of its title, and its lines."""
-    found, row = [], TOP + 1
+    bill_blocks, row = [], TOP + 1
     for scenario, result in enumerate(book.results):
         lines = result.bill.lines if result.bill else []
-        found.append((scenario, row, lines))
+        bill_blocks.append((scenario, row, lines))
         row += len(lines) + 3  # the title before them, the sum and a free row after
-    return found
+    return bill_blocks
 
 
 def assign_bill_cells(book: Workbook) -> None:
@@ -48,11 +48,11 @@ def assign_bill_cells(book: Workbook) -> None:
 
 def write_bill_sheet(book: Workbook) -> None:
     """Write the bill of every scenario, one below the other."""
-    said = (
+    sheet_note = (
         "Of one whole scale-up domain. Quantities follow from the system's tree and are fixed; "
         "prices follow the inputs."
     )
-    book.title(SHEET, "Bill of materials", said)
+    book.title(SHEET, "Bill of materials", sheet_note)
     book.head(SHEET, TOP, HEADS, range(QUANTITY, POWER + 1), WIDTHS)
     last = TOP
     for scenario, top, lines in _bill_blocks(book):
@@ -133,9 +133,9 @@ def _power_of(book: Workbook, scenario: int, below: str, power: Any) -> str:
     usual = f"{below}/extended_power"
     if (scenario, usual) in book.content.computed or not power:
         return usual
-    mine = (
+    power_nodes = (
         row.nodes[scenario]
         for row in book.content.derived
         if row.scope_path == below and scenario in row.nodes and row.node.unit == "W"
     )
-    return next((node.id for node in mine if node.value == power), usual)
+    return next((node.id for node in power_nodes if node.value == power), usual)

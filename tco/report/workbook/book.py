@@ -114,12 +114,12 @@ MEANT = {  # what is written in sheets -> what it means
 
 def _write_read_me(book: Workbook) -> None:
     """Write what the workbook is, how it is used, and what made it."""
-    made = {
+    provenance = {
         "made by": f"tco {__version__}",
         "data": f"hash {book.catalogue.hash()}",
         "command": book.command,
     }
-    lines = [*made.items(), ("", ""), *HELD_BY.items(), ("", ""), *MEANT.items()]
+    lines = [*provenance.items(), ("", ""), *HELD_BY.items(), ("", ""), *MEANT.items()]
     notes = [
         (result.scenario, note)
         for result in book.results

@@ -66,16 +66,16 @@ def content_of(results: Sequence[Result]) -> Content:
     """Return the rows of some traced results, what is needed first before what needs it, and rows
     of one place together.
     """
-    found = Content(results)
+    content = Content(results)
     leaves: dict[tuple[Any, ...], InputCell] = {}
     rows: dict[tuple[str, str, str], SheetRow] = {}
     names: set[str] = set()
-    for at, result in enumerate(results):
+    for scenario_index, result in enumerate(results):
         valued = [
             node for name, node in result.nodes.items() if result.metrics.get(name) is not None
         ]
         for node in split_long_formulas(ordered(valued)):
-            if (given := node.given) is not None:
+            if (input_record := node.given) is not None:
                 # alike where read alike
                 key = (
                     node.id,
@@ -83,43 +83,49 @@ def content_of(results: Sequence[Result]) -> Content:
                     node.unit,
                     node.shown,
                     node.source,
-                    given.low,
-                    given.high,
-                    given.where,
+                    input_record.low,
+                    input_record.high,
+                    input_record.where,
                 )
                 if key not in leaves:
-                    leaves[key] = InputCell(excel_name(node.id, names), node, given, [])
-                leaves[key].scenarios.append(at)
-                found.named[at, node.id] = leaves[key].name
+                    leaves[key] = InputCell(excel_name(node.id, names), node, input_record, [])
+                leaves[key].scenarios.append(scenario_index)
+                content.named[scenario_index, node.id] = leaves[key].name
             else:
                 kind = node.formula.name if node.formula else node.operation or ""
-                rows.setdefault((node.id, node.unit, kind), SheetRow(node)).nodes[at] = node
-    found.inputs = sorted(leaves.values(), key=lambda leaf: (leaf.node.id, leaf.scenarios))
-    places = {
-        place: position
-        for position, place in enumerate(dict.fromkeys(row.scope_path for row in rows.values()))
+                rows.setdefault((node.id, node.unit, kind), SheetRow(node)).nodes[
+                    scenario_index
+                ] = node
+    content.inputs = sorted(leaves.values(), key=lambda leaf: (leaf.node.id, leaf.scenarios))
+    scope_positions = {
+        scope_path: position
+        for position, scope_path in enumerate(
+            dict.fromkeys(row.scope_path for row in rows.values())
+        )
     }
-    together = sorted(rows.values(), key=lambda row: places[row.scope_path])
-    found.fixed = [row for row in together if row.node.is_leaf]
-    found.derived = [row for row in together if not row.node.is_leaf]
-    found.computed = {
-        (at, row.node.id): node for row in found.derived for at, node in row.nodes.items()
+    together = sorted(rows.values(), key=lambda row: scope_positions[row.scope_path])
+    content.fixed = [row for row in together if row.node.is_leaf]
+    content.derived = [row for row in together if not row.node.is_leaf]
+    content.computed = {
+        (scenario_index, row.node.id): node
+        for row in content.derived
+        for scenario_index, node in row.nodes.items()
     }
-    return found
+    return content
 
 
 def excel_name(text: str, taken: set[str]) -> str:
     """Return a defined name for an id that no other has, whatever the case of its letters:
     `site_electricity_price`.
     """
-    wanted = "".join(mark if mark.isascii() and mark.isalnum() else "_" for mark in text)
+    base_name = "".join(mark if mark.isascii() and mark.isalnum() else "_" for mark in text)
     # without a line it could be the name of a cell
-    if "_" not in wanted or not wanted[0].isalpha():
-        wanted = f"input_{wanted}"
-    name, number = wanted, 1
+    if "_" not in base_name or not base_name[0].isalpha():
+        base_name = f"input_{base_name}"
+    name, number = base_name, 1
     while name.lower() in taken:
         number += 1
-        name = f"{wanted}_{number}"
+        name = f"{base_name}_{number}"
     taken.add(name.lower())
     return name
 
@@ -132,24 +138,33 @@ def split_long_formulas(nodes: Iterable[Node]) -> Iterator[Node]:
         if node.operation is None or len(node.inputs) <= SPLIT:
             yield node
             continue
-        whole = _aggregate_node(node, node.id, node.inputs)
-        while len(whole.inputs) > SPLIT:
-            level = f"{whole.id}-part-{len(whole.inputs)}"
+        aggregate_node = _aggregate_node(node, node.id, node.inputs)
+        while len(aggregate_node.inputs) > SPLIT:
+            level = f"{aggregate_node.id}-part-{len(aggregate_node.inputs)}"
             parts = [
-                _aggregate_node(node, f"{level}-{at // SPLIT + 1}", whole.inputs[at : at + SPLIT])
-                for at in range(0, len(whole.inputs), SPLIT)
+                _aggregate_node(
+                    node,
+                    f"{level}-{part_start // SPLIT + 1}",
+                    aggregate_node.inputs[part_start : part_start + SPLIT],
+                )
+                for part_start in range(0, len(aggregate_node.inputs), SPLIT)
             ]
             yield from parts
-            whole.inputs = [(part.name, part) for part in parts]
-        yield whole
+            aggregate_node.inputs = [(part.name, part) for part in parts]
+        yield aggregate_node
 
 
 def _aggregate_node(node: Node, name: str, inputs: list[tuple[str, Node]]) -> Node:
     """Return the gathering of a node over some of its terms."""
     from tco.core.formula import greatest, least, total
 
-    made = Node(name.rpartition("/")[2], None, node.unit, node.source)
-    made.id, made.operation, made.path, made.inputs = name, node.operation, node.path, list(inputs)
+    aggregate_node = Node(name.rpartition("/")[2], None, node.unit, node.source)
+    aggregate_node.id, aggregate_node.operation, aggregate_node.path, aggregate_node.inputs = (
+        name,
+        node.operation,
+        node.path,
+        list(inputs),
+    )
     gather = {"total": total, "least": least, "greatest": greatest}[str(node.operation)]
-    made.value = gather(name, [inner.value for _, inner in inputs])
-    return made
+    aggregate_node.value = gather(name, [inner.value for _, inner in inputs])
+    return aggregate_node

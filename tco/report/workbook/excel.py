@@ -49,7 +49,7 @@ def expression_with_precedence(value: Any) -> tuple[str, int]:
         return f"{{{arguments[0]}}}", 9
     if (
         operation == "**"
-        and all(isinstance(one, Symbol) for one in arguments)
+        and all(isinstance(argument, Symbol) for argument in arguments)
         and arguments[0].operation == "-"
     ):
         return _vanishing(*(expression_with_precedence(argument) for argument in arguments)), 9

@@ -32,15 +32,15 @@ SHEET_OF = {
 def assign_grid_cells(book: Workbook, sheet: str, top: int, rows: Sequence[SheetRow]) -> None:
     """Give rows their cells below the head that stands at `top`."""
     book.grids[sheet] = (top, rows)
-    for at, row in enumerate(rows, top + 1):
+    for row_index, row in enumerate(rows, top + 1):
         for scenario in row.nodes:
-            book.where.setdefault((scenario, row.node.id), (sheet, at, VALUES + scenario))
+            book.where.setdefault((scenario, row.node.id), (sheet, row_index, VALUES + scenario))
 
 
 def place_derived(book: Workbook) -> None:
     """Give every derived quantity that has no cell yet one on the sheet it belongs to."""
     for sheet in TITLES:
-        mine = [
+        sheet_rows = [
             row
             for row in book.content.derived
             if SHEET_OF.get(row.node.id.partition("/")[0], "Cost") == sheet
@@ -49,7 +49,13 @@ def place_derived(book: Workbook) -> None:
             book,
             sheet,
             TOP,
-            [row for row in mine if any((at, row.node.id) not in book.where for at in row.nodes)],
+            [
+                row
+                for row in sheet_rows
+                if any(
+                    (scenario_index, row.node.id) not in book.where for scenario_index in row.nodes
+                )
+            ],
         )
 
 
@@ -74,34 +80,42 @@ def _write_grid(book: Workbook, sheet: str, top: int, rows: Sequence[SheetRow]) 
         widths,
     )
     place_before = ""
-    for at, row in enumerate(rows, top + 1):
+    for row_index, row in enumerate(rows, top + 1):
         node = row.node
         book.text(
-            sheet, at, 0, row.scope_path, "strong" if row.scope_path != place_before else "weak"
+            sheet,
+            row_index,
+            0,
+            row.scope_path,
+            "strong" if row.scope_path != place_before else "weak",
         )
         place_before = row.scope_path
-        book.text(sheet, at, 1, row.name)
-        book.text(sheet, at, 2, node.unit, "weak")
-        numbers = number_format(node.unit, *(one.value for one in row.nodes.values()))
-        for scenario, one in row.nodes.items():
-            if book.where[scenario, one.id] != (sheet, at, VALUES + scenario):
+        book.text(sheet, row_index, 1, row.name)
+        book.text(sheet, row_index, 2, node.unit, "weak")
+        numbers = number_format(
+            node.unit, *(scenario_node.value for scenario_node in row.nodes.values())
+        )
+        for scenario, scenario_node in row.nodes.items():
+            if book.where[scenario, scenario_node.id] != (sheet, row_index, VALUES + scenario):
                 continue
-            if one.is_leaf:
-                book.number(sheet, at, VALUES + scenario, one.value, "fixed", numbers)
+            if scenario_node.is_leaf:
+                book.number(
+                    sheet, row_index, VALUES + scenario, scenario_node.value, "fixed", numbers
+                )
             else:
                 book.live(
                     sheet,
-                    at,
+                    row_index,
                     VALUES + scenario,
-                    book.formula(scenario, one, sheet),
-                    one.value,
+                    book.formula(scenario, scenario_node, sheet),
+                    scenario_node.value,
                     "number",
                     numbers,
                 )
-        book.text(sheet, at, after, node_equation(node) or "", "weak")
+        book.text(sheet, row_index, after, node_equation(node) or "", "weak")
         book.text(
             sheet,
-            at,
+            row_index,
             after + 1,
             STRUCTURE_TITLE
             if node.source == STRUCTURE
@@ -134,18 +148,18 @@ PARTS = (
 )
 
 
-def _flatten_tables(found: Any, lead: str = "") -> Iterator[tuple[str, Any]]:
+def _flatten_tables(nested_value: Any, lead: str = "") -> Iterator[tuple[str, Any]]:
     """Yield the values of nested tables with their joined names.
 
     A list becomes a single text. A value of None is left out.
     """
-    if isinstance(found, Mapping):
-        for name, inner in found.items():
+    if isinstance(nested_value, Mapping):
+        for name, inner in nested_value.items():
             yield from _flatten_tables(inner, f"{lead}/{name}" if lead else str(name))
-    elif isinstance(found, (list, tuple)):
-        yield lead, ", ".join(map(str, found))
-    elif found is not None:
-        yield lead, found
+    elif isinstance(nested_value, (list, tuple)):
+        yield lead, ", ".join(map(str, nested_value))
+    elif nested_value is not None:
+        yield lead, nested_value
 
 
 def _decisions_by_name(result: Result) -> JsonObject:
@@ -155,7 +169,7 @@ def _decisions_by_name(result: Result) -> JsonObject:
     document: JsonObject = structure_document(result.structure) or {}
     origin = result.origin
     variant, documents = (origin.variant, origin.documents) if origin else ({}, {})
-    told = [
+    part_values = [
         result.system,
         variant,
         documents,
@@ -163,27 +177,27 @@ def _decisions_by_name(result: Result) -> JsonObject:
         plain_plan(result.plan),
         *map(document.get, ("alternatives", "choices", "rests_on")),
     ]
-    return dict(_flatten_tables(dict(zip(PARTS, told, strict=True))))
+    return dict(_flatten_tables(dict(zip(PARTS, part_values, strict=True))))
 
 
 def write_choices(book: Workbook) -> int:
     """Write the plan and the choices, and return the row at which the head of the counts stands."""
     book.title(STRUCTURE_SHEET, STRUCTURE_SHEET, HELD)
-    found = [_decisions_by_name(result) for result in book.results]
+    scenario_decisions = [_decisions_by_name(result) for result in book.results]
     book.head(
         STRUCTURE_SHEET,
         2,
         ("decided", "", "", *(result.scenario for result in book.results)),
-        range(VALUES, VALUES + len(found)),
+        range(VALUES, VALUES + len(scenario_decisions)),
     )
     row = 3
     for name in sorted(
-        dict.fromkeys(name for one in found for name in one),
+        dict.fromkeys(name for decisions in scenario_decisions for name in decisions),
         key=lambda name: PARTS.index(name.partition("/")[0]),
     ):
         book.text(STRUCTURE_SHEET, row, 0, name)
-        for scenario, one in enumerate(found):
-            value = one.get(name)
+        for scenario, decisions in enumerate(scenario_decisions):
+            value = decisions.get(name)
             if isinstance(value, bool):
                 book.text(
                     STRUCTURE_SHEET, row, VALUES + scenario, "yes" if value else "no", "fixed-text"

@@ -22,11 +22,11 @@ VALUE, BASE, LOW, HIGH = 1, 3, 5, 6  # columns
 def write_inputs_sheet(book: Workbook) -> None:
     """Write the inputs, those of the site and the terms first."""
     sheet = book.sheets[SHEET]
-    said = (
+    sheet_note = (
         "Change a coloured value: everything else follows. Orange values are your own. low and "
         "high are the P5 and P95 of belief."
     )
-    book.title(SHEET, "Inputs", said)
+    book.title(SHEET, "Inputs", sheet_note)
     book.head(SHEET, TOP, HEADS, (VALUE, BASE, LOW, HIGH), WIDTHS)
     leaves = sorted(book.content.inputs, key=lambda leaf: input_sort_key(leaf.node.id))
     for row, leaf in enumerate(leaves, TOP + 1):
@@ -39,7 +39,7 @@ def write_inputs_sheet(book: Workbook) -> None:
 
 def _write_row(book: Workbook, row: int, leaf: InputCell) -> None:
     """Write one input."""
-    node, given = leaf.node, leaf.given
+    node, input_record = leaf.node, leaf.given
     value, name, factor = own_unit(node)
     book.text(SHEET, row, 0, node.id)
     book.number(
@@ -47,7 +47,7 @@ def _write_row(book: Workbook, row: int, leaf: InputCell) -> None:
         row,
         VALUE,
         value,
-        "own" if given.overlay else "input",
+        "own" if input_record.overlay else "input",
         number_format(name, value) if value else "0",
     )
     book.text(SHEET, row, 2, name, "weak")
@@ -55,27 +55,34 @@ def _write_row(book: Workbook, row: int, leaf: InputCell) -> None:
     book.live(SHEET, row, BASE, formula, node.value, "number", number_format(node.unit, node.value))
     book.workbook.define_name(leaf.name, f"={SHEET}!$D${row + 1}")
     book.text(SHEET, row, 4, node.unit, "weak")
-    for column, bound in ((LOW, given.low), (HIGH, given.high)):
+    for column, bound in ((LOW, input_record.low), (HIGH, input_record.high)):
         if bound is not None:
-            own = convert(bound, node.unit, name)
-            book.number(SHEET, row, column, own, "weak-number", number_format(name, own))
-    read_by = [book.results[at].scenario for at in leaf.scenarios]
+            converted_bound = convert(bound, node.unit, name)
+            book.number(
+                SHEET,
+                row,
+                column,
+                converted_bound,
+                "weak-number",
+                number_format(name, converted_bound),
+            )
+    read_by = [book.results[scenario_index].scenario for scenario_index in leaf.scenarios]
     # decided what exists, too
-    held = any(
+    is_structure_input = any(
         node.id in structure.readings
-        for at in leaf.scenarios
-        if (structure := book.results[at].structure)
+        for scenario_index in leaf.scenarios
+        if (structure := book.results[scenario_index].structure)
     )
     texts = (
-        given.kind,
-        given.as_of,
-        book.catalogue.source_title(given.source),
-        "own" if given.overlay else "",
-        "yes" if held else "",
+        input_record.kind,
+        input_record.as_of,
+        book.catalogue.source_title(input_record.source),
+        "own" if input_record.overlay else "",
+        "yes" if is_structure_input else "",
     )
     everybody = len(read_by) == len(book.results)
     for column, text in enumerate(
-        (*texts, "all" if everybody else ", ".join(read_by), given.note), 7
+        (*texts, "all" if everybody else ", ".join(read_by), input_record.note), 7
     ):
         if text:
             book.text(SHEET, row, column, text, "weak")

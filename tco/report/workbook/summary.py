@@ -59,25 +59,27 @@ def write_summary_sheet(book: Workbook) -> None:
     results = book.results
     names = [result.scenario for result in results]
     last = VALUES + len(names) - 1
-    held = (
+    baseline_note = (
         f"Baseline: {book.baseline}. Every figure follows the sheet Inputs; plan and choices "
         "are held."
     )
     above = [
         workload_title(results),
         *premise_lines([result for result in results if result.bill]),
-        held,
+        baseline_note,
     ]
     book.title(SHEET, "Total cost of ownership", *above)
     top = len(above) + 1
-    shown = [
-        one for one in SHOWN if any(result.metrics.get(one[0]) is not None for result in results)
+    metric_rows = [
+        metric_row
+        for metric_row in SHOWN
+        if any(result.metrics.get(metric_row[0]) is not None for result in results)
     ]
     stack = _classes_of(book)
-    stack_top = top + len(shown) + 3
+    stack_top = top + len(metric_rows) + 3
     table = SummaryTable(book, stack_top + (len(stack) + CHART_ROWS + 4 if stack else 0))
     book.head(SHEET, top, ("", "unit", *names), range(VALUES, VALUES + len(book.results)))
-    for row, (metric, label, unit, size) in enumerate(shown, top + 1):
+    for row, (metric, label, unit, size) in enumerate(metric_rows, top + 1):
         book.text(SHEET, row, 0, label, "strong" if metric in RATIOS else "text")
         book.text(SHEET, row, 1, unit, "weak")
         numbers = number_format(
@@ -105,13 +107,13 @@ def _classes_of(book: Workbook) -> dict[str, dict[int, list[Any]]]:
     """Return the lines of the cost a chip-hour of every scenario by class of asset: servers,
     network, site and so on.
     """
-    found: dict[str, dict[int, list[Any]]] = {}
+    nodes_by_class: dict[str, dict[int, list[Any]]] = {}
     for scenario, result in enumerate(book.results):
         for line in result.lines:
             node = book.content.computed.get((scenario, f"cost/{line.path}/per_chip_hour"))
             if node is not None:
-                found.setdefault(line.asset, {}).setdefault(scenario, []).append(node)
-    return found
+                nodes_by_class.setdefault(line.asset, {}).setdefault(scenario, []).append(node)
+    return nodes_by_class
 
 
 def _write_stack(
@@ -186,7 +188,11 @@ def _write_metrics(book: Workbook, table: SummaryTable) -> None:
         ("metric", "unit", *(result.scenario for result in book.results)),
         range(VALUES, VALUES + len(book.results)),
     )
-    base = next(at for at, result in enumerate(book.results) if result.scenario == book.baseline)
+    base = next(
+        scenario_index
+        for scenario_index, result in enumerate(book.results)
+        if result.scenario == book.baseline
+    )
     for name, row in table.rows.items():
         unit = METRICS[TOKENS if name == GROSS else name].unit
         book.text(SHEET, row, 0, name)
@@ -194,20 +200,23 @@ def _write_metrics(book: Workbook, table: SummaryTable) -> None:
         values = [result.metrics.get(name) for result in book.results]
         if name == GROSS:
             parts = [
-                [result.metrics[one] for one in (TOKENS, GROSS_HOUR, HOUR)]
+                [result.metrics[cost_metric] for cost_metric in (TOKENS, GROSS_HOUR, HOUR)]
                 for result in book.results
             ]
-            values = [None if None in one else gross_token_cost(*one) for one in parts]
+            values = [
+                None if None in result_costs else gross_token_cost(*result_costs)
+                for result_costs in parts
+            ]
         numbers = number_format(unit, *(value for value in values if value is not None))
         for scenario, (result, value) in enumerate(zip(book.results, values, strict=True)):
             if value is None:
                 continue
-            known = [
-                one
-                for one in table.rows
-                if result.metrics.get(TOKENS if one == GROSS else one) is not None
+            available_metrics = [
+                metric_name
+                for metric_name in table.rows
+                if result.metrics.get(TOKENS if metric_name == GROSS else metric_name) is not None
             ]
-            if name in RATIOS and (cost := cost_behind(name, known)):
+            if name in RATIOS and (cost := cost_behind(name, available_metrics)):
                 formula = _registered_formula_call(
                     perf_per_tco, baseline=table.cell(cost, base), own=table.cell(cost, scenario)
                 )

@@ -75,7 +75,7 @@ def test_the_lines_of_a_sparse_step_sum_to_it(model, schedule):
     plan = TrainingPlan(2, 1, stages, 64 // 2 // stages, 8, 0, 1, 1, schedule, "full", 1, 1, 1, 0)
     result = train(found, machine, formats, plan)
     assert sum(
-        line.time for line in result.report(0.0, many=False).phases["step"].lines
+        line.time for line in result.report(0.0, is_vectorised=False).phases["step"].lines
     ) == pytest.approx(float(result.rates["step_s"]), rel=1e-9)
 
 
@@ -89,7 +89,9 @@ def lines_of(model: str, recompute: str = "none", **settings: str):
     }
     found, machine, formats = asked(**size | settings)
     result = train(found, machine, formats, TrainingPlan(2, 1, 1, 4, 1, 0, 1, 1, "1f1b", recompute))
-    return {line.name: line for line in result.report(0.0, many=False).phases["step"].lines}
+    return {
+        line.name: line for line in result.report(0.0, is_vectorised=False).phases["step"].lines
+    }
 
 
 def test_the_lines_of_a_step_hold_its_work():
