@@ -48,8 +48,8 @@ def read_once(read: Callable[..., Any], keep: Callable[[Any], Any]) -> Callable[
     """Return what reads a shipped file once, however many catalogues ask for it, and any other each
     time.
     """
-    kept = cache(lambda path, *columns, **optional: keep(read(path, *columns, **optional)))
-    return lambda path, *columns, **optional: (kept if path.is_relative_to(DATA) else read)(
+    cached_read = cache(lambda path, *columns, **optional: keep(read(path, *columns, **optional)))
+    return lambda path, *columns, **optional: (cached_read if path.is_relative_to(DATA) else read)(
         path, *columns, **optional
     )
 
@@ -58,5 +58,5 @@ def keep() -> None:
     """Let all that is asked in this process share what is read of the shipped catalogue."""
     reading.read_csv, reading.read_toml = (
         read_once(reading.read_csv, list),
-        read_once(reading.read_toml, lambda found: found),
+        read_once(reading.read_toml, lambda toml_document: toml_document),
     )

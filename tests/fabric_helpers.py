@@ -46,8 +46,8 @@ def timings(links: Links, operation: str, ranks: Any, size: Any) -> dict[str, An
 
 def timings_on(links: Links, operation: str, group: RankGroup, size: Any) -> dict[str, Any]:
     """The timing of every algorithm that the fabric allows for a group wherever its ranks stand."""
-    at = reach(links, group)
+    group_links = reach(links, group)
     return {
-        name: with_caller_overhead(at, operation, way(), size)
-        for name, way in algorithms_for(at, operation, size).items()
+        name: with_caller_overhead(group_links, operation, algorithm_time(), size)
+        for name, algorithm_time in algorithms_for(group_links, operation, size).items()
     }

@@ -7,7 +7,7 @@ from tests.registry import greatest, least, total
 GATHERED = {"total": total, "least": least, "greatest": greatest}
 
 
-def recomputed(roots, moved):
+def recomputed(roots, overrides):
     """The values of the roots with some inputs moved, by path; what no formula makes stays as it
     was traced.
     """
@@ -28,5 +28,5 @@ def recomputed(roots, moved):
                 node.name, [values[id(inner)] for _, inner in node.inputs]
             )
         else:
-            values[id(node)] = moved.get(node.path, node.value)
+            values[id(node)] = overrides.get(node.path, node.value)
     return {metric: values[id(root)] for metric, root in roots.items()}

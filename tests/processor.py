@@ -20,50 +20,63 @@ DRAWS = 9
 
 def formulas() -> dict[str, dict[str, list[float]]]:
     """Return each golden row, its inputs spread, as an array and one by one."""
-    found = {}
+    results_by_row = {}
     for row in ROWS:
         spread = {
-            name: np.roll(SPREAD, place) * value
-            for place, (name, value) in enumerate(row.inputs.items())
+            name: np.roll(SPREAD, shift) * value
+            for shift, (name, value) in enumerate(row.inputs.items())
         }
-        alone = [
-            float(row.formula.function(**{name: float(many[at]) for name, many in spread.items()}))
-            for at in range(len(SPREAD))
+        single_results = [
+            float(
+                row.formula.function(
+                    **{
+                        name: float(spread_values[spread_index])
+                        for name, spread_values in spread.items()
+                    }
+                )
+            )
+            for spread_index in range(len(SPREAD))
         ]
-        found[row.id] = {"array": row.formula.function(**spread).tolist(), "alone": alone}
-    return found
+        results_by_row[row.id] = {
+            "array": row.formula.function(**spread).tolist(),
+            "alone": single_results,
+        }
+    return results_by_row
 
 
 def metrics() -> dict[str, dict[str, list[float | None]]]:
     """Return the metrics of some scenarios with all inputs that have a range drawn, as arrays and
     one by one.
     """
-    found: dict[str, dict[str, list[float | None]]] = {}
+    metric_values: dict[str, dict[str, list[float | None]]] = {}
     for name in DRAWN:
         base, generator = tco.evaluate(name), np.random.default_rng(7)
         ranged = {
-            path: given
-            for path, given in base.inputs.items()
-            if given.low is not None and given.low < given.high
+            path: ranged_input
+            for path, ranged_input in base.inputs.items()
+            if ranged_input.low is not None and ranged_input.low < ranged_input.high
         }
         ranged.pop("site.rack_kw_max", None)  # a site that a rack does not fit is refused
         draws = {
-            path: (generator.uniform(given.low, given.high, DRAWS), given.unit)
-            for path, given in ranged.items()
+            path: (generator.uniform(ranged_input.low, ranged_input.high, DRAWS), ranged_input.unit)
+            for path, ranged_input in ranged.items()
         }
-        many = tco.evaluate(name, draws, structure=base.structure).metrics
-        each = [
-            {path: (float(array[place]), unit) for path, (array, unit) in draws.items()}
-            for place in range(DRAWS)
+        array_metrics = tco.evaluate(name, draws, structure=base.structure).metrics
+        single_inputs = [
+            {path: (float(array[draw_index]), unit) for path, (array, unit) in draws.items()}
+            for draw_index in range(DRAWS)
         ]
-        ones = [tco.evaluate(name, one, structure=base.structure).metrics for one in each]
-        for metric, values in many.items():
+        single_metrics = [
+            tco.evaluate(name, draw_inputs, structure=base.structure).metrics
+            for draw_inputs in single_inputs
+        ]
+        for metric, values in array_metrics.items():
             if values is not None:
-                found[f"{name} {metric}"] = {
+                metric_values[f"{name} {metric}"] = {
                     "array": np.broadcast_to(values, DRAWS).tolist(),
-                    "alone": [float(one[metric]) for one in ones],
+                    "alone": [float(draw_metrics[metric]) for draw_metrics in single_metrics],
                 }
-    return found
+    return metric_values
 
 
 if __name__ == "__main__":

@@ -52,9 +52,9 @@ Case = TypeVar("Case")
 def import_all() -> list[str]:
     """Import every module of the program, so that every formula registers."""
     names = [
-        found.name
-        for found in pkgutil.walk_packages(tco.__path__, "tco.")
-        if found.name != "tco.__main__"
+        module_info.name
+        for module_info in pkgutil.walk_packages(tco.__path__, "tco.")
+        if module_info.name != "tco.__main__"
     ]
     for name in names:
         importlib.import_module(name)
@@ -62,10 +62,13 @@ def import_all() -> list[str]:
 
 
 MODULES = import_all()
-FORMULAS = sorted(REGISTRY.values(), key=lambda found: found.name)
+FORMULAS = sorted(REGISTRY.values(), key=lambda formula: formula.name)
 # each by its name
 FORMULA = SimpleNamespace(
-    **{one.name: getattr(sys.modules[one.function.__module__], one.name) for one in FORMULAS}
+    **{
+        formula.name: getattr(sys.modules[formula.function.__module__], formula.name)
+        for formula in FORMULAS
+    }
 )
 
 
@@ -80,11 +83,11 @@ class Golden(NamedTuple):
     tolerance: float
 
 
-def whole_inputs(formula: Formula, given: dict[str, Any]) -> dict[str, float]:
+def whole_inputs(formula: Formula, stated_inputs: dict[str, Any]) -> dict[str, float]:
     """Return every parameter of a formula as a number in its declared unit; a text is read as a
     quantity.
     """
-    merged = {**formula.defaults, **given}
+    merged = {**formula.defaults, **stated_inputs}
     return {
         name: parse_quantity(merged[name], unit) if isinstance(merged[name], str) else merged[name]
         for name, unit in formula.parameters.items()
@@ -99,7 +102,7 @@ def read_rows(name: str) -> list[dict[str, str]]:
 
 def golden_rows() -> tuple[list[Golden], list[str]]:
     """Return the golden rows of the formulas, and what is wrong with the others."""
-    found, wrong = [], []
+    valid_rows, wrong = [], []
     for position, row in enumerate(read_rows("formulas.csv"), start=2):
         formula, inputs = REGISTRY.get(row["formula"]), json.loads(row["inputs"])
         if formula is None:
@@ -110,18 +113,18 @@ def golden_rows() -> tuple[list[Golden], list[str]]:
                 f"{', '.join(inputs)}"
             )
         else:
-            given = whole_inputs(formula, inputs)
-            found.append(
+            formula_inputs = whole_inputs(formula, inputs)
+            valid_rows.append(
                 Golden(
                     f"{formula.name}-{position}",
                     formula,
-                    given,
+                    formula_inputs,
                     float(row["expected"]),
                     row["unit"],
                     float(row["tolerance"]),
                 )
             )
-    return found, wrong
+    return valid_rows, wrong
 
 
 ROWS, WRONG = golden_rows()
@@ -149,4 +152,4 @@ def over(cases: Mapping[str, Case]) -> Callable[[Callable[[Case], None]], Callab
 
 
 each_row = over({row.id: row for row in ROWS})
-each_formula = over({found.name: found for found in FORMULAS})
+each_formula = over({formula.name: formula for formula in FORMULAS})

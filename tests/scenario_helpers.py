@@ -79,10 +79,10 @@ def again(name: str, plan=None, **settings: str) -> Result:
     return evaluate(name, by_path(settings), plan or result(name).plan, catalogue=CATALOGUE)
 
 
-def same(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+def same(first_metrics: Mapping[str, Any], second_metrics: Mapping[str, Any]) -> bool:
     """Say whether metrics are the same: arrays round as numbers do but for the last bit."""
-    pairs = zip(one.values(), other.values(), strict=True)
-    return one.keys() == other.keys() and all(
+    pairs = zip(first_metrics.values(), second_metrics.values(), strict=True)
+    return first_metrics.keys() == second_metrics.keys() and all(
         a == b or (a is not None and b is not None and math.isclose(a, b, rel_tol=1e-12))
         for a, b in pairs
     )

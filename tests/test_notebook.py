@@ -30,25 +30,25 @@ MAKE = {
 
 @pytest.mark.parametrize("name", MAKE)
 def test_a_result_is_short_and_has_a_table(name):
-    found = MAKE[name]()
-    assert len(repr(found)) < 1000
-    assert PAIR[0] in repr(found) or name == "diff"
-    html = found._repr_html_()
+    result = MAKE[name]()
+    assert len(repr(result)) < 1000
+    assert PAIR[0] in repr(result) or name == "diff"
+    html = result._repr_html_()
     assert html.count("<tr") > 5
     assert len(html) < 30_000
-    assert len(found.to_frame()) >= 5
+    assert len(result.to_frame()) >= 5
 
 
 def test_the_way_between_systems_is_a_frame_whose_steps_add_up():
-    found = tco.diff(*PAIR)
-    frame = found.to_frame()
-    start, end = found.counterfactual.ends
+    difference = tco.diff(*PAIR)
+    frame = difference.to_frame()
+    start, end = difference.counterfactual.ends
     assert frame["change"].sum() == pytest.approx(end - start, rel=1e-9)
 
 
 def test_a_comparison_writes_what_the_command_line_does(tmp_path):
-    found = tco.compare(PAIR, set={"site.pue": "1.2"})
-    found.export(tmp_path / "python.csv")
+    comparison = tco.compare(PAIR, set={"site.pue": "1.2"})
+    comparison.export(tmp_path / "python.csv")
     assert (
         command("export", *PAIR, "--set", "site.pue=1.2", "-o", tmp_path / "command.csv").exit_code
         == 0
@@ -60,15 +60,15 @@ def test_a_comparison_writes_what_the_command_line_does(tmp_path):
         ).exit_code
         == 0
     )
-    assert found.plot("cost")._repr_svg_() == (tmp_path / "cost.svg").read_text()
+    assert comparison.plot("cost")._repr_svg_() == (tmp_path / "cost.svg").read_text()
 
 
 def test_what_is_wrong_is_raised(tmp_path):
-    found = tco.compare(PAIR)
+    comparison = tco.compare(PAIR)
     for wrong in (
-        lambda: found.plot("pie"),
-        lambda: found.export(tmp_path / "a.doc"),
-        lambda: tco.compare(found.results).export(tmp_path / "a.csv"),
+        lambda: comparison.plot("pie"),
+        lambda: comparison.export(tmp_path / "a.doc"),
+        lambda: tco.compare(comparison.results).export(tmp_path / "a.csv"),
     ):
         with pytest.raises(tco.UsageError):
             wrong()
@@ -81,25 +81,25 @@ def test_what_is_wrong_is_raised(tmp_path):
 )
 def test_a_notebook_runs_from_its_first_cell_to_its_last(path):
     """As the site of docs runs it: a cell that raises stops it."""
-    found = importlib.util.spec_from_file_location("literate", SITE / "literate.py")
-    literate = importlib.util.module_from_spec(found)
-    found.loader.exec_module(literate)
+    module_spec = importlib.util.spec_from_file_location("literate", SITE / "literate.py")
+    literate = importlib.util.module_from_spec(module_spec)
+    module_spec.loader.exec_module(literate)
     page = literate.noted(path)
     assert page.startswith("# ")
     assert page.count("<svg") >= 1
     assert page.count("<table") >= 2
     cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
     assert all(
-        f"```python\n{''.join(one['source'])}\n```" in page
-        for one in cells
-        if one["cell_type"] == "code"
+        f"```python\n{''.join(cell['source'])}\n```" in page
+        for cell in cells
+        if cell["cell_type"] == "code"
     )
-    assert not any(one.get("outputs") for one in cells)  # what is kept is what was typed
+    assert not any(cell.get("outputs") for cell in cells)  # what is kept is what was typed
 
 
 def test_figures_of_one_scenario_are_drawn_of_one(tmp_path):
-    found = tco.compare(PAIR[:1]).plot("bom")
+    bom_picture = tco.compare(PAIR[:1]).plot("bom")
     assert command("plot", "bom", PAIR[0], "-o", tmp_path / "bom.svg").exit_code == 0
-    assert found == (tmp_path / "bom.svg").read_text()
+    assert bom_picture == (tmp_path / "bom.svg").read_text()
     with pytest.raises(tco.UsageError, match="frontier"):
         tco.compare(PAIR).plot("bom")

@@ -35,20 +35,20 @@ def cells(path, name, after=""):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_table_of_errors_is_that_of_the_last_calibration(kind):
-    found = {
+    accuracy_rows = {
         row["left_out"]: row
         for row in csv.DictReader((ROOT / "data/accuracy/kinds.csv").read_text().splitlines())
         if row["kind"] == kind
     }
-    whole = found["nothing"]
+    full_fit = accuracy_rows["nothing"]
     medians = [
-        f"{float(found[name]['median_ape']) * 100:.1f} %" if name in found else "-"
+        f"{float(accuracy_rows[name]['median_ape']) * 100:.1f} %" if name in accuracy_rows else "-"
         for name in ("nothing", "accelerator", "model", "source")
     ]
     rows, tail, rank = (
-        f"{int(whole['n']):,}",
-        f"{float(whole['p90_ape']) * 100:.0f} %",
-        f"{float(whole['spearman']):.3f}",
+        f"{int(full_fit['n']):,}",
+        f"{float(full_fit['p90_ape']) * 100:.0f} %",
+        f"{float(full_fit['spearman']):.3f}",
     )
     assert cells(GUIDE / "accuracy.md", KINDS[kind]) == [rows, medians[0], tail, rank, *medians[1:]]
     assert cells(ROOT / "README.md", KINDS[kind], "## How accurate") == [rows, *medians[1:]]
@@ -84,7 +84,7 @@ def views():
     """The four racks at their owner's cost, and rented at the rent and at the ends of its range;
     the baseline's rent is a published one.
     """
-    found = {}
+    view_metrics = {}
     for view in ("own", "value", "low", "high"):
         rows = {}
         for name in HEADLINE:
@@ -93,8 +93,8 @@ def views():
                 continue
             rows[name] = again(name, terms__perspective="renter")
             rent = next(
-                given
-                for path, given in rows[name].inputs.items()
+                rent_input
+                for path, rent_input in rows[name].inputs.items()
                 if path.rpartition(".")[2].startswith("rent")
             )
             if view != "value" and name != BASE:
@@ -104,15 +104,17 @@ def views():
                     **{rent.path.replace(".", "__"): f"{getattr(rent, view)!r} {rent.unit}"},
                 )
         fill_ratio_to_baseline(list(rows.values()), BASE)
-        found[view] = {name: one.metrics for name, one in rows.items()}
-    return found
+        view_metrics[view] = {name: evaluation.metrics for name, evaluation in rows.items()}
+    return view_metrics
 
 
 @pytest.mark.parametrize("name", HEADLINE)
 def test_the_two_views_are_those_the_program_finds(name):
-    own, rent, low, high = (views()[view][name] for view in ("own", "value", "low", "high"))
+    owner_metrics, rent, low, high = (
+        views()[view][name] for view in ("own", "value", "low", "high")
+    )
     hour = "tco_usd_per_chip_hour"
-    assert row("AWS's own cost per chip-hour, USD")[name] == f"~{own[hour]:.2f}"
+    assert row("AWS's own cost per chip-hour, USD")[name] == f"~{owner_metrics[hour]:.2f}"
     ranged = name != BASE
     assert row("rent per chip-hour, USD")[name] == (
         f"~{rent[hour]:.2f} ({low[hour]:.2f} to {high[hour]:.2f})"
@@ -120,7 +122,7 @@ def test_the_two_views_are_those_the_program_finds(name):
         else f"{rent[hour]:.2f}"
     )
     assert row("performance per TCO, gross / net")[name] == (
-        " / ".join(f"~{own[one]:.2f}" for one in RATIOS) if ranged else "1"
+        " / ".join(f"~{owner_metrics[ratio_name]:.2f}" for ratio_name in RATIOS) if ranged else "1"
     )
 
 

@@ -63,28 +63,31 @@ def test_the_image_of_the_guide_is_of_this_version():
 def test_what_ci_installs_is_locked_within_the_bounds_of_the_project():
     lines = (ROOT / ".ci/constraints.txt").read_text(encoding="utf-8").splitlines()
     locked = {
-        canonicalize_name(name): held
-        for name, held in (line.split("==") for line in lines if not line.startswith("#"))
+        canonicalize_name(name): locked_version
+        for name, locked_version in (line.split("==") for line in lines if not line.startswith("#"))
     }
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     for text in (*project["dependencies"], *project["optional-dependencies"]["dev"]):
-        wanted = Requirement(text)
-        assert wanted.specifier.contains(locked[canonicalize_name(wanted.name)]), text
+        requirement = Requirement(text)
+        assert requirement.specifier.contains(locked[canonicalize_name(requirement.name)]), text
     assert "--constraint .ci/constraints.txt" in (ROOT / ".ci/run").read_text(encoding="utf-8")
 
 
 def test_the_bill_of_software_names_each_package_with_its_version_and_licence():
-    made = subprocess.run(
+    bill_text = subprocess.run(
         [sys.executable, ROOT / ".ci/bill"], capture_output=True, text=True, check=True
     ).stdout
-    found = {canonicalize_name(one["name"]): one for one in json.loads(made)["components"]}
-    assert found["numpy"]["version"] == version("numpy")
-    assert all(one["licenses"][0]["license"]["name"] for one in found.values())
+    packages = {
+        canonicalize_name(component["name"]): component
+        for component in json.loads(bill_text)["components"]
+    }
+    assert packages["numpy"]["version"] == version("numpy")
+    assert all(package["licenses"][0]["license"]["name"] for package in packages.values())
 
 
 def test_a_source_distribution_holds_what_tests_read():
-    held = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["hatch"][
-        "build"
-    ]["targets"]["sdist"]["include"]
-    assert {".ci", ".pre-commit-config.yaml", "SECURITY.md"} <= set(held)
-    assert all((ROOT / name).exists() for name in held)
+    included_names = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"][
+        "hatch"
+    ]["build"]["targets"]["sdist"]["include"]
+    assert {".ci", ".pre-commit-config.yaml", "SECURITY.md"} <= set(included_names)
+    assert all((ROOT / name).exists() for name in included_names)

@@ -82,11 +82,11 @@ class Commands(Listing):
                 # of numpy, which most commands start without
                 warnings.simplefilter("error", RuntimeWarning)
                 return super().invoke(ctx)
-        except (TcoError, RuntimeWarning) as found:
+        except (TcoError, RuntimeWarning) as raised_error:
             error = (
-                found
-                if isinstance(found, TcoError)
-                else DataError(f"no finite number comes out of these inputs: {found}")
+                raised_error
+                if isinstance(raised_error, TcoError)
+                else DataError(f"no finite number comes out of these inputs: {raised_error}")
             )
             tell(f"error: {error}")
             raise SystemExit(error.exit_code) from None
@@ -128,9 +128,9 @@ app = typer.Typer(
 )
 
 
-def version(wanted: bool) -> None:
+def version(is_requested: bool) -> None:
     """Print the version and stop."""
-    if wanted:
+    if is_requested:
         typer.echo(f"tco {__version__}")
         raise typer.Exit
 
@@ -160,9 +160,11 @@ def show_help(ctx: typer.Context, words: Words = None) -> None:
     page: Any = ctx.find_root()
     for word in words or []:
         listing = page.command
-        found = listing.get_command(page, word) if hasattr(listing, "list_commands") else None
-        if found is None:
-            known = listing.list_commands(page) if hasattr(listing, "list_commands") else []
-            raise UsageError(f"{page.command_path} has no command {word!r}{nearest(word, known)}")
-        page = type(page)(found, info_name=word, parent=page)
+        subcommand = listing.get_command(page, word) if hasattr(listing, "list_commands") else None
+        if subcommand is None:
+            command_names = listing.list_commands(page) if hasattr(listing, "list_commands") else []
+            raise UsageError(
+                f"{page.command_path} has no command {word!r}{nearest(word, command_names)}"
+            )
+        page = type(page)(subcommand, info_name=word, parent=page)
     put(f"{page.get_help()}\n")

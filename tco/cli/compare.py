@@ -43,18 +43,18 @@ def _speeds_in(text: str | None) -> list[float]:
     if text is None:
         return []
     words = text.split(",")
-    shown = text if len(text) <= SHOWN else f"{text[:SHOWN]}..."
+    shortened_text = text if len(text) <= SHOWN else f"{text[:SHOWN]}..."
     if len(words) > MOST:
-        raise UsageError(f"--speeds {shown}: {len(words)} speeds, expected {MOST} at most")
+        raise UsageError(f"--speeds {shortened_text}: {len(words)} speeds, expected {MOST} at most")
     try:
-        found = [float(word) for word in words]
+        user_speeds = [float(word) for word in words]
     except ValueError:
-        found = [0.0]
-    if not all(0 < speed < float("inf") for speed in found):
+        user_speeds = [0.0]
+    if not all(0 < speed < float("inf") for speed in user_speeds):
         raise UsageError(
-            f"--speeds {shown}: expected tokens/s per user above zero, such as 20,30,50"
+            f"--speeds {shortened_text}: expected tokens/s per user above zero, such as 20,30,50"
         )
-    return found
+    return user_speeds
 
 
 def _hall_settings(hall: str | None) -> dict[str, str]:
@@ -244,32 +244,35 @@ def compare(
         from tco.report.comparison import ComparisonOptions, comparison_answer
         from tco.scenario.pricing import SITE_POWER
 
-        asked = evaluate_each(
+        evaluations = evaluate_each(
             scenarios or HEADLINE, given.data, settings, refuse=False, what_if=replaced
         )
-        base, results = compare_results([one.result for one in asked], baseline)
+        base, results = compare_results([evaluation.result for evaluation in evaluations], baseline)
         _refuse_unserved(results, bool(chosen), racks is not None)
         hold = given.hold or bool(replaced)
-        found = confidence_of(
-            asked,
+        confidence = confidence_of(
+            evaluations,
             base,
             ConfidenceRequest(chosen, hold, ranges, why or evidence, seed, choose, racks),
         )
-        catalogue, names = catalogue_of(asked, given.data), [one.name for one in asked]
-        rows = _noticed(catalogue, results, found) if evidence else None
+        catalogue, names = (
+            catalogue_of(evaluations, given.data),
+            [evaluation.name for evaluation in evaluations],
+        )
+        rows = _noticed(catalogue, results, confidence) if evidence else None
         halls = []
         if any(SITE_POWER in result.inputs for result in results):
             from tco.comparison.fleet import hall_of  # only a site that is filled asks for it
 
             halls = [hall_of(result) for result in results]
-        elsewhere = cheaper_elsewhere(asked, found) if racks is None else []
-        cases = base_cases(asked, found, hold) if full and ranges else []
-        rents = _rents_to_beat(asked)
-        changes = _changes_by_settings(given, asked, results) if settings else []
+        elsewhere = cheaper_elsewhere(evaluations, confidence) if racks is None else []
+        cases = base_cases(evaluations, confidence, hold) if full and ranges else []
+        rents = _rents_to_beat(evaluations)
+        changes = _changes_by_settings(given, evaluations, results) if settings else []
         wish = ComparisonOptions(
             names, replaced, full, why, rows, curve, elsewhere, racks, cases, rents, changes
         )
-        return comparison_answer(catalogue, results, base, halls, found, wish)
+        return comparison_answer(catalogue, results, base, halls, confidence, wish)
 
     named = scenarios or []
     given.emit_kept(named if baseline is None else [*named, baseline], answer)
@@ -336,15 +339,17 @@ def _changes_by_settings(
     return changes
 
 
-def _rents_to_beat(asked: Sequence[Evaluation]) -> list[BreakEvenRent]:
-    if not any(one.result.costless for one in asked):
+def _rents_to_beat(evaluations: Sequence[Evaluation]) -> list[BreakEvenRent]:
+    if not any(evaluation.result.costless for evaluation in evaluations):
         return []
     from tco.evaluation.chip_prices import break_even_rents
 
-    return break_even_rents(asked)
+    return break_even_rents(evaluations)
 
 
-def _noticed(catalogue: Catalogue, results: Sequence[Result], found: Confidence) -> list[Notice]:
+def _noticed(
+    catalogue: Catalogue, results: Sequence[Result], confidence: Confidence
+) -> list[Notice]:
     """Return evidence from measured rows for inputs that drive the answer.
 
     An input without such evidence has a notice of no rows.
@@ -352,15 +357,20 @@ def _noticed(catalogue: Catalogue, results: Sequence[Result], found: Confidence)
     from tco.comparison.evidence_value import evidence_of
     from tco.comparison.records import Notice
 
-    inputs = {path: given for result in results for path, given in result.inputs.items()}
-    every = [one.drivers for one in found.regimes] + [one.drivers for one in found.sure]
-    paths = dict.fromkeys(driver.path for drivers in every for driver in drivers)
-    seen = evidence_of(catalogue, {path: inputs[path] for path in paths})
+    inputs = {
+        path: result_input for result in results for path, result_input in result.inputs.items()
+    }
+    driver_groups = [regime.drivers for regime in confidence.regimes] + [
+        sureness.drivers for sureness in confidence.sure
+    ]
+    paths = dict.fromkeys(driver.path for drivers in driver_groups for driver in drivers)
+    notices = evidence_of(catalogue, {path: inputs[path] for path in paths})
     return [
-        one
+        notice
         for path in paths
-        for one in (
-            [one for one in seen if one.path == path] or [Notice(path, None, 0, (None, None, None))]
+        for notice in (
+            [notice for notice in notices if notice.path == path]
+            or [Notice(path, None, 0, (None, None, None))]
         )
     ]
 
@@ -406,11 +416,13 @@ def frontier(
         from tco.comparison.designs import designs_of
         from tco.report.frontier import frontier_answer
 
-        found = study.frontier(
+        system_frontiers = study.frontier(
             scenarios, prefill or (), given.settings, given.data, ranges, given.hold
         )
         return frontier_answer(
-            given.catalogue_of(scenarios[-1]), found, designs_of(found) if pareto else None
+            given.catalogue_of(scenarios[-1]),
+            system_frontiers,
+            designs_of(system_frontiers) if pareto else None,
         )
 
     given.emit_kept([*scenarios, *(prefill or ())], answer)
@@ -439,8 +451,8 @@ def fleet(
     from tco.evaluation.evaluation import catalogue_of
     from tco.report.fleet import fleet_answer
 
-    found = fleet_of([wave_of(text) for text in waves], power, given.data, given.settings)
-    given.emit(fleet_answer(catalogue_of(found.asked, given.data), found))
+    fleet_rollout = fleet_of([wave_of(text) for text in waves], power, given.data, given.settings)
+    given.emit(fleet_answer(catalogue_of(fleet_rollout.asked, given.data), fleet_rollout))
 
 
 @command(app, "set")

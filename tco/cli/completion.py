@@ -22,7 +22,7 @@ def completion_names(kind: str) -> Iterable[str]:
     from tco.sweeps.study import shipped_studies
 
     catalogue = load_catalogue()
-    found: dict[str, Callable[[], Iterable[str]]] = {
+    name_sources: dict[str, Callable[[], Iterable[str]]] = {
         "scenarios": lambda: dict.fromkeys([*catalogue.scenarios, *known_systems(catalogue)]),
         "systems": lambda: known_systems(catalogue),
         "chips": lambda: [
@@ -32,7 +32,7 @@ def completion_names(kind: str) -> Iterable[str]:
         "metrics": lambda: METRICS,
         "settings": lambda: settings(catalogue),
     }
-    return found[kind]()
+    return name_sources[kind]()
 
 
 def settings(catalogue: Catalogue) -> list[str]:

@@ -61,16 +61,18 @@ Like = Annotated[
 USUAL = ("data",)
 
 
-def own_folder(given: CommandRequest) -> Path:
+def own_folder(request: CommandRequest) -> Path:
     """Return the folder that what is new is written to."""
-    return given.data or Path("data")
+    return request.data or Path("data")
 
 
-def catalogue_with_overlay(given: CommandRequest) -> Catalogue:
+def catalogue_with_overlay(request: CommandRequest) -> Catalogue:
     """Return the catalogue, with the folder the user named over it if that is there already."""
     from tco.evaluation.evaluation import catalogue_for
 
-    return catalogue_for(None, given.data if given.data is not None and isdir(given.data) else None)
+    return catalogue_for(
+        None, request.data if request.data is not None and isdir(request.data) else None
+    )
 
 
 @command(COMMAND_GROUPS["parts"], name="new", usual=USUAL)
@@ -119,9 +121,14 @@ def new_scenario(given: CommandRequest, scenario: New, like: Like) -> None:
 
     catalogue = given.catalogue
     refuse_taken(scenario, catalogue.scenarios, "scenario")
-    found = load_scenario(catalogue, like)
+    template_scenario = load_scenario(catalogue, like)
     text = scenario_draft(
-        scenario, found.title, found.system, found.documents, found.variant, found.settings
+        scenario,
+        template_scenario.title,
+        template_scenario.system,
+        template_scenario.documents,
+        template_scenario.variant,
+        template_scenario.settings,
     )
     write_draft(Path("scenarios"), {f"{scenario}.toml": text})
     put(
@@ -155,27 +162,27 @@ def add_model(
     from tco.models.config import BESIDE
 
     catalogue = catalogue_with_overlay(given)
-    own = name or config.resolve().parent.name
-    refuse_taken(own, catalogue.models, "model")
-    found = load_model(catalogue, str(config))
-    refuse_unread_keys(found, str(config))
-    files = {f"models/{own}/config.json": read_text(config)}
+    model_id = name or config.resolve().parent.name
+    refuse_taken(model_id, catalogue.models, "model")
+    loaded_model = load_model(catalogue, str(config))
+    refuse_unread_keys(loaded_model, str(config))
+    files = {f"models/{model_id}/config.json": read_text(config)}
     formats_file = config.with_name(BESIDE)
     if formats_file.is_file():
-        files[f"models/{own}/{BESIDE}"] = read_text(formats_file)
+        files[f"models/{model_id}/{BESIDE}"] = read_text(formats_file)
     write_draft(own_folder(given), files)
-    counts = (found.parameters / 1e9, found.active_parameters / 1e9)
+    counts = (loaded_model.parameters / 1e9, loaded_model.active_parameters / 1e9)
     size = "{:.4g} B parameters, {:.4g} B active".format(*counts)
-    if found.is_read_by_keys:
-        size = found.reading
+    if loaded_model.is_read_by_keys:
+        size = loaded_model.reading
     put(
-        f"{own_folder(given)}/models/{own}/config.json: {size}. Try: tco compare --set "
-        f"workload.model={own}{option(given)}\n"
+        f"{own_folder(given)}/models/{model_id}/config.json: {size}. Try: tco compare --set "
+        f"workload.model={model_id}{option(given)}\n"
     )
 
 
-def option(given: CommandRequest) -> str:
+def option(request: CommandRequest) -> str:
     """Return the option that names the folder again, where it is not the one that is taken
     anyway.
     """
-    return "" if given.data is None else f" --data {given.data}"
+    return "" if request.data is None else f" --data {request.data}"

@@ -169,18 +169,18 @@ def validate(
     if envelopes:
         given.emit(validation.envelopes_answer(catalogue, file, values, given.settings))
         return
-    found = score(file, catalogue, values, kind, against, alias, given.settings)
+    scored_validation = score(file, catalogue, values, kind, against, alias, given.settings)
     values.check_given(inputs.is_known)
     if report is not None:
-        validation.write_report(found, file.name, report)
-    error = found.card["median_ape"]
+        validation.write_report(scored_validation, file.name, report)
+    error = scored_validation.card["median_ape"]
     is_too_large = max_error is not None and (error is None or error > max_error)
     failures = [("median_ape", error)] if is_too_large else []
-    given.emit(validation.validation_answer(catalogue, file, found, rows), failures)
+    given.emit(validation.validation_answer(catalogue, file, scored_validation, rows), failures)
 
 
-def _sayer(given: CommandRequest) -> Callable[[str], None]:
-    return lambda text: None if given.quiet else tell(text)
+def _sayer(request: CommandRequest) -> Callable[[str], None]:
+    return lambda text: None if request.quiet else tell(text)
 
 
 @command(app, *FACTS, usual=("data", "quiet"))
@@ -242,10 +242,11 @@ def calibrate(
     catalogue = given.catalogue
     values = plain_inputs(catalogue, {}).values(as_number)
     tables = sorted(
-        (read_measured(path) for path in files), key=lambda found: KINDS.index(found[0])
+        (read_measured(path) for path in files),
+        key=lambda kind_and_table: KINDS.index(kind_and_table[0]),
     )
     say = _sayer(given)
-    found = {}
+    calibrations = {}
     if fit_name == NAME:
         found_gaps, configured = (
             pd.concat([read(table, catalogue, values) for _, table in tables], ignore_index=True)
@@ -268,17 +269,17 @@ def calibrate(
         write_atomically(output, to_csv(KERNELS, engine_rows))
         return
     for kind, table in tables:
-        made = fit(kind, table, catalogue, values, date, say, fit_name or "")
-        found[made.kind] = made
-        for what, scores in made.accuracy.items():
+        calibration = fit(kind, table, catalogue, values, date, say, fit_name or "")
+        calibrations[calibration.kind] = calibration
+        for what, scores in calibration.accuracy.items():
             say(
                 f"{kind}, {what} left out: median {scores['median_ape']:.3f}, P90 "
                 f"{scores['p90_ape']:.3f}"
             )
-    fitted_rows = [row for made in found.values() for row in made.rows]
+    fitted_rows = [row for calibration in calibrations.values() for row in calibration.rows]
     write_atomically(output, to_csv(FittedRow._fields, fitted_rows))
     if accuracy is not None:
-        write_accuracy(accuracy, found, date)
+        write_accuracy(accuracy, calibrations, date)
 
 
 @command(app, usual=("data", "quiet"))
@@ -325,11 +326,11 @@ def measure(
     from tco.validation.naming import accelerators
 
     say = _sayer(given)
-    known = accelerators(given.catalogue)
+    accelerator_names = accelerators(given.catalogue)
     torch = load_torch()
     target = choose_device(torch, device)
     accelerator = name or device_name(torch, target)
-    asked = Session(
+    measure_session = Session(
         torch,
         target,
         quick,
@@ -338,11 +339,11 @@ def measure(
         not given.quiet,
         say,
     )
-    columns, rows = (kernel_session if kind == "kernels" else collective_session)(asked)
+    columns, rows = (kernel_session if kind == "kernels" else collective_session)(measure_session)
     if not rows:
         return
     write_atomically(output, to_csv(columns, rows))
-    if not known.part(accelerator):
+    if not accelerator_names.part(accelerator):
         say(
             f"note: the catalogue has no accelerator {accelerator!r}, so nothing is predicted for "
             "these rows; describe it in --data, or give --name"

@@ -111,7 +111,7 @@ def explain(
 
 
 def _metric_explanation(
-    given: CommandRequest, scenario: str, metric: str, depth: int | None, everything: bool
+    request: CommandRequest, scenario: str, metric: str, depth: int | None, everything: bool
 ) -> Answer:
     """Return the explanation of a metric of a scenario, or of a cell of one."""
     from tco.core.trace import walk
@@ -124,7 +124,7 @@ def _metric_explanation(
             f"{scenario} is a metric, and the scenario stands first: tco explain {metric} "
             f"{scenario}"
         )
-    catalogue, (result,) = given.evaluated([scenario], priced=False, trace=True)
+    catalogue, (result,) = request.evaluated([scenario], priced=False, trace=True)
     if not result.nodes:
         raise DataError(
             f"{scenario}: a saved answer keeps its numbers, not how they were made; expected a "
@@ -165,9 +165,9 @@ def inputs(
     from tco.evaluation.chip_prices import chip_parts_price
     from tco.report.inputs import inputs_answer, result_and_money_inputs, search_inputs
 
-    (asked,) = given.evaluate_scenarios([scenario], priced=False)
-    catalogue, result = asked.catalogue, asked.result
-    price = chip_parts_price(asked)
+    (evaluation,) = given.evaluate_scenarios([scenario], priced=False)
+    catalogue, result = evaluation.catalogue, evaluation.result
+    price = chip_parts_price(evaluation)
     rows = search_inputs(
         [*result_and_money_inputs(catalogue, result), *([price] if price else [])],
         words or (),

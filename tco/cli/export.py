@@ -27,14 +27,14 @@ def _ending_of(output: str) -> str:
     """Return which of the forms an output's name asks for; a name that asks for none raises
     `UsageError`.
     """
-    found = FOLDER if output.endswith(FOLDER) else Path(output).suffix.lower()
-    if found not in ENDINGS:
+    output_ending = FOLDER if output.endswith(FOLDER) else Path(output).suffix.lower()
+    if output_ending not in ENDINGS:
         hint = " (a folder's name ends in /)" if isdir(output) else ""
         raise UsageError(
-            f"--output {output}: unknown ending {found!r}, expected one of "
+            f"--output {output}: unknown ending {output_ending!r}, expected one of "
             f"{', '.join(ENDINGS)}{hint}"
         )
-    return found
+    return output_ending
 
 
 @command(app, "set", "variant", usual=("data", "quiet", "redact"))
@@ -78,14 +78,14 @@ def export(
 
 
 def _refuse_namesakes(results: Sequence[Result]) -> None:
-    found = [result.scenario for result in results]
-    twice = next((name for name in found if found.count(name) > 1), None)
+    scenario_names = [result.scenario for result in results]
+    twice = next((name for name in scenario_names if scenario_names.count(name) > 1), None)
     if twice is not None:
         raise UsageError(f"two scenarios are called {twice}, expected names that tell them apart")
 
 
 def _write_workbook(
-    given: CommandRequest,
+    request: CommandRequest,
     output: str,
     catalogue: Catalogue,
     results: Sequence[Result],
@@ -104,8 +104,10 @@ def _write_workbook(
                 f"{name}: a saved result holds no formulas, a workbook needs its scenario; tables "
                 "of it can be exported"
             )
-    if given.redact:
-        if any(one.overlay for result in results for one in result.inputs.values()):
+    if request.redact:
+        if any(
+            result_input.overlay for result in results for result_input in result.inputs.values()
+        ):
             raise UsageError(
                 "--redact: a workbook recalculates from its inputs and cannot withhold your own; "
                 "export tables, or without own values"
@@ -113,12 +115,12 @@ def _write_workbook(
         from tco.cli.redaction import release_answer
 
         release_answer({})
-    made_by = join(["tco", "export", *given.words(names, baseline), "--output", "model.xlsx"])
+    made_by = join(["tco", "export", *request.words(names, baseline), "--output", "model.xlsx"])
     write_atomically(Path(output), workbook_of(results, catalogue, baseline, made_by))
 
 
 def _write_tables(
-    given: CommandRequest,
+    request: CommandRequest,
     output: str,
     ending: str,
     catalogue: Catalogue,
@@ -139,21 +141,29 @@ def _write_tables(
     from tco.report.table import to_csv
 
     tables = tables_of(results, catalogue)
-    asked = document(
+    request_document = document(
         "export",
         catalogue,
-        {"inputs": values_by_scenario(results), "set": given.settings, "variant": given.variant},
+        {
+            "inputs": values_by_scenario(results),
+            "set": request.settings,
+            "variant": request.variant,
+        },
     )
-    if given.redact:
+    if request.redact:
         from tco.cli.redaction import release_answer
 
-        tables, asked = release_answer((tables, asked | {"set": dict.fromkeys(given.settings)}))
+        tables, request_document = release_answer(
+            (tables, request_document | {"set": dict.fromkeys(request.settings)})
+        )
     if ending == FOLDER:
-        write_folder(Path(output), package_files(tables, asked["data_hash"]), DESCRIPTION)
+        write_folder(
+            Path(output), package_files(tables, request_document["data_hash"]), DESCRIPTION
+        )
         return
     makers: dict[str, Callable[[], str | bytes]] = {
         ".csv": lambda: to_csv(tables["scenarios"].header, tables["scenarios"].rows),
-        ".json": lambda: to_json(asked | export_document(tables, baseline)),
+        ".json": lambda: to_json(request_document | export_document(tables, baseline)),
         ".parquet": lambda: parquet_of(tables["scenarios"]),
     }
     write_atomically(Path(output), makers[ending]())
@@ -220,7 +230,7 @@ def report(
         _refuse_foreign_folder(Path(output), MARK)  # before minutes of work
     names = list(dict.fromkeys(scenarios or HEADLINE))
     material = material_of(names, baseline, given.data, given.settings)
-    _refuse_namesakes([one.result for one in material.asked])
+    _refuse_namesakes([evaluation.result for evaluation in material.asked])
     made_by = [
         "tco",
         "report",
@@ -243,9 +253,11 @@ def report(
         pages = pages_without_own_values(pages)
         page = next(iter(pages.values()))
     if folder:
-        made = {name: render_page(one) for name, one in pages.items()}
+        rendered_pages = {name: render_page(gallery_page) for name, gallery_page in pages.items()}
         write_folder(
-            Path(output), made | {MARK: to_json(dict(page.made) | {"pages": sorted(made)})}, MARK
+            Path(output),
+            rendered_pages | {MARK: to_json(dict(page.made) | {"pages": sorted(rendered_pages)})},
+            MARK,
         )
     else:
         write_atomically(Path(output), render_page(page))

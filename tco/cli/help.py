@@ -215,10 +215,10 @@ def examples(words: str) -> tuple[str, ...]:
     group, _, what = (
         words.rpartition(" ") if words.endswith((" list", " check")) else (words, "", "")
     )
-    shown = kept_examples().get(f"{group} show", ())
+    show_examples = kept_examples().get(f"{group} show", ())
     usual = {
-        "": (f"{group} list", *shown[:1]),
+        "": (f"{group} list", *show_examples[:1]),
         "list": (words, f"{words} --format csv"),
         "check": (words, f"{words} --data data"),
     }
-    return kept_examples().get(words) or (usual[what] if shown else ())
+    return kept_examples().get(words) or (usual[what] if show_examples else ())

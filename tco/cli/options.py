@@ -53,10 +53,10 @@ def _completed(kind: str) -> Callable[[str], list[str]]:
     return complete
 
 
-def name_argument(kind: str, text: str, shown: str | None = None) -> Any:
+def name_argument(kind: str, text: str, metavar_text: str | None = None) -> Any:
     """Return the argument that names something of a kind, which the shell completes."""
     return typer.Argument(
-        metavar=shown, help=text, autocompletion=_completed(kind), show_default=False
+        metavar=metavar_text, help=text, autocompletion=_completed(kind), show_default=False
     )
 
 
@@ -346,8 +346,10 @@ class CommandRequest:
         """
         from tco.evaluation.evaluation import catalogue_of
 
-        asked = self.evaluate_scenarios(names, **how)
-        return catalogue_of(asked, self.data), [one.result for one in asked]
+        evaluations = self.evaluate_scenarios(names, **how)
+        return catalogue_of(evaluations, self.data), [
+            evaluation.result for evaluation in evaluations
+        ]
 
     def evaluate_scenarios(self, names: Sequence[str] | None, **how: Any) -> list[Evaluation]:
         """Return scenarios evaluated as the options say, each with what it was asked with."""
@@ -381,15 +383,15 @@ class CommandRequest:
 
         With `--redact`, the value of a setting is not shown, because it is the user's own.
         """
-        found = [*names]
-        for option, some in (("--set", self.settings), ("--variant", self.variant)):
-            found += [
+        request_words = [*names]
+        for option, key_values in (("--set", self.settings), ("--variant", self.variant)):
+            request_words += [
                 word
-                for key, value in some.items()
+                for key, value in key_values.items()
                 for word in (option, f"{key}={'...' if self.redact else value}")
             ]
         return [
-            *found,
+            *request_words,
             *(["--baseline", baseline] if baseline else []),
             *(["--data", str(self.data)] if self.data else []),
         ]
@@ -481,7 +483,7 @@ def _form_of(form: str, output: Path | None) -> str:
     """
     if output is None or not output.suffix or form not in FORMS:
         return form
-    endings = {one.ending: name for name, one in FORMS.items()}
+    endings = {rendering.ending: name for name, rendering in FORMS.items()}
     named = endings.get(output.suffix.lower())
     if named is None:
         raise UsageError(
@@ -509,18 +511,28 @@ def command(
 
     def register(function: Callable[..., None]) -> Callable[..., None]:
         called_by = name or function.__name__
-        _, *own = inspect.signature(function, eval_str=True).parameters.values()
-        dated = ("date",) if "set" in takes and "date" not in {one.name for one in own} else ()
+        _, *command_parameters = inspect.signature(function, eval_str=True).parameters.values()
+        dated = (
+            ("date",)
+            if "set" in takes and "date" not in {parameter.name for parameter in command_parameters}
+            else ()
+        )
         facts = SERVING_FACTS if "anchor" in takes else ()
-        options = {one: SHARED[one] for one in SHARED if one in (*takes, *facts, *usual, *dated)}
+        options = {
+            option_name: SHARED[option_name]
+            for option_name in SHARED
+            if option_name in (*takes, *facts, *usual, *dated)
+        }
         if forms:
             options["form"] = (
                 Annotated[format_choices(*forms), *options["form"][0].__metadata__],
                 options["form"][1],
             )
         more = [
-            inspect.Parameter(one, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind)
-            for one, (kind, default) in options.items()
+            inspect.Parameter(
+                option_name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind
+            )
+            for option_name, (kind, default) in options.items()
         ]
 
         def answer(
@@ -537,25 +549,32 @@ def command(
 
         def run(**texts: Any) -> None:
             command_line = (f"{function.__module__}.{function.__name__}", dict(texts))
-            mine = {one.name: texts.pop(one.name) for one in own}
+            command_arguments = {
+                parameter.name: texts.pop(parameter.name) for parameter in command_parameters
+            }
             _refuse_facts_of_nothing(texts)
             if "redact" not in options and os.environ.get(REDACT, "").lower() in ASKED:
                 raise UsageError(
                     f"{REDACT} is set, and `tco {called_by}` has no --redact: what it writes "
                     "cannot withhold your own values; unset it"
                 )
-            output, quiet = mine.get("output") or texts.get("output"), bool(texts.get("quiet"))
+            output, quiet = (
+                command_arguments.get("output") or texts.get("output"),
+                bool(texts.get("quiet")),
+            )
             with telling_written(output, quiet), progress_line(quiet):
                 # what a request states of anchors and measurements ends with it
-                copy_context().run(answer, texts, command_line, mine)
+                copy_context().run(answer, texts, command_line, command_arguments)
 
         run.__name__, run.__doc__, run.__module__ = (
             function.__name__,
             function.__doc__,
             function.__module__,
         )
-        run.__signature__ = inspect.Signature([*own, *more])  # type: ignore[attr-defined]
-        run.__annotations__ = {one.name: one.annotation for one in (*own, *more)}
+        run.__signature__ = inspect.Signature([*command_parameters, *more])  # type: ignore[attr-defined]
+        run.__annotations__ = {
+            parameter.name: parameter.annotation for parameter in (*command_parameters, *more)
+        }
         group.command(name, cls=Taught)(run)
         return function
 
@@ -588,7 +607,7 @@ def _parse_settings(texts: list[str] | None, date: str | None) -> dict[str, str]
 
 def parse_key_values(texts: list[str] | None, option: str) -> dict[str, str]:
     """Return KEY=VALUE texts as a mapping; a malformed one raises `UsageError`."""
-    found = {}
+    key_values = {}
     for text in texts or []:
         key, sign, value = text.partition("=")
         if not sign or not key.strip() or not value.strip():
@@ -596,10 +615,10 @@ def parse_key_values(texts: list[str] | None, option: str) -> dict[str, str]:
                 f"{option} {text if making.get() is None else '...'!r}: expected "
                 f"{'PATH' if option == '--set' else 'KEY'}=VALUE"
             )
-        found[key.strip()] = value.strip()
-    if one := making.get():
-        one.said.update(found.items())
-    return found
+        key_values[key.strip()] = value.strip()
+    if current_making := making.get():
+        current_making.said.update(key_values.items())
+    return key_values
 
 
 def _parse_plan_axes(text: str | None) -> Any:
@@ -616,12 +635,12 @@ def _parse_plan_axes(text: str | None) -> Any:
             raise UsageError(f"--plan {text}: this result has no plan")
         # who states a plan means it as it is
         return plan._replace(chosen=0) if hasattr(plan, "chosen") else plan
-    found: dict[str, str] = {}
-    for one in text.split(","):
-        name, sign, value = (part.strip() for part in one.partition("="))
+    plan_axes: dict[str, str] = {}
+    for axis_text in text.split(","):
+        name, sign, value = (part.strip() for part in axis_text.partition("="))
         if not (sign and name and value):
             raise UsageError(f"--plan {text!r}: expected AXIS=N,..., such as tp=8,ep=1,batch=64")
-        if name in found:
+        if name in plan_axes:
             raise UsageError(f"--plan {text!r}: {name} is given twice")
-        found[name] = value
-    return found
+        plan_axes[name] = value
+    return plan_axes

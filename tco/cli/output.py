@@ -66,19 +66,19 @@ FORMS = {
 }
 
 
-def format_choices(*own: str) -> Any:
+def format_choices(*command_forms: str) -> Any:
     """Return the choices of `--format` for a command.
 
-    The choices are the forms of all answers and the command's own forms `own`.
+    The choices are the forms of all answers and the command's own forms `command_forms`.
     """
-    made: Any = StrEnum
-    return made("Form", [*FORMS, *own])
+    enum_type: Any = StrEnum
+    return enum_type("Form", [*FORMS, *command_forms])
 
 
 def render_answer(answer: Answer, form: str, width: int | None) -> str:
     """Return an answer in one of the forms of all, or in one of its own."""
-    own = answer.texts.get(form)
-    return own() if own else FORMS[form].text(answer, width)
+    text_maker = answer.texts.get(form)
+    return text_maker() if text_maker else FORMS[form].text(answer, width)
 
 
 def emit(text: str, output: Path | None) -> None:

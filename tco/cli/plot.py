@@ -74,30 +74,32 @@ Width = Annotated[
 
 
 def _write_figure(
-    given: CommandRequest, output: Path, figure: Drawing, notes: Sequence[str] = ()
+    request: CommandRequest, output: Path, figure: Drawing, notes: Sequence[str] = ()
 ) -> None:
     """Write a figure in the form of the file's ending, and the notes of what it shows to stderr."""
     from tco.core.files import write_atomically
 
-    if given.redact:
+    if request.redact:
         from tco.cli.redaction import figure_notes_without_own_values
 
         notes = figure_notes_without_own_values(figure.svg(), list(notes))
     is_png = output.suffix.lower() == PNG
     write_atomically(output, figure.png() if is_png else figure.svg())
-    given.tell(notes)
+    request.tell(notes)
 
 
 def _of_two(texts: list[str] | None, option: str) -> list[str | None]:
-    given = texts or []
-    if len(given) > 2:
-        raise UsageError(f"{option}: given {len(given)} times, expected one for each of two inputs")
-    return [*given, *(None for _ in range(2 - len(given)))]
+    bound_texts = texts or []
+    if len(bound_texts) > 2:
+        raise UsageError(
+            f"{option}: given {len(bound_texts)} times, expected one for each of two inputs"
+        )
+    return [*bound_texts, *(None for _ in range(2 - len(bound_texts)))]
 
 
 @kind("set", "variant")
 def cost(
-    given: CommandRequest,
+    request: CommandRequest,
     output: Output,
     scenarios: Scenarios = None,
     width: Width = WIDE,
@@ -105,9 +107,9 @@ def cost(
     """Draw what a chip-hour costs, system beside system, by what is paid for."""
     from tco.report.figures.cost import cost_figure
 
-    _, results = given.evaluated(scenarios, workload=False)
+    _, results = request.evaluated(scenarios, workload=False)
     _write_figure(
-        given,
+        request,
         output,
         cost_figure(results, width),
         [f"{result.scenario}: {note}" for result in results for note in result.notes],
@@ -116,29 +118,29 @@ def cost(
 
 @kind("plan", "set", "variant")
 def roofline(
-    given: CommandRequest, output: Output, scenario: Scenario, width: Width = WIDE
+    request: CommandRequest, output: Output, scenario: Scenario, width: Width = WIDE
 ) -> None:
     """Draw the operators of a plan under the roofs of the chip."""
     from tco.report.figures.performance import roofline_figure
 
-    _, result = given.performed(scenario)
-    _write_figure(given, output, roofline_figure(result, width), result.notes)
+    _, result = request.performed(scenario)
+    _write_figure(request, output, roofline_figure(result, width), result.notes)
 
 
 @kind("plan", "set", "variant")
 def operators(
-    given: CommandRequest, output: Output, scenario: Scenario, width: Width = WIDE
+    request: CommandRequest, output: Output, scenario: Scenario, width: Width = WIDE
 ) -> None:
     """Draw where the time of a plan goes, by operator and by what binds it."""
     from tco.report.figures.performance import operators_figure
 
-    _, result = given.performed(scenario)
-    _write_figure(given, output, operators_figure(result, width), result.notes)
+    _, result = request.performed(scenario)
+    _write_figure(request, output, operators_figure(result, width), result.notes)
 
 
 @kind("set")
 def frontier(
-    given: CommandRequest,
+    request: CommandRequest,
     output: Output,
     scenarios: Named,
     prefill: Annotated[
@@ -163,21 +165,26 @@ def frontier(
     from tco.evaluation.evaluation import evaluate_each
     from tco.report.figures.frontier import AGAINST, frontier_figure
 
-    found = study.frontier(scenarios, prefill or (), given.settings, given.data)
+    system_frontiers = study.frontier(scenarios, prefill or (), request.settings, request.data)
     metric = dict(zip(("cost", "chip", "power"), AGAINST, strict=True))[against]
     ranges = []
     if not prefill:  # what is drawn are scenarios, and no pairs of them
-        asked = evaluate_each(scenarios, given.data, given.settings, refuse=False)
-        ranges = [one.range(metric) for one in confidence_of(asked, asked[0].result.scenario).sure]
+        evaluations = evaluate_each(scenarios, request.data, request.settings, refuse=False)
+        ranges = [
+            sureness.range(metric)
+            for sureness in confidence_of(evaluations, evaluations[0].result.scenario).sure
+        ]
     notes = [
-        f"{one.decode.result.scenario}: {note}" for one in found for note in one.decode.result.notes
+        f"{system_frontier.decode.result.scenario}: {note}"
+        for system_frontier in system_frontiers
+        for note in system_frontier.decode.result.notes
     ]
-    _write_figure(given, output, frontier_figure(found, metric, width, ranges), notes)
+    _write_figure(request, output, frontier_figure(system_frontiers, metric, width, ranges), notes)
 
 
 @kind("set", "hold", "variant")
 def tornado(
-    given: CommandRequest,
+    request: CommandRequest,
     output: Output,
     scenario: Scenario,
     metric: Metric = METRIC,
@@ -188,21 +195,26 @@ def tornado(
     from tco.report.figures.uncertainty import tornado_figure
     from tco.sampling.sensitivity import sensitivity
 
-    found = sensitivity(
+    metric_sensitivity = sensitivity(
         scenario,
         metric,
-        given.data,
-        given.settings,
-        given.variant,
+        request.data,
+        request.settings,
+        request.variant,
         baseline=baseline,
-        hold=given.hold,
+        hold=request.hold,
     )
-    _write_figure(given, output, tornado_figure(found, width), found.sides[0].result.notes)
+    _write_figure(
+        request,
+        output,
+        tornado_figure(metric_sensitivity, width),
+        metric_sensitivity.sides[0].result.notes,
+    )
 
 
 @kind("set", "hold", name="range")
 def drawn_range(
-    given: CommandRequest,
+    request: CommandRequest,
     output: Output,
     scenario: Scenario,
     baseline: RatioTo = None,
@@ -215,15 +227,20 @@ def drawn_range(
     from tco.report.uncertainty import notes
     from tco.sampling.uncertainty import uncertainty
 
-    found = uncertainty(scenario, baseline, samples, seed, given.hold, given.settings, given.data)
+    drawn_uncertainty = uncertainty(
+        scenario, baseline, samples, seed, request.hold, request.settings, request.data
+    )
     _write_figure(
-        given, output, range_figure(found, width), [*notes(found), *found.asked.result.notes]
+        request,
+        output,
+        range_figure(drawn_uncertainty, width),
+        [*notes(drawn_uncertainty), *drawn_uncertainty.asked.result.notes],
     )
 
 
 @kind("set", "variant", name="map")
 def drawn_map(
-    given: CommandRequest,
+    request: CommandRequest,
     output: Output,
     vary: Annotated[
         list[str],
@@ -262,22 +279,22 @@ def drawn_map(
     from tco.report.figures.maps import map_figure
 
     ranges = list(zip(_of_two(start, "--from"), _of_two(end, "--to"), strict=True))
-    found = field_of(
+    metric_map = field_of(
         scenarios or HEADLINE,
         vary,
         metric,
         ranges,
-        given.data,
-        given.settings,
-        given.variant,
+        request.data,
+        request.settings,
+        request.variant,
         steps,
     )
-    _write_figure(given, output, map_figure(found, width))
+    _write_figure(request, output, map_figure(metric_map, width))
 
 
 @kind("set", "variant")
 def fabric(
-    given: CommandRequest,
+    request: CommandRequest,
     output: Output,
     systems: Annotated[
         list[str],
@@ -291,41 +308,48 @@ def fabric(
     from tco.report.figures.hardware import fabric_figure
     from tco.scenario.resolve import system_inputs
 
-    catalogue = given.catalogue
-    found, unused = [], []
+    catalogue = request.catalogue
+    system_scopes, unused = [], []
     for name in systems:
-        inputs = system_inputs(catalogue, name, given.settings, given.variant)
+        inputs = system_inputs(catalogue, name, request.settings, request.variant)
         values = inputs.values(as_number)
-        found.append((inputs.system.name, fabric_scopes(inputs.system, values)))
+        system_scopes.append((inputs.system.name, fabric_scopes(inputs.system, values)))
         unused += inputs.unused_notes(values, f"the fabric of {name}")
-    _write_figure(given, output, fabric_figure(found, width), unused)
+    _write_figure(request, output, fabric_figure(system_scopes, width), unused)
 
 
 @kind("set", "variant")
-def bom(given: CommandRequest, output: Output, system: System, width: Width = WIDE) -> None:
+def bom(request: CommandRequest, output: Output, system: System, width: Width = WIDE) -> None:
     """Draw what a system's price is made of: a map of its bill of materials."""
     from tco.report.figures.hardware import bom_figure
     from tco.scenario.evaluate import bill_of_system
 
-    made = bill_of_system(given.catalogue, system, given.settings, given.variant)
-    _write_figure(given, output, bom_figure(made.system, made.bill, made.date, width), made.notes)
+    system_bill = bill_of_system(request.catalogue, system, request.settings, request.variant)
+    _write_figure(
+        request,
+        output,
+        bom_figure(system_bill.system, system_bill.bill, system_bill.date, width),
+        system_bill.notes,
+    )
 
 
 @kind("set", "variant")
-def money(given: CommandRequest, output: Output, scenario: Scenario, width: Width = WIDE) -> None:
+def money(request: CommandRequest, output: Output, scenario: Scenario, width: Width = WIDE) -> None:
     """Draw what is paid and what comes in over the life of a world."""
     from tco.comparison.cash_flow import money_of
     from tco.report.figures.cost import money_figure
 
-    catalogue, (result,) = given.evaluated([scenario])
-    found = money_of(result, catalogue)
-    _write_figure(given, output, money_figure(result, found, width), [*result.notes, *found.notes])
+    catalogue, (result,) = request.evaluated([scenario])
+    cash_flow = money_of(result, catalogue)
+    _write_figure(
+        request, output, money_figure(result, cash_flow, width), [*result.notes, *cash_flow.notes]
+    )
 
 
 @kind()
-def errors(given: CommandRequest, output: Output, width: Width = WIDE) -> None:
+def errors(request: CommandRequest, output: Output, width: Width = WIDE) -> None:
     """Draw how far predictions lie from published measurements, by kind and chip."""
     from tco.catalog.accuracy import accuracy_rows
     from tco.report.figures.errors import errors_figure
 
-    _write_figure(given, output, errors_figure(accuracy_rows(given.catalogue, "chips"), width))
+    _write_figure(request, output, errors_figure(accuracy_rows(request.catalogue, "chips"), width))

@@ -145,9 +145,9 @@ def _redacted_error(errors: Sequence[str]) -> str:
         return shared
     if shared != WITHHELD:
         return f"{IN_PLACE}: {shared}"
-    place, colon, _ = errors[0].partition(": ")
-    is_shared = bool(colon) and all(error.startswith(place + colon) for error in errors)
-    return f"{place}{colon}{UNSAID}" if is_shared else UNSAID
+    error_location, colon, _ = errors[0].partition(": ")
+    is_shared = bool(colon) and all(error.startswith(error_location + colon) for error in errors)
+    return f"{error_location}{colon}{UNSAID}" if is_shared else UNSAID
 
 
 def release_answer(answer: Any, combine: Callable[[Any, Any], Any] = redact_differences) -> Any:
@@ -223,9 +223,9 @@ def figure_notes_without_own_values(figure: str, notes: list[str]) -> list[str]:
     """
     released, notes = release_answer(
         (figure, notes),
-        lambda one, other: (
-            one[0] if one[0] == other[0] else WITHHELD,
-            redact_differences(one[1], other[1]),
+        lambda content, counterpart: (
+            content[0] if content[0] == counterpart[0] else WITHHELD,
+            redact_differences(content[1], counterpart[1]),
         ),
     )
     if released != figure:
@@ -236,36 +236,42 @@ def figure_notes_without_own_values(figure: str, notes: list[str]) -> list[str]:
     return [note for note in notes if note != WITHHELD]
 
 
-def alike_states(one: dict[str, JsonObject], other: dict[str, JsonObject]) -> dict[str, JsonObject]:
+def alike_states(
+    states: dict[str, JsonObject], counterpart_states: dict[str, JsonObject]
+) -> dict[str, JsonObject]:
     """Return the states of a baseline without what differs; each names the metrics it withholds,
     which no check looks at.
     """
-    found = {}
-    for name, state in one.items():
-        its = other.get(name, {})
-        made = redact_differences(state, its)
+    shared_states = {}
+    for name, state in states.items():
+        counterpart = counterpart_states.get(name, {})
+        shared_state = redact_differences(state, counterpart)
         for part in ("metrics", "inputs", "quantities"):
-            made[part] = {
+            shared_state[part] = {
                 key: value
                 for key, value in state[part].items()
-                if value == its.get(part, {}).get(key)
+                if value == counterpart.get(part, {}).get(key)
             }
-        made["plan"] = state["plan"] if state["plan"] == its.get("plan") else None
+        shared_state["plan"] = state["plan"] if state["plan"] == counterpart.get("plan") else None
         gone = {
             *state.get("withheld", ()),
-            *(metric for metric in state["metrics"] if metric not in made["metrics"]),
+            *(metric for metric in state["metrics"] if metric not in shared_state["metrics"]),
         }
-        found[name] = made | {"withheld": sorted(gone)}
-    return found
+        shared_states[name] = shared_state | {"withheld": sorted(gone)}
+    return shared_states
 
 
 def pages_without_own_values(pages: dict[str, ReportPage]) -> dict[str, ReportPage]:
     """Return pages without what tells of own values: words and tables as all others, figures and
     the what-if whole or not at all.
     """
-    kept: dict[str, ReportPage] = release_answer(pages)
+    shared_pages: dict[str, ReportPage] = release_answer(pages)
     return (
-        {name: page._replace(notes=[*page.notes, NOTE]) for name, page in kept.items() if page}
-        if _is_answer_withheld(kept)
-        else kept
+        {
+            name: page._replace(notes=[*page.notes, NOTE])
+            for name, page in shared_pages.items()
+            if page
+        }
+        if _is_answer_withheld(shared_pages)
+        else shared_pages
     )

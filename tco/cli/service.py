@@ -72,10 +72,10 @@ def service(
     from tco.report.service import service_answer
 
     how = {"racks": racks, "router": router, "samples": samples, "seed": seed}
-    asked, missed = services(
+    sized_services, missed = services(
         scenarios, traffic, promise or (), given.settings, given.variant, given.data, **how
     )
-    given.emit(service_answer(given.catalogue_of(scenarios[0]), asked, missed))
+    given.emit(service_answer(given.catalogue_of(scenarios[0]), sized_services, missed))
 
 
 @command(TRAFFIC, name="new", usual=("data",))

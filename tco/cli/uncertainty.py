@@ -56,7 +56,7 @@ def uncertainty(
         from tco.sampling import uncertainty as study
 
         bar = Bar(given.quiet or samples <= study.BLOCK)
-        asked = partial(
+        run_study = partial(
             study.uncertainty,
             scenario,
             baseline,
@@ -66,8 +66,8 @@ def uncertainty(
             given.settings,
             given.data,
         )
-        found = asked(workers=workers, cluster=cluster, tell=bar.tell)
-        return uncertainty_answer(found)
+        drawn_uncertainty = run_study(workers=workers, cluster=cluster, tell=bar.tell)
+        return uncertainty_answer(drawn_uncertainty)
 
     scenarios = [scenario] if baseline is None else [scenario, baseline]
     given.emit_kept(scenarios, answer)
@@ -158,7 +158,7 @@ def solve(
     ranges = _pair_interval_bounds(vary, start, end)
     catalogue = given.catalogue_of(scenario)
     if len(vary) == 1:
-        found = asked(
+        solution = asked(
             scenario,
             vary[0],
             until,
@@ -169,7 +169,7 @@ def solve(
             baseline=baseline,
             hold=given.hold,
         )
-        given.emit(solution_answer(catalogue, found))
+        given.emit(solution_answer(catalogue, solution))
         return
     if baseline or given.hold:
         raise UsageError(
@@ -184,7 +184,9 @@ def solve(
             f"--until {until}: of two inputs a map says which scenario wins: expected "
             "METRIC=SCENARIO,..."
         )
-    names = list(dict.fromkeys([scenario, *(one.strip() for one in words.split(","))]))
+    names = list(
+        dict.fromkeys([scenario, *(scenario_name.strip() for scenario_name in words.split(","))])
+    )
     given.emit(
         map_answer(
             catalogue,
@@ -200,10 +202,10 @@ def _pair_interval_bounds(
 
     Raises `UsageError` where only part of the inputs have a start or an end.
     """
-    for option, some in (("--from", start), ("--to", end)):
-        if some and len(some) != len(vary):
+    for option, bounds in (("--from", start), ("--to", end)):
+        if bounds and len(bounds) != len(vary):
             raise UsageError(
-                f"{option} is given {len(some)} times and --vary {len(vary)}, expected one for "
+                f"{option} is given {len(bounds)} times and --vary {len(vary)}, expected one for "
                 "each or none"
             )
     nothing = [None] * len(vary)
@@ -249,7 +251,7 @@ def sweep(
 
     _keep_own(given, study)
     try:
-        found = run(
+        finished_sweep = run(
             study,
             output,
             workers=workers,
@@ -262,25 +264,27 @@ def sweep(
     except KeyboardInterrupt:
         tell("stopped; what is finished is kept, and the same command goes on from there")
         raise SystemExit(STOPPED) from None
-    answer = checks(found)
-    catalogue = found.job.scenarios[0].function.catalogue
+    answer = checks(finished_sweep)
+    catalogue = finished_sweep.job.scenarios[0].function.catalogue
     outdated = [check for check in answer if not check.holds]
-    given.emit(sweep_answer(catalogue, found, summarise_sweep(found), answer), outdated)
+    given.emit(
+        sweep_answer(catalogue, finished_sweep, summarise_sweep(finished_sweep), answer), outdated
+    )
 
 
-def _keep_own(given: CommandRequest, study: str) -> None:
+def _keep_own(request: CommandRequest, study: str) -> None:
     """Refuse to write cases that are to keep own values back: they are made of them. Nothing of
     one's own is in a shipped study.
     """
-    if not given.redact:
+    if not request.redact:
         return
     from tco.cli.redaction import release_answer
     from tco.sweeps.study import shipped_studies
 
-    if study not in shipped_studies() or given.data or given.settings or Path("data").is_dir():
+    if study not in shipped_studies() or request.data or request.settings or Path("data").is_dir():
         raise UsageError(
             "--redact: the cases of a sweep are made of your own values and cannot withhold them; "
             "run a shipped study without any"
         )
     release_answer({})
-    given.redact = False  # nothing is left to keep back
+    request.redact = False  # nothing is left to keep back

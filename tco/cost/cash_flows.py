@@ -334,9 +334,9 @@ def payments(flow: Flow) -> list[Payment]:
     """
     months = round(12 * float(untraced_value(flow.life)))
     if flow.recurs:
-        each = payment(flow.amount, flow.recurrence)
+        recurring_payment = payment(flow.amount, flow.recurrence)
         return [
-            Payment(month, each, flow.path)
+            Payment(month, recurring_payment, flow.path)
             for month in range(flow.first_month, months + 1, flow.recurrence)
         ]
     back = (

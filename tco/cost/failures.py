@@ -152,7 +152,7 @@ def failing(values: Values, system: System, states: Callable[[str, str], bool]) 
         states: Says, by part and attribute, whether the attribute is stated.
 
     """
-    found = []
+    failing_parts = []
     for leaf in system.leaves:
         path = (
             f"parts.{leaf.part}.{RATE}"
@@ -165,15 +165,17 @@ def failing(values: Values, system: System, states: Callable[[str, str], bool]) 
             tray = leaf.parent.rpartition("/")[2]
             with scope(leaf.path):
                 share = f"parts.{tray}.{SHARE}" if states(tray, SHARE) else None
-                found.append(
+                failing_parts.append(
                     Failing(leaf, path, failures_per_year(values[path], leaf.quantity), share)
                 )
-    return found
+    return failing_parts
 
 
-def _repair_of(values: Values, one: Failing) -> Quantity:
+def _repair_of(values: Values, failing_part: Failing) -> Quantity:
     return (
-        values[REPAIR] if one.share is None else time_to_repair(values[REPAIR], values[one.share])
+        values[REPAIR]
+        if failing_part.share is None
+        else time_to_repair(values[REPAIR], values[failing_part.share])
     )
 
 
@@ -186,12 +188,17 @@ def chips_stopped(system: System, leaf: Leaf) -> tuple[float, float]:
 
     def count() -> tuple[float, float]:
         holders = max(
-            sum(other.quantity for other in system.leaves if other.path == leaf.parent), 1.0
+            sum(
+                holder_leaf.quantity
+                for holder_leaf in system.leaves
+                if holder_leaf.path == leaf.parent
+            ),
+            1.0,
         )
         below = sum(
-            other.quantity
-            for other in system.leaves
-            if other.part == system.chip and other.path.startswith(f"{leaf.parent}/")
+            chip_leaf.quantity
+            for chip_leaf in system.leaves
+            if chip_leaf.part == system.chip and chip_leaf.path.startswith(f"{leaf.parent}/")
         )
         stopped = max((below or system.chips) / holders, 1.0)
         if system.fabric.get("kind") == "torus":
@@ -200,8 +207,8 @@ def chips_stopped(system: System, leaf: Leaf) -> tuple[float, float]:
             )
         return stopped, holders
 
-    found: tuple[float, float] = system.once(("chips stopped", leaf.path), count)
-    return found
+    stopped_and_holders: tuple[float, float] = system.once(("chips stopped", leaf.path), count)
+    return stopped_and_holders
 
 
 def switches_of_a_chip(system: System, leaf: Leaf) -> tuple[int, int, float]:
@@ -216,12 +223,16 @@ def switches_of_a_chip(system: System, leaf: Leaf) -> tuple[int, int, float]:
     groups = float(fabric.get("planes", 1)) * (
         system.racks if "planes" in fabric or fabric.get("kind") == "two-star" else 1.0
     )
-    each = round(leaf.quantity / groups)
+    chip_switches = round(leaf.quantity / groups)
     lanes = fabric.get("lanes", {})
     spare = sum(count for name, count in lanes.items() if name.endswith(SPARE))
     needed = sum(lanes[name.removesuffix(SPARE)] for name in lanes if name.endswith(SPARE))
-    port = fabric.get("port_lanes", (needed + spare) / each)
-    return each, max(each - math.ceil(needed / port - 1e-9), 0) if spare else 0, groups
+    port = fabric.get("port_lanes", (needed + spare) / chip_switches)
+    return (
+        chip_switches,
+        max(chip_switches - math.ceil(needed / port - 1e-9), 0) if spare else 0,
+        groups,
+    )
 
 
 # ---------------------------------------------------------------- what is lost
@@ -239,47 +250,47 @@ def excess_failure_chances(
             )
 
 
-def _redundancy(system: System, one: Failing) -> tuple[int, int]:
-    if is_switch(system, one):
-        return switches_of_a_chip(system, one.leaf)[:2]
-    return round(one.leaf.quantity / chips_stopped(system, one.leaf)[1]), round(
-        system.spares.get(one.leaf.part, 0)
+def _redundancy(system: System, failing_part: Failing) -> tuple[int, int]:
+    if is_switch(system, failing_part):
+        return switches_of_a_chip(system, failing_part.leaf)[:2]
+    return round(failing_part.leaf.quantity / chips_stopped(system, failing_part.leaf)[1]), round(
+        system.spares.get(failing_part.leaf.part, 0)
     )
 
 
-def interrupting(values: Values, system: System, one: Failing) -> Quantity:
+def interrupting(values: Values, system: System, failing_part: Failing) -> Quantity:
     """Return the failures of a year that find nothing to stand in for what fails."""
-    parts, spared = _redundancy(system, one)
+    parts, spared = _redundancy(system, failing_part)
     if not spared:
-        return one.failures
-    with scope(one.leaf.path), scope("interrupting"):
-        down = share_down(values[one.path], _repair_of(values, one))
+        return failing_part.failures
+    with scope(failing_part.leaf.path), scope("interrupting"):
+        down = share_down(values[failing_part.path], _repair_of(values, failing_part))
         chances = [chance for _, chance in excess_failure_chances(down, parts - 1, spared - 1)]
-        return interrupting_failures(one.failures, total("all_spares_down", chances))
+        return interrupting_failures(failing_part.failures, total("all_spares_down", chances))
 
 
-def _hours_lost(values: Values, system: System, one: Failing) -> Quantity:
+def _hours_lost(values: Values, system: System, failing_part: Failing) -> Quantity:
     """Return the hours of chips that a part's failures take for each that works, until it is
     repaired.
     """
-    leaf, repair = one.leaf, _repair_of(values, one)
+    leaf, repair = failing_part.leaf, _repair_of(values, failing_part)
     stopped, holders = chips_stopped(system, leaf)
-    parts, spared = _redundancy(system, one)
+    parts, spared = _redundancy(system, failing_part)
     if not spared:
-        return stopped_share(one.failures, stopped, system.chips, repair)
-    down = share_down(values[one.path], repair)
+        return stopped_share(failing_part.failures, stopped, system.chips, repair)
+    down = share_down(values[failing_part.path], repair)
     chance = total(
         "too_many_down", [chance for _, chance in excess_failure_chances(down, parts, spared)]
     )
     return stopped_chips(chance, holders, stopped, system.chips)
 
 
-def bandwidth_lost(values: Values, system: System, one: Failing) -> Quantity:
+def bandwidth_lost(values: Values, system: System, failing_part: Failing) -> Quantity:
     """Return the share of a world's scale-up bandwidth that is missing, in the mean, while switches
     beyond the spare ones wait for repair.
     """
-    parts, spared, _ = switches_of_a_chip(system, one.leaf)
-    down = share_down(values[one.path], _repair_of(values, one))
+    parts, spared, _ = switches_of_a_chip(system, failing_part.leaf)
+    down = share_down(values[failing_part.path], _repair_of(values, failing_part))
     if not spared:  # the mean of what is down is the share that is missing
         return down
     missing = []
@@ -289,47 +300,52 @@ def bandwidth_lost(values: Values, system: System, one: Failing) -> Quantity:
     return total("missing", missing)
 
 
-def availability(values: Values, system: System, found: list[Failing], trains: bool) -> Quantity:
+def availability(
+    values: Values, system: System, failing_parts: list[Failing], trains: bool
+) -> Quantity:
     """Return the share of the hours in which chips are up: without repairs, swaps that drain a
     world, loading anew, and planned stops.
     """
     lost = []
-    for one in found:
-        with scope(one.leaf.path):
-            if system.spares.get(one.leaf.part, 0) >= NEVER:
+    for failing_part in failing_parts:
+        with scope(failing_part.leaf.path):
+            if system.spares.get(failing_part.leaf.part, 0) >= NEVER:
                 continue
-            if not is_switch(system, one):
-                lost.append(_hours_lost(values, system, one))
-            elif not _redundancy(system, one)[1]:
+            if not is_switch(system, failing_part):
+                lost.append(_hours_lost(values, system, failing_part))
+            elif not _redundancy(system, failing_part)[1]:
                 lost.append(
                     stopped_share(
-                        one.failures, system.chips, system.chips, values["failures.swap_time"]
+                        failing_part.failures,
+                        system.chips,
+                        system.chips,
+                        values["failures.swap_time"],
                     )
                 )
     # a job that trains starts again from a checkpoint, which costs more than loading weights
     if not trains:
         lost.append(
-            time_lost(interruptions(values, system, found), values["failures.restart_time"])
+            time_lost(interruptions(values, system, failing_parts), values["failures.restart_time"])
         )
     return share_of_progress(
         share_up(total("stopped", lost)), rest_of(values["failures.planned_share"])
     )
 
 
-def interruptions(values: Values, system: System, found: list[Failing]) -> Quantity:
+def interruptions(values: Values, system: System, failing_parts: list[Failing]) -> Quantity:
     """Return the failures of a world in a year that stop what runs on it."""
     return total(
         "interruptions",
         [
-            interrupting(values, system, one)
-            for one in found
-            if system.spares.get(one.leaf.part, 0) < NEVER
+            interrupting(values, system, failing_part)
+            for failing_part in failing_parts
+            if system.spares.get(failing_part.leaf.part, 0) < NEVER
         ],
     )
 
 
-def is_switch(system: System, one: Failing) -> bool:
+def is_switch(system: System, failing_part: Failing) -> bool:
     """Say whether a part is a switch of the scale-up fabric, whose failure leaves chips up and
     takes bandwidth.
     """
-    return one.leaf.part == system.fabric.get("switch")
+    return failing_part.leaf.part == system.fabric.get("switch")

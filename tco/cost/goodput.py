@@ -116,7 +116,7 @@ TIERS = (  # of checkpoints: how long one stops the job, and how long it takes t
 
 
 def goodput(
-    values: Values, system: System, found: list[Failing], trains: bool, stated: bool
+    values: Values, system: System, failing_parts: list[Failing], trains: bool, stated: bool
 ) -> Any:
     """Return the share of the paid hours that makes progress.
 
@@ -126,7 +126,7 @@ def goodput(
     Args:
         values: Inputs by path.
         system: System with its tree.
-        found: Places whose parts fail.
+        failing_parts: Places whose parts fail.
         trains: Whether the job trains a model.
         stated: Whether a contract or the user states the availability.
 
@@ -134,20 +134,26 @@ def goodput(
     up = (
         values[AVAILABILITY]
         if stated
-        else values.derived(AVAILABILITY, "", lambda: availability(values, system, found, trains))
+        else values.derived(
+            AVAILABILITY, "", lambda: availability(values, system, failing_parts, trains)
+        )
     )
     if trains:
-        return job(values, system, found, up)
+        return job(values, system, failing_parts, up)
     lost = (
         []
         if stated
-        else [bandwidth_lost(values, system, one) for one in found if is_switch(system, one)]
+        else [
+            bandwidth_lost(values, system, failing_part)
+            for failing_part in failing_parts
+            if is_switch(system, failing_part)
+        ]
     )
     return share_of_progress(up, rest_of(total("bandwidth", lost))) if lost else up
 
 
 # ---------------------------------------------------------------- a job that trains
-def job(values: Values, system: System, found: list[Failing], up: Any) -> Any:
+def job(values: Values, system: System, failing_parts: list[Failing], up: Any) -> Any:
     """Return the share of the hours in which a training job of the whole cluster makes progress.
 
     After a failure its other replicas go on where it is elastic, after a pause; else all of it
@@ -158,33 +164,37 @@ def job(values: Values, system: System, found: list[Failing], up: Any) -> Any:
     replica that starts again misses beside the others is left out.
     """
     chips, cluster = system.chips, values["cluster.chips"]
-    failures = _interruptions_of_job(values, system, found)
-    kept = []
+    failures = _interruptions_of_job(values, system, failing_parts)
+    progress_shares = []
     for (name, stall, restart), between in zip(
         TIERS, _between_restarts(values, system, failures), strict=True
     ):
         with scope(name):
             interval = checkpoint_interval(values[stall], between)
-            kept.append(checkpoint_efficiency(interval, values[stall], values[restart], between))
+            progress_shares.append(
+                checkpoint_efficiency(interval, values[stall], values[restart], between)
+            )
     with scope("elastic"):
         survived = events_of_cluster(
             interrupting_failures(failures, values["failures.elastic_share"]), 1.0, chips, cluster
         )
-        kept.append(share_between_pauses(time_lost(survived, values["failures.elastic_stall"])))
+        progress_shares.append(
+            share_between_pauses(time_lost(survived, values["failures.elastic_stall"]))
+        )
     with scope("flaps"):
         flaps = events_of_cluster(
             values["failures.flap_rate"], _scale_out_link_count(system), chips, cluster
         )
-        kept.append(share_between_pauses(time_lost(flaps, values["failures.flap_time"])))
+        progress_shares.append(share_between_pauses(time_lost(flaps, values["failures.flap_time"])))
     with scope("silent"):
         errors = events_of_cluster(values["failures.silent_rate"], chips, chips, cluster)
         missed = interrupting_failures(errors, rest_of(values["failures.silent_detected"]))
         # an error throws away what follows it for some time
-        kept.append(share_up(time_lost(missed, values["failures.silent_time"])))
-    return progress(up, reduce(share_of_progress, kept), values["failures.straggling"])
+        progress_shares.append(share_up(time_lost(missed, values["failures.silent_time"])))
+    return progress(up, reduce(share_of_progress, progress_shares), values["failures.straggling"])
 
 
-def _interruptions_of_job(values: Values, system: System, found: list[Failing]) -> Quantity:
+def _interruptions_of_job(values: Values, system: System, failing_parts: list[Failing]) -> Quantity:
     """Return the yearly interruptions of a job, per world.
 
     They come from failed parts and from causes outside the parts.
@@ -192,7 +202,7 @@ def _interruptions_of_job(values: Values, system: System, found: list[Failing]) 
     return total(
         "failures",
         [
-            interruptions(values, system, found),
+            interruptions(values, system, failing_parts),
             failures_per_year(values["failures.job_rate"], system.chips),
         ],
     )
@@ -204,15 +214,15 @@ def _between_restarts(
     """Return the mean times between the failures after which a job starts again, from a near copy
     and from storage.
     """
-    every = time_between_failures(failures, system.chips, values["cluster.chips"])
+    failure_interval = time_between_failures(failures, system.chips, values["cluster.chips"])
     between, local = (
-        between_such(every, rest_of(values["failures.elastic_share"])),
+        between_such(failure_interval, rest_of(values["failures.elastic_share"])),
         values["failures.local_share"],
     )
     return between_such(between, local), between_such(between, rest_of(local))
 
 
-def long_checkpoints(values: Values, system: System, found: list[Failing]) -> list[str]:
+def long_checkpoints(values: Values, system: System, failing_parts: list[Failing]) -> list[str]:
     """Return a note for each checkpoint tier that stalls longer than its interval.
 
     The interval is the work between two checkpoints that is best for the job.
@@ -220,13 +230,13 @@ def long_checkpoints(values: Values, system: System, found: list[Failing]) -> li
     Args:
         values: Inputs by path.
         system: System with its tree.
-        found: Places whose parts fail.
+        failing_parts: Places whose parts fail.
 
     """
     notes = []
     for (_, path, _), between in zip(
         TIERS,
-        _between_restarts(values, system, _interruptions_of_job(values, system, found)),
+        _between_restarts(values, system, _interruptions_of_job(values, system, failing_parts)),
         strict=True,
     ):
         stall = untraced_value(values[path])

@@ -39,9 +39,9 @@ def _failing_figures() -> dict[tuple[str, str], int]:
 def _is_unguarded(part_price: PartPrice) -> bool:
     """Say whether a part rests on prices in force that nothing checks."""
     counts = [
-        _failing_figures().get((given.path, given.as_of))
-        for given in part_price.prices
-        if not given.overlay
+        _failing_figures().get((price_input.path, price_input.as_of))
+        for price_input in part_price.prices
+        if not price_input.overlay
     ]
     return bool(counts) and all(count == 0 for count in counts)
 

@@ -373,8 +373,8 @@ def _add_storage(
         ledger.priced("storage/flash", "storage", bought, FLASH, FLASH_CAPACITY)
     if objects:
         with scope("storage", "objects"):
-            held = joint_capacity(share, values[OBJECT_CAPACITY])
-        ledger.yearly("storage/objects", "upkeep", yearly_stored, held, OBJECTS)
+            object_capacity = joint_capacity(share, values[OBJECT_CAPACITY])
+        ledger.yearly("storage/objects", "upkeep", yearly_stored, object_capacity, OBJECTS)
     return bought
 
 
@@ -389,7 +389,7 @@ def _add_servers(
     if bill.lines and values.has("system.price"):
         ledger.priced("servers/system", "servers", bill.price, "system.price")
         return []
-    found = []
+    network_prices = []
     for line in bill.lines:
         if line.extended is None:
             continue
@@ -404,8 +404,8 @@ def _add_servers(
             line.overlay,
         )
         if asset == "network":
-            found.append(line.extended)
-    return found
+            network_prices.append(line.extended)
+    return network_prices
 
 
 def _add_surcharges(
@@ -414,16 +414,16 @@ def _add_surcharges(
     """Add what is paid on top of the bill, where the terms have it: the margin of who sells the
     servers, and tax on purchases.
     """
-    found = []
+    surcharges = []
     margin, tax = values.unless_zero("terms.margin"), values.unless_zero("terms.purchase_tax")
     if margin is not None:
-        found.append(share_of_price(bill.price, margin))
-        ledger.priced("servers/seller-margin", "servers", found[-1], "terms.margin")
+        surcharges.append(share_of_price(bill.price, margin))
+        ledger.priced("servers/seller-margin", "servers", surcharges[-1], "terms.margin")
     if tax is not None:
-        taxed = total("taxed_purchases", [bill.price, network, storage, *found])
-        found.append(share_of_price(taxed, tax))
-        ledger.priced("servers/tax", "servers", found[-1], "terms.purchase_tax")
-    return found
+        taxed = total("taxed_purchases", [bill.price, network, storage, *surcharges])
+        surcharges.append(share_of_price(taxed, tax))
+        ledger.priced("servers/tax", "servers", surcharges[-1], "terms.purchase_tax")
+    return surcharges
 
 
 def add_repairs(ledger: Ledger, values: Values, bill: Bill, broken: Sequence[Failing]) -> None:
@@ -434,36 +434,40 @@ def add_repairs(ledger: Ledger, values: Values, bill: Bill, broken: Sequence[Fai
     """
     if not broken:
         return
-    found, paths = [], [REPAIRS]
-    for one in broken:
-        place = one.leaf.path
-        held = [
+    repair_costs, paths = [], [REPAIRS]
+    for failing_part in broken:
+        leaf_path = failing_part.leaf.path
+        part_lines = [
             line
             for line in bill.lines
             if line.extended is not None
-            and (line.path == place or line.path.startswith(f"{place}/"))
+            and (line.path == leaf_path or line.path.startswith(f"{leaf_path}/"))
         ]
-        held = held or [
+        part_lines = part_lines or [
             line
             for line in bill.lines
-            if line.extended is not None and place.startswith(f"{line.path}/")
+            if line.extended is not None and leaf_path.startswith(f"{line.path}/")
         ]
-        with scope("upkeep/repairs", place):
-            each = price_of_each(
-                total("price", [line.extended for line in held]), one.leaf.quantity
+        with scope("upkeep/repairs", leaf_path):
+            part_price = price_of_each(
+                total("price", [line.extended for line in part_lines]), failing_part.leaf.quantity
             )
-            found.append(yearly_repairs(each, one.failures, values[REPAIRS]))
-        paths.append(one.path)
+            repair_costs.append(yearly_repairs(part_price, failing_part.failures, values[REPAIRS]))
+        paths.append(failing_part.path)
     with scope("upkeep/repairs"):
-        whole = total("all_repairs", found)
+        total_repairs = total("all_repairs", repair_costs)
         ledger.add(
-            ledger.terms.recurring("upkeep/repairs", "upkeep", whole, tuple(dict.fromkeys(paths)))
+            ledger.terms.recurring(
+                "upkeep/repairs", "upkeep", total_repairs, tuple(dict.fromkeys(paths))
+            )
         )
 
 
-def _per_chip(share: Callable[..., Quantity], name: str, whole: Quantity, chips: float) -> Quantity:
+def _per_chip(
+    share: Callable[..., Quantity], name: str, total_amount: Quantity, chips: float
+) -> Quantity:
     with scope(name):
-        return share(whole, chips)
+        return share(total_amount, chips)
 
 
 # cooling of a hall -> the input by which its price departs from the market's average, and how
@@ -603,8 +607,8 @@ def directness_of(line: Flow, inputs: Mapping[str, Input]) -> str:
 
 
 def _shares_of_total(sums: Mapping[str, float]) -> dict[str, float]:
-    whole = sum(sums.values())
-    return {name: value / whole for name, value in sums.items()} if whole else {}
+    total_amount = sum(sums.values())
+    return {name: value / total_amount for name, value in sums.items()} if total_amount else {}
 
 
 def _shares_of_amounts(amounts: list[tuple[str, Quantity]]) -> dict[str, float]:

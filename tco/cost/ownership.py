@@ -59,10 +59,10 @@ def load_perspective(catalogue: Catalogue, name: str) -> Perspective:
         DataError: The name or a basis of cost is unknown, a key is missing, or the date is wrong.
 
     """
-    found: Perspective = catalogue.once(
+    perspective: Perspective = catalogue.once(
         ("perspective", name), lambda: _read_perspective(catalogue, name)
     )
-    return found
+    return perspective
 
 
 def _read_perspective(catalogue: Catalogue, name: str) -> Perspective:
@@ -327,8 +327,10 @@ def load_agreement(catalogue: Catalogue, name: str) -> Agreement:
         DataError: The name or the kind is unknown, or a key is missing or wrong.
 
     """
-    found: Agreement = catalogue.once(("agreement", name), lambda: _read_agreement(catalogue, name))
-    return found
+    agreement: Agreement = catalogue.once(
+        ("agreement", name), lambda: _read_agreement(catalogue, name)
+    )
+    return agreement
 
 
 def _read_agreement(catalogue: Catalogue, name: str) -> Agreement:
@@ -390,17 +392,18 @@ def in_force_for(agreements: list[Agreement], owner: str, date: str) -> list[Agr
         DataError: Two agreements with one supplier are in force together.
 
     """
-    found: dict[str, Agreement] = {}
-    for one in agreements:
-        if one.holder != owner or not one.in_force(date) or not one.gives_back:
+    by_supplier: dict[str, Agreement] = {}
+    for agreement in agreements:
+        if agreement.holder != owner or not agreement.in_force(date) or not agreement.gives_back:
             continue
-        if one.supplier in found:
+        if agreement.supplier in by_supplier:
             raise DataError(
-                f"rebates: {found[one.supplier].id} and {one.id} of {one.supplier} are both in "
+                f"rebates: {by_supplier[agreement.supplier].id} and {agreement.id} of "
+                f"{agreement.supplier} are both in "
                 f"force at {date}; no purchase earns twice"
             )
-        found[one.supplier] = one
-    return list(found.values())
+        by_supplier[agreement.supplier] = agreement
+    return list(by_supplier.values())
 
 
 def rebate_of(agreement: Agreement, lines: list[BillLine], chips: float, values: Values) -> Rebate:
@@ -433,9 +436,9 @@ def rebate_of(agreement: Agreement, lines: list[BillLine], chips: float, values:
             ],
         )
         if agreement.kind == "share-of-spend":
-            value = share_of_price(spend, *(values[one] for one in paths))
+            value = share_of_price(spend, *(values[term_path] for term_path in paths))
         else:
-            first, strike, *rest = (values[one] for one in paths)
+            first, strike, *rest = (values[term_path] for term_path in paths)
             price = values[f"shares.{agreement.company}.price"]
             paths.append(f"shares.{agreement.company}.price")
             if agreement.kind == "warrant-share":

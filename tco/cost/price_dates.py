@@ -96,17 +96,17 @@ class Available(NamedTuple):
 
 
 def waiting_cost(
-    values: Values, system: System, cost: Cost, wanted: str, states: Callable[[str, str], bool]
+    values: Values, system: System, cost: Cost, order_date: str, states: Callable[[str, str], bool]
 ) -> Any:
     """Return the cost of waiting for a system, in USD per chip.
 
-    The wait runs from the date `wanted` until the system is available in volume.
+    The wait runs from the date `order_date` until the system is available in volume.
 
     Args:
         values: Values of the inputs.
         system: System with the parts of its tree.
         cost: Cost of the system without the wait.
-        wanted: Date of the order, as written.
+        order_date: Date of the order, as written.
         states: Says of a part id and an attribute whether the part states the attribute.
 
     Returns:
@@ -120,7 +120,7 @@ def waiting_cost(
     if not dates:
         return None
     with scope("waiting"):
-        wait = months_to_wait(greatest("there", dates), year_of(wanted))
+        wait = months_to_wait(greatest("there", dates), year_of(order_date))
         share, hour = values["money.stopgap_share"], cost.per_chip_hour
         with scope("rented-meanwhile"):
             costs = [hours_waited(hour, values["money.stopgap_premium"], share, wait)]
@@ -170,8 +170,8 @@ def _dated_part_paths(
         parts = dict.fromkeys(leaf.part for leaf in system.leaves if leaf.quantity)
         return [f"parts.{part}.{attribute}" for part in parts if states(part, attribute)]
 
-    found: list[str] = system.once(("dated", attribute), paths)
-    return found
+    part_paths: list[str] = system.once(("dated", attribute), paths)
+    return part_paths
 
 
 def year_of(date: str) -> float:
@@ -205,9 +205,9 @@ def available_of(inputs: Mapping[str, Input], date: str) -> Available | None:
     general, volume, up = (_last_of(inputs, attribute) for attribute in (GENERAL, VOLUME, BRING_UP))
     if volume is None:
         return None
-    wanted = year_of(date)
-    first = None if up is None else month_text(max(volume[0], wanted) + up[0] / MONTHS)
-    months = MONTHS * max(volume[0] - wanted, 0.0)
+    order_year = year_of(date)
+    first = None if up is None else month_text(max(volume[0], order_year) + up[0] / MONTHS)
+    months = MONTHS * max(volume[0] - order_year, 0.0)
     low, high = map(month_text, volume[1:])
     return Available(
         None if general is None else month_text(general[0]),
@@ -224,19 +224,25 @@ def _last_of(inputs: Mapping[str, Input], attribute: str) -> Dates | None:
     does.
     """
     end = f".{attribute}"
-    found = [
-        one for path, one in inputs.items() if path.endswith(end) and path.startswith("parts.")
+    date_inputs = [
+        date_input
+        for path, date_input in inputs.items()
+        if path.endswith(end) and path.startswith("parts.")
     ]
     ends = [
         (
-            one.value,
-            one.value if one.low is None else one.low,
-            one.value if one.high is None else one.high,
+            date_input.value,
+            date_input.value if date_input.low is None else date_input.low,
+            date_input.value if date_input.high is None else date_input.high,
         )
-        for one in found
+        for date_input in date_inputs
     ]
     return (
-        (max(one[0] for one in ends), max(one[1] for one in ends), max(one[2] for one in ends))
+        (
+            max(date_range[0] for date_range in ends),
+            max(date_range[1] for date_range in ends),
+            max(date_range[2] for date_range in ends),
+        )
         if ends
         else None
     )
@@ -260,12 +266,12 @@ def not_there(inputs: Mapping[str, Input], date: str) -> list[str]:
     if (
         general is None
         or general[0] <= year_of(date)
-        or (found := available_of(inputs, date)) is None
+        or (available_dates := available_of(inputs, date)) is None
     ):
         return []
     return [
-        f"not yet there in {date}: generally available in {found.general}, first volume "
-        f"{found.words}; it waits {found.months:.0f} months"
+        f"not yet there in {date}: generally available in {available_dates.general}, first volume "
+        f"{available_dates.words}; it waits {available_dates.months:.0f} months"
     ]
 
 
@@ -303,40 +309,40 @@ def source_table_name(where: str) -> str:
     return ACCELERATORS if path.parent.name == ACCELERATORS else path.stem
 
 
-def evidence_age_limit(given: Input) -> float | None:
+def evidence_age_limit(cost_input: Input) -> float | None:
     """Return the days that the evidence of an input may be old.
 
     Args:
-        given: An input of the catalogue.
+        cost_input: An input of the catalogue.
 
     Returns:
         The limit of its part, else of its attribute, its table or its group; None without one.
 
     """
-    group, _, rest = given.path.partition(".")
+    group, _, rest = cost_input.path.partition(".")
     owner, _, name = rest.rpartition(".")
-    keys = ((group, key) for key in (owner, name, source_table_name(given.where), ANY))
+    keys = ((group, key) for key in (owner, name, source_table_name(cost_input.where), ANY))
     return next((limits()[key] for key in keys if key in limits()), None)
 
 
 @cache
 def _is_dated(path: str) -> bool:
     group, _, rest = path.partition(".")
-    found = input_attributes().get((group, rest.rpartition(".")[2]))
-    return found is not None and found.dated
+    input_attribute = input_attributes().get((group, rest.rpartition(".")[2]))
+    return input_attribute is not None and input_attribute.dated
 
 
-def is_dated_price(given: Input) -> bool:
+def is_dated_price(cost_input: Input) -> bool:
     """Say whether an input is a price of a stated date.
 
     Args:
-        given: An input of the catalogue.
+        cost_input: An input of the catalogue.
 
     Returns:
         True where the input states a date and its attribute moves with the date.
 
     """
-    return bool(given.as_of) and _is_dated(given.path)
+    return bool(cost_input.as_of) and _is_dated(cost_input.path)
 
 
 BILL = ("servers", "network", "storage")  # classes of assets that are bought at the prices of parts
@@ -444,21 +450,24 @@ def _misdated_share(
 
 
 def _bill_parts(
-    lines: Sequence[Flow], found: Mapping[str, Sequence[DatedInput]]
+    lines: Sequence[Flow], prices_by_line: Mapping[str, Sequence[DatedInput]]
 ) -> list[PartPrice]:
     bill = [line for line in lines if line.asset in BILL and not line.recurs]
     return [
         PartPrice(
             line.path.rpartition("/")[2],
             float(line.amount),
-            tuple(row.given for row in found[line.path]),
+            tuple(row.given for row in prices_by_line[line.path]),
         )
         for line in bill
     ]
 
 
 def _old_hours(
-    lines: Sequence[Flow], known: dict[str, DatedInput], inputs: Mapping[str, Input], day: Period
+    lines: Sequence[Flow],
+    dated_inputs: dict[str, DatedInput],
+    inputs: Mapping[str, Input],
+    day: Period,
 ) -> tuple[float, tuple[str, ...]]:
     """Return the share of the gross chip-hour that rests on old evidence, and a note on it."""
     old_usd = gross_usd = 0.0
@@ -467,21 +476,22 @@ def _old_hours(
             hour_usd = float(line.usd_per_chip_hour)
             gross_usd += hour_usd
             rests_on_old = any(
-                _cached_dated_input(known, inputs[path], day).old
+                _cached_dated_input(dated_inputs, inputs[path], day).old
                 for path in line.inputs
                 if not path.startswith(TERMS)
             )
             old_usd += hour_usd if rests_on_old else 0.0
     old_inputs = {
-        path: given
-        for path, given in inputs.items()
-        if path.startswith(NOTED) and _cached_dated_input(known, given, day).old
+        path: cost_input
+        for path, cost_input in inputs.items()
+        if path.startswith(NOTED) and _cached_dated_input(dated_inputs, cost_input, day).old
     }
     if not old_inputs:
         return (old_usd / gross_usd if gross_usd else 0.0), ()
     share = old_usd / gross_usd
     names = ", ".join(
-        f"{short_name(path)} ({given.evidence_date})" for path, given in sorted(old_inputs.items())
+        f"{short_name(path)} ({cost_input.evidence_date})"
+        for path, cost_input in sorted(old_inputs.items())
     )
     words = f"{share * 100:.0f} % of the chip-hour rests on old evidence"
     return share, (f"evidence older than its kind may be: {names}; {words}",)
@@ -500,34 +510,39 @@ class DatedInput(NamedTuple):
 LATER, OLD = attrgetter("later"), attrgetter("old")
 
 
-def _cached_dated_input(known: dict[str, DatedInput], given: Input, day: Period) -> DatedInput:
+def _cached_dated_input(
+    dated_inputs: dict[str, DatedInput], cost_input: Input, day: Period
+) -> DatedInput:
     """Return the dated record of an input at `day`, cached by path.
 
     The record says whether the input is later than `day` or too old.
     """
-    found = known.get(given.path)
-    if found is None or found.given is not given:
-        if is_dated_price(given):
-            first = period(given.as_of).first
-            found = DatedInput(given, True, first, first > day.last, is_old(given, day.last))
+    dated_input = dated_inputs.get(cost_input.path)
+    if dated_input is None or dated_input.given is not cost_input:
+        if is_dated_price(cost_input):
+            first = period(cost_input.as_of).first
+            dated_input = DatedInput(
+                cost_input, True, first, first > day.last, is_old(cost_input, day.last)
+            )
         else:
-            found = DatedInput(given, False, old=is_old(given, day.last))
-        known[given.path] = found
-    return found
+            dated_input = DatedInput(cost_input, False, old=is_old(cost_input, day.last))
+        dated_inputs[cost_input.path] = dated_input
+    return dated_input
 
 
-def is_old(given: Input, day: datetime.date) -> bool:
+def is_old(cost_input: Input, day: datetime.date) -> bool:
     """Say whether the evidence of an input is older at a day than its kind may be."""
-    limit = evidence_age_limit(given) if given.as_of else None
-    return limit is not None and (day - period(given.evidence_date).last).days > limit
+    limit = evidence_age_limit(cost_input) if cost_input.as_of else None
+    return limit is not None and (day - period(cost_input.evidence_date).last).days > limit
 
 
 def _largest(rests: list[tuple[float, list[Input]]]) -> str:
     """Return the parts that the largest sums rest on, with the dates of their prices."""
     sums: dict[str, float] = {}
-    for usd, found in rests:
+    for usd, misdated_inputs in rests:
         for part in dict.fromkeys(
-            f"{one.path.split('.')[1]} ({one.evidence_date})" for one in found
+            f"{cost_input.path.split('.')[1]} ({cost_input.evidence_date})"
+            for cost_input in misdated_inputs
         ):
             sums[part] = sums.get(part, 0.0) + usd
     names = sorted(sums, key=lambda part: -sums[part])
@@ -536,15 +551,15 @@ def _largest(rests: list[tuple[float, list[Input]]]) -> str:
     )
 
 
-def _aged(line: str, given: Input, day: datetime.date) -> str:
+def _aged(line: str, cost_input: Input, day: datetime.date) -> str:
     """Return a note on a rebate or a rent that rests on a price of another date."""
-    of = period(given.evidence_date)
+    of = period(cost_input.evidence_date)
     away = (
         f"{(of.first - day).days} days after"
         if of.first > day
         else f"{(day - of.last).days} days before"
     )
-    return f"{line}: {short_name(given.path)} is of {given.evidence_date}, {away} {day}"
+    return f"{line}: {short_name(cost_input.path)} is of {cost_input.evidence_date}, {away} {day}"
 
 
 def newest_price(catalogue: Catalogue) -> str:
@@ -561,8 +576,8 @@ def newest_price(catalogue: Catalogue) -> str:
     def latest() -> str:
         priced = {
             name
-            for (group, name), found in input_attributes().items()
-            if group == "parts" and found.dated
+            for (group, name), input_attribute in input_attributes().items()
+            if group == "parts" and input_attribute.dated
         }
         rows = (
             row for (_, name), rows in catalogue.part_rows.items() if name in priced for row in rows

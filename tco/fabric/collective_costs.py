@@ -338,8 +338,8 @@ def limited_places(units: Pure, missed: Pure, groups: Pure, drawn: Pure, active:
     """Distinct units the k experts of a token in D of G groups fall on: U (1 - m); where groups
     span units D u (1 - (1 - 1/u)^(k/D)), u = U/G.
     """
-    within = maximum(units / groups, 1)
-    hit = -within * expm1(active / drawn * log1p(-minimum(1 / within, 1 - 1e-16)))
+    units_per_group = maximum(units / groups, 1)
+    hit = -units_per_group * expm1(active / drawn * log1p(-minimum(1 / units_per_group, 1 - 1e-16)))
     return select(units > groups, drawn * hit, units * (1 - missed))
 
 

@@ -40,25 +40,31 @@ def evenly(links: Links, operation: str) -> bool:
     return operation not in links.library.called
 
 
-def paces_of(at: GroupLinks, operation: str, one: Any) -> Paces:
+def paces_of(group_links: GroupLinks, operation: str, least_amount: Any) -> Paces:
     """Return the paces of the algorithms that a library offers a group.
 
     An algorithm that another algorithm beats at any size is left out.
 
     Args:
-        at: The group on its links.
+        group_links: The group on its links.
         operation: Name of the operation.
-        one: The least amount to send: a byte, or one of the `Tokens` of a rank.
+        least_amount: The least amount to send: a byte, or one of the `Tokens` of a rank.
 
     Returns:
-        Latency and chunk time in s, wire time in s for `one`; the first axis holds the algorithms.
+        Latency and chunk time in s, wire time in s for `least_amount`; the first axis holds the
+        algorithms.
 
     Raises:
         DataError: The operation is unknown.
 
     """
     timings = list(
-        timings_of_available(at, operation, algorithms_for(at, operation, one), one).values()
+        timings_of_available(
+            group_links,
+            operation,
+            algorithms_for(group_links, operation, least_amount),
+            least_amount,
+        ).values()
     )
     axes = extent(value for timing in timings for value in (timing.time, timing.chunk))[0]
     never = [np.isinf(timing.time) for timing in timings]
@@ -66,14 +72,22 @@ def paces_of(at: GroupLinks, operation: str, one: Any) -> Paces:
         np.where(ends, np.inf, timing.latency) if np.any(ends) else timing.latency
         for ends, timing in zip(never, timings, strict=True)
     ]
-    found = Paces(
+    algorithm_paces = Paces(
         *(
             stack_terms(terms, axes)
-            for terms in (latencies, [one.wire for one in timings], [one.chunk for one in timings])
+            for terms in (
+                latencies,
+                [timing.wire for timing in timings],
+                [timing.chunk for timing in timings],
+            )
         )
     )
-    kept = undominated_algorithms(found)
-    return Paces(*(field[kept] for field in found)) if len(kept) < len(timings) else found
+    algorithm_indices = undominated_algorithms(algorithm_paces)
+    return (
+        Paces(*(field[algorithm_indices] for field in algorithm_paces))
+        if len(algorithm_indices) < len(timings)
+        else algorithm_paces
+    )
 
 
 def undominated_algorithms(paces: Paces) -> list[int]:
@@ -88,7 +102,7 @@ def undominated_algorithms(paces: Paces) -> list[int]:
     equal = beats & beats.T
     # of equals the first one stays
     beats &= ~(equal & (np.arange(count)[:, None] >= np.arange(count)))
-    return [int(place) for place in np.flatnonzero(~beats.any(axis=0))]
+    return [int(algorithm_index) for algorithm_index in np.flatnonzero(~beats.any(axis=0))]
 
 
 def _in_front(field: Any, axes: int) -> Any:
@@ -111,13 +125,13 @@ def shortest_collective_time(paces: Paces, amount: Any) -> Any:
     """
     paces = Paces(*(_in_front(field, np.ndim(amount)) for field in paces))
     if extent((amount, paces.latency))[1] <= MANY:
-        found = cost.pipelined_time(paces.latency, paces.each * amount, paces.chunk)
-        return np.minimum.reduce(as_array(found))
+        algorithm_times = cost.pipelined_time(paces.latency, paces.each * amount, paces.chunk)
+        return np.minimum.reduce(as_array(algorithm_times))
     times = (
-        cost.pipelined_time(latency, each * amount, chunk)
+        cost.pipelined_time(latency, unit_time * amount, chunk)
         if np.any(chunk)
-        else cost.direct_time(latency, each * amount)
-        for latency, each, chunk in zip(*paces, strict=True)
+        else cost.direct_time(latency, unit_time * amount)
+        for latency, unit_time, chunk in zip(*paces, strict=True)
     )
     least = next(times)
     for time in times:

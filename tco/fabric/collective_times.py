@@ -45,51 +45,77 @@ class GroupLinks(NamedTuple):
     straight: Quantity
 
 
-def straight_latency(at: GroupLinks, start: Quantity, phases: int, step: Quantity) -> Quantity:
+def straight_latency(
+    group_links: GroupLinks, start: Quantity, phases: int, step: Quantity
+) -> Quantity:
     """Return the latency of exchanges straight to every place: one step a phase inside the world,
     beyond it one inside and one across.
     """
-    t = at.links.latencies
-    across = cost.direct_latency(start, phases, at.group.ranks, at.group.domains, step, at.step)
+    t = group_links.links.latencies
+    across = cost.direct_latency(
+        start, phases, group_links.group.ranks, group_links.group.domains, step, group_links.step
+    )
     if t.forwarded_step is None:
         return across
-    within = cost.forwarded_latency(
-        start, phases, at.group.ranks, at.group.domains, step, at.straight
+    inside_latency = cost.forwarded_latency(
+        start,
+        phases,
+        group_links.group.ranks,
+        group_links.group.domains,
+        step,
+        group_links.straight,
     )
-    return cost.scope_latency(at.group.worlds, 1, within, across)
+    return cost.scope_latency(group_links.group.worlds, 1, inside_latency, across)
 
 
-def wire(at: GroupLinks, inner: Quantity, outer: Quantity, inner_rate: Quantity) -> Quantity:
+def wire(
+    group_links: GroupLinks, inner: Quantity, outer: Quantity, inner_rate: Quantity
+) -> Quantity:
     """Return the time on the wire of bytes that stay and bytes that leave the domain, which may
     pass the same ports.
     """
-    if not at.links.shared:
-        return cost.wire_time(inner, inner_rate, outer, at.rate)
-    within = 1.0 * (at.group.worlds <= 1)  # beyond its world a chip has ports of its own
-    return cost.shared_wire_time(inner, inner_rate, outer, at.rate, within)
+    if not group_links.links.shared:
+        return cost.wire_time(inner, inner_rate, outer, group_links.rate)
+    is_single_world = 1.0 * (
+        group_links.group.worlds <= 1
+    )  # beyond its world a chip has ports of its own
+    return cost.shared_wire_time(inner, inner_rate, outer, group_links.rate, is_single_world)
 
 
 def pipelined(
-    at: GroupLinks, latency: Any, wire: Any, reducing: Quantity | None = None
+    group_links: GroupLinks, latency: Any, wire: Any, reducing: Quantity | None = None
 ) -> AlgorithmTiming:
     """Return the timing of a transfer in chunks, of whose steps some add up."""
-    t = at.links.latencies
-    whole = latency if reducing is None else cost.reducing_latency(latency, reducing, t.reduction)
+    t = group_links.links.latencies
+    total_latency = (
+        latency if reducing is None else cost.reducing_latency(latency, reducing, t.reduction)
+    )
     return AlgorithmTiming(
-        cost.pipelined_time(whole, wire, t.chunk), t.start, latency, whole, wire, chunk=t.chunk
+        cost.pipelined_time(total_latency, wire, t.chunk),
+        t.start,
+        latency,
+        total_latency,
+        wire,
+        chunk=t.chunk,
     )
 
 
 def at_once(
-    at: GroupLinks, start: Any, latency: Any, wire: Quantity, reducing: Quantity | None = None
+    group_links: GroupLinks,
+    start: Any,
+    latency: Any,
+    wire: Quantity,
+    reducing: Quantity | None = None,
 ) -> AlgorithmTiming:
     """Return the timing of a transfer in one piece, of whose steps some add up."""
-    whole = (
+    total_latency = (
         latency
         if reducing is None
-        else cost.reducing_latency(latency, reducing, at.links.latencies.reduction)
+        else cost.reducing_latency(latency, reducing, group_links.links.latencies.reduction)
     )
-    return AlgorithmTiming(cost.direct_time(whole, wire), start, latency, whole, wire)
+    return AlgorithmTiming(
+        cost.direct_time(total_latency, wire), start, latency, total_latency, wire
+    )
 
 
 def timing_where_possible(timing: AlgorithmTiming, possible: Quantity) -> AlgorithmTiming:

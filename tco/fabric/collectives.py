@@ -47,11 +47,11 @@ DECADES = 12.0  # of buffers from one byte on, which a bisection halves
 HALVINGS = 50
 
 
-def algorithms_for(at: GroupLinks, operation: str, size: Any) -> Ways:
+def algorithms_for(group_links: GroupLinks, operation: str, size: Any) -> Ways:
     """Return the algorithms that the fabric allows for an operation.
 
     Args:
-        at: Group of ranks on its links.
+        group_links: Group of ranks on its links.
         operation: Name of a collective or of an expert exchange.
         size: Whole buffer, bytes; in expert exchanges the `Tokens` of a rank.
 
@@ -73,39 +73,41 @@ def algorithms_for(at: GroupLinks, operation: str, size: Any) -> Ways:
     }
     if operation not in makers:
         raise unknown("operation", operation, makers, "--op")
-    return makers[operation](_signalled(at, operation), size)
+    return makers[operation](_signalled(group_links, operation), size)
 
 
-def _signalled(at: GroupLinks, operation: str) -> GroupLinks:
+def _signalled(group_links: GroupLinks, operation: str) -> GroupLinks:
     """Return a group whose collectives start with the signals by which their transfers double
     through all ranks, where they do.
     """
-    doubling, t = at.links.doubling, at.links.latencies
+    doubling, t = group_links.links.doubling, group_links.links.latencies
     if doubling is None or operation not in PHASES:
-        return at
-    signals = cost.doublings_time(PHASES[operation], at.group.ranks, doubling.ranks, doubling.step)
+        return group_links
+    signals = cost.doublings_time(
+        PHASES[operation], group_links.group.ranks, doubling.ranks, doubling.step
+    )
     longer = t._replace(
         start=total("signalled_start", [t.start, signals]),
         direct_start=total("signalled_start", [t.direct_start, signals]),
     )
-    return at._replace(links=at.links._replace(latencies=longer))
+    return group_links._replace(links=group_links.links._replace(latencies=longer))
 
 
 def with_caller_overhead(
-    at: GroupLinks, operation: str, timing: AlgorithmTiming, size: Any
+    group_links: GroupLinks, operation: str, timing: AlgorithmTiming, size: Any
 ) -> AlgorithmTiming:
     """Return a timing with the time that the caller of the library adds.
 
     The timing is unchanged where no caller stands before the library for the operation.
 
     Args:
-        at: Group of ranks on its links.
+        group_links: Group of ranks on its links.
         operation: Name of a collective or of an expert exchange.
         timing: Time of an algorithm and its parts, s.
         size: Whole buffer, bytes.
 
     """
-    library = at.links.library
+    library = group_links.links.library
     if library.overhead is None or operation not in library.called:
         return timing
     over = cost.caller_time(library.overhead, size, library.staged)
@@ -113,16 +115,16 @@ def with_caller_overhead(
 
 
 def timings_of_available(
-    at: GroupLinks, operation: str, found: Ways, size: Any
+    group_links: GroupLinks, operation: str, algorithms: Ways, size: Any
 ) -> dict[str, AlgorithmTiming]:
     """Return the timings of the algorithms that the library offers a group.
 
     Where an algorithm exists for a part of many groups only, its time for the rest is endless.
 
     Args:
-        at: Group of ranks on its links.
+        group_links: Group of ranks on its links.
         operation: Name of a collective or of an expert exchange.
-        found: Algorithms that the fabric allows, by name.
+        algorithms: Algorithms that the fabric allows, by name.
         size: Whole buffer, bytes; in expert exchanges the `Tokens` of a rank.
 
     Returns:
@@ -132,30 +134,33 @@ def timings_of_available(
         DataError: The library offers no algorithm of the operation.
 
     """
-    library, made = at.links.library, {}
-    apart = at.group.domains > 1
-    for name, way in found.items():
+    library, timings = group_links.links.library, {}
+    spans_domains = group_links.group.domains > 1
+    for name, algorithm in algorithms.items():
         if not library.offered(operation, name):
             continue
         with scope(name):
-            if library.anywhere(operation, name) or not somewhere(apart):
-                made[name] = with_caller_overhead(at, operation, way(), size)
-            elif not everywhere(apart):
-                made[name] = with_caller_overhead(
-                    at, operation, timing_where_possible(way(), 1.0 - apart), size
+            if library.anywhere(operation, name) or not somewhere(spans_domains):
+                timings[name] = with_caller_overhead(group_links, operation, algorithm(), size)
+            elif not everywhere(spans_domains):
+                timings[name] = with_caller_overhead(
+                    group_links,
+                    operation,
+                    timing_where_possible(algorithm(), 1.0 - spans_domains),
+                    size,
                 )
-    if not made:
-        raise nothing_offered(library, operation, found)
-    return made
+    if not timings:
+        raise nothing_offered(library, operation, algorithms)
+    return timings
 
 
 def fastest_algorithm_time(
-    at: GroupLinks, operation: str, size: Any, name: str | None = None
+    group_links: GroupLinks, operation: str, size: Any, name: str | None = None
 ) -> Quantity:
     """Return the time of the quickest algorithm that the library offers, s.
 
     Args:
-        at: Group of ranks on its links.
+        group_links: Group of ranks on its links.
         operation: Name of a collective or of an expert exchange.
         size: Whole buffer as nccl-tests counts bytes; in expert exchanges the `Tokens` of a rank.
         name: Algorithm to take; None takes the quickest.
@@ -165,20 +170,25 @@ def fastest_algorithm_time(
 
     """
     with scope(operation):
-        found = algorithms_for(at, operation, size)
+        algorithms = algorithms_for(group_links, operation, size)
         if name is not None:
-            found = {name: algorithm_named(found, operation, name)}
+            algorithms = {name: algorithm_named(algorithms, operation, name)}
         return least(
             "quickest",
-            [timing.time for timing in timings_of_available(at, operation, found, size).values()],
+            [
+                timing.time
+                for timing in timings_of_available(
+                    group_links, operation, algorithms, size
+                ).values()
+            ],
         )
 
 
-def algorithm_named(found: Ways, operation: str, name: str) -> Callable[[], AlgorithmTiming]:
+def algorithm_named(algorithms: Ways, operation: str, name: str) -> Callable[[], AlgorithmTiming]:
     """Return the algorithm `name` of an operation.
 
     Args:
-        found: Algorithms that the fabric allows, by name.
+        algorithms: Algorithms that the fabric allows, by name.
         operation: Name of the operation, for the message of an error.
         name: Name of the algorithm.
 
@@ -189,9 +199,11 @@ def algorithm_named(found: Ways, operation: str, name: str) -> Callable[[], Algo
         DataError: The fabric does not have the algorithm.
 
     """
-    if name not in found:
-        raise NotOfferedError(str(unknown("algorithm", name, found, f"{operation} on this fabric")))
-    return found[name]
+    if name not in algorithms:
+        raise NotOfferedError(
+            str(unknown("algorithm", name, algorithms, f"{operation} on this fabric"))
+        )
+    return algorithms[name]
 
 
 def cheapest(links: Links, operation: str, ranks: Any, size: Any) -> Quantity:
@@ -216,17 +228,17 @@ def half_rate(links: Links, operation: str, group: RankGroup, name: str) -> Quan
         DataError: The operation is unknown, or the fabric does not have the algorithm.
 
     """
-    at = reach(links, group)
-    empty, some, vast = (
+    group_links = reach(links, group)
+    empty, midsize_time, vast = (
         with_caller_overhead(
-            at,
+            group_links,
             operation,
-            algorithm_named(algorithms_for(at, operation, size), operation, name)(),
+            algorithm_named(algorithms_for(group_links, operation, size), operation, name)(),
             size,
         ).time
         for size in (0.0, SOME, VAST)
     )
-    return cost.half_rate_size(empty, cost.algorithm_bandwidth(VAST, vast), SOME, some)
+    return cost.half_rate_size(empty, cost.algorithm_bandwidth(VAST, vast), SOME, midsize_time)
 
 
 def doubling_size(links: Links, operation: str, ranks: Quantity) -> float:
@@ -269,8 +281,8 @@ def reach(links: Links, group: RankGroup) -> GroupLinks:
     rate = cost.outside_rate(worlds, links.crossing, links.network)
     straight = step = cost.scope_latency(worlds, 1, t.crossing_step, t.network_step)
     if t.forwarded_step is not None:
-        within = cost.scope_latency(group.per_domain, 1, t.crossing_step, t.forwarded_step)
-        straight = cost.scope_latency(worlds, 1, within, t.network_step)
+        world_step = cost.scope_latency(group.per_domain, 1, t.crossing_step, t.forwarded_step)
+        straight = cost.scope_latency(worlds, 1, world_step, t.network_step)
     return GroupLinks(links_for(links, group), group, rate, step, straight)
 
 
@@ -289,236 +301,273 @@ class Shares(NamedTuple):
     outer: Any
 
 
-def _bytes_per_tier(at: GroupLinks, size: Quantity, passes: int, reduces: bool) -> Shares:
+def _bytes_per_tier(group_links: GroupLinks, size: Quantity, passes: int, reduces: bool) -> Shares:
     inner, outer = (
-        cost.ring_bytes(size, at.group.ranks, passes),
-        cost.outer_share(size, at.group.domains, at.group.per_domain, passes),
+        cost.ring_bytes(size, group_links.group.ranks, passes),
+        cost.outer_share(size, group_links.group.domains, group_links.group.per_domain, passes),
     )
     return Shares(passes, reduces, inner, outer)
 
 
-def _ring_wire(at: GroupLinks, share: Shares) -> Quantity:
-    return cost.wire_time(share.inner, at.links.inside, share.outer, at.rate)
+def _ring_wire(group_links: GroupLinks, share: Shares) -> Quantity:
+    return cost.wire_time(share.inner, group_links.links.inside, share.outer, group_links.rate)
 
 
-def ring(at: GroupLinks, share: Shares, wire: Any) -> AlgorithmTiming:
+def ring(group_links: GroupLinks, share: Shares, wire: Any) -> AlgorithmTiming:
     """Return the timing of a pipelined ring over both tiers."""
-    t, group = at.links.latencies, at.group
-    latency = cost.ring_latency(t.start, share.passes, group.ranks, group.domains, t.step, at.step)
-    return pipelined(at, latency, wire, group.ranks - 1 if share.reduces else None)
+    t, group = group_links.links.latencies, group_links.group
+    latency = cost.ring_latency(
+        t.start, share.passes, group.ranks, group.domains, t.step, group_links.step
+    )
+    return pipelined(group_links, latency, wire, group.ranks - 1 if share.reduces else None)
 
 
-def _halving(at: GroupLinks, share: Shares, wire: Quantity) -> AlgorithmTiming:
+def _halving(group_links: GroupLinks, share: Shares, wire: Quantity) -> AlgorithmTiming:
     """Return the timing of recursive halving and doubling."""
-    t, group = at.links.latencies, at.group
+    t, group = group_links.links.latencies, group_links.group
     latency = cost.halving_latency(
-        t.start, share.passes, group.per_domain, group.domains, t.step, at.step
+        t.start, share.passes, group.per_domain, group.domains, t.step, group_links.step
     )
     return pipelined(
-        at,
+        group_links,
         latency,
         wire,
         _halvings(group.per_domain) + _halvings(group.domains) if share.reduces else None,
     )
 
 
-def direct(at: GroupLinks, share: Shares) -> AlgorithmTiming:
+def direct(group_links: GroupLinks, share: Shares) -> AlgorithmTiming:
     """Return the timing of direct exchanges, a phase for each pass, every rank talking to all of
     its domain and to its pairs in others.
     """
-    t, group = at.links.latencies, at.group
-    wire = cost.wire_time(share.inner, at.links.direct, share.outer, at.rate)
+    t, group = group_links.links.latencies, group_links.group
+    wire = cost.wire_time(share.inner, group_links.links.direct, share.outer, group_links.rate)
     latency = cost.direct_latency(
-        t.direct_start, share.passes, group.ranks, group.domains, t.far_step, at.step
+        t.direct_start, share.passes, group.ranks, group.domains, t.far_step, group_links.step
     )
     adding = (
         minimum(group.ranks - group.domains, 1) + minimum(group.domains - 1, 1)
         if share.reduces
         else None
     )
-    return at_once(at, t.direct_start, latency, wire, adding)
+    return at_once(group_links, t.direct_start, latency, wire, adding)
 
 
-def _forwarded(at: GroupLinks, size: Any, share: Shares) -> AlgorithmTiming:
+def _forwarded(group_links: GroupLinks, size: Any, share: Shares) -> AlgorithmTiming:
     """Return the timing of exchanges straight to every place, a phase for each pass, forwarded by
     the chips and switches on the way.
     """
-    t, group = at.links.latencies, at.group
+    t, group = group_links.links.latencies, group_links.group
     outer = cost.outer_exchange(size, group.ranks, group.per_domain, share.passes)
-    latency = straight_latency(at, t.direct_start, share.passes, t.far_step)
-    rate = at.links.direct if at.links.torus is None else at.links.spread
+    latency = straight_latency(group_links, t.direct_start, share.passes, t.far_step)
+    rate = group_links.links.direct if group_links.links.torus is None else group_links.links.spread
     adding = minimum(group.ranks - 1, 1) if share.reduces else None
-    return at_once(at, t.direct_start, latency, wire(at, share.inner, outer, rate), adding)
+    return at_once(
+        group_links, t.direct_start, latency, wire(group_links, share.inner, outer, rate), adding
+    )
 
 
-def bucket(at: GroupLinks, size: Any, share: Shares) -> AlgorithmTiming:
+def bucket(group_links: GroupLinks, size: Any, share: Shares) -> AlgorithmTiming:
     """Return the timing of bucket rings over the dimensions of a torus, one after the other, and at
     last over several tori.
     """
     before, phases = 1, []
-    for ring_size, link, closed in at.links.rings:
+    for ring_size, link, closed in group_links.links.rings:
         phases.append(cost.bucket_time(size, ring_size, before, share.passes, link, closed))
         before = before * ring_size
-    phases.append(cost.wire_time(0.0, at.links.inside, share.outer, at.rate))
+    phases.append(cost.wire_time(0.0, group_links.links.inside, share.outer, group_links.rate))
     return pipelined(
-        at,
-        _bucket_latency(at, share.passes),
+        group_links,
+        _bucket_latency(group_links, share.passes),
         total("bucket_wire", phases),
-        _adding_steps(at) if share.reduces else None,
+        _adding_steps(group_links) if share.reduces else None,
     )
 
 
-def _bucket_all(at: GroupLinks, share: Shares) -> AlgorithmTiming:
+def _bucket_all(group_links: GroupLinks, share: Shares) -> AlgorithmTiming:
     """Return the timing of bucket rings with the data split over rotated orders, all dimensions
     busy at once.
     """
     return pipelined(
-        at,
-        _bucket_latency(at, share.passes),
-        _ring_wire(at, share),
-        _adding_steps(at) if share.reduces else None,
+        group_links,
+        _bucket_latency(group_links, share.passes),
+        _ring_wire(group_links, share),
+        _adding_steps(group_links) if share.reduces else None,
     )
 
 
-def _bucket_latency(at: GroupLinks, passes: int) -> Any:
-    t = at.links.latencies
-    inside = cost.torus_latency(t.start, passes, at.links.steps, t.near_step)
+def _bucket_latency(group_links: GroupLinks, passes: int) -> Any:
+    t = group_links.links.latencies
+    inside = cost.torus_latency(t.start, passes, group_links.links.steps, t.near_step)
     return cost.ring_latency(
-        inside, passes, at.group.domains, at.group.domains, t.near_step, at.step
+        inside,
+        passes,
+        group_links.group.domains,
+        group_links.group.domains,
+        t.near_step,
+        group_links.step,
     )
 
 
-def _adding_steps(at: GroupLinks) -> Any:
-    return at.links.steps + at.group.domains - 1
+def _adding_steps(group_links: GroupLinks) -> Any:
+    return group_links.links.steps + group_links.group.domains - 1
 
 
-def tree(at: GroupLinks, share: Shares, wire: Quantity) -> AlgorithmTiming:
+def tree(group_links: GroupLinks, share: Shares, wire: Quantity) -> AlgorithmTiming:
     """Return the timing of a tree up and down: chains inside boards, binary above them."""
-    t, group, board = at.links.latencies, at.group, at.links.board
+    t, group, board = group_links.links.latencies, group_links.group, group_links.links.board
     latency = cost.tree_latency(
-        t.start, share.passes, group.per_domain, board, group.domains, t.step, at.step
+        t.start, share.passes, group.per_domain, board, group.domains, t.step, group_links.step
     )
-    return pipelined(at, latency, wire, cost.tree_depth(group.per_domain, board, group.domains))
+    return pipelined(
+        group_links, latency, wire, cost.tree_depth(group.per_domain, board, group.domains)
+    )
 
 
-def _one_pass(at: GroupLinks, size: Quantity, reduces: bool) -> Ways:
+def _one_pass(group_links: GroupLinks, size: Quantity, reduces: bool) -> Ways:
     """All-gather and reduce-scatter."""
-    share = _bytes_per_tier(at, size, 1, reduces)
-    if at.links.rings:
+    share = _bytes_per_tier(group_links, size, 1, reduces)
+    if group_links.links.rings:
         return {
-            "bucket": lambda: bucket(at, size, share),
-            "bucket, all dimensions": lambda: _bucket_all(at, share),
-            "direct": lambda: _forwarded(at, size, share),
+            "bucket": lambda: bucket(group_links, size, share),
+            "bucket, all dimensions": lambda: _bucket_all(group_links, share),
+            "direct": lambda: _forwarded(group_links, size, share),
         }
-    found = {
-        "ring": lambda: ring(at, share, _ring_wire(at, share)),
-        "recursive doubling": lambda: _halving(at, share, _ring_wire(at, share)),
-        "direct": lambda: direct(at, share),
+    algorithms = {
+        "ring": lambda: ring(group_links, share, _ring_wire(group_links, share)),
+        "recursive doubling": lambda: _halving(group_links, share, _ring_wire(group_links, share)),
+        "direct": lambda: direct(group_links, share),
     }
-    if at.links.latencies.forwarded_step is not None:
-        found["direct, forwarded"] = lambda: _forwarded(at, size, share)
-    return found
+    if group_links.links.latencies.forwarded_step is not None:
+        algorithms["direct, forwarded"] = lambda: _forwarded(group_links, size, share)
+    return algorithms
 
 
-def all_reduce(at: GroupLinks, size: Quantity) -> Ways:
+def all_reduce(group_links: GroupLinks, size: Quantity) -> Ways:
     """All-reduce."""
-    share = _bytes_per_tier(at, size, 2, True)
-    if at.links.rings:
+    share = _bytes_per_tier(group_links, size, 2, True)
+    if group_links.links.rings:
         return {
-            "bucket": lambda: bucket(at, size, share),
-            "bucket, all dimensions": lambda: _bucket_all(at, share),
-            "one-shot": lambda: _one_shot(at, size),
-            "two-shot": lambda: _forwarded(at, size, share),
+            "bucket": lambda: bucket(group_links, size, share),
+            "bucket, all dimensions": lambda: _bucket_all(group_links, share),
+            "one-shot": lambda: _one_shot(group_links, size),
+            "two-shot": lambda: _forwarded(group_links, size, share),
         }
-    wire = _ring_wire(at, share)
-    found = {
-        "ring": lambda: ring(at, share, wire),
-        "tree": lambda: tree(at, share, wire),
-        "halving-doubling": lambda: _halving(at, share, wire),
-        "one-shot": lambda: _one_shot(at, size),
-        "two-shot": lambda: direct(at, share),
+    wire = _ring_wire(group_links, share)
+    algorithms = {
+        "ring": lambda: ring(group_links, share, wire),
+        "tree": lambda: tree(group_links, share, wire),
+        "halving-doubling": lambda: _halving(group_links, share, wire),
+        "one-shot": lambda: _one_shot(group_links, size),
+        "two-shot": lambda: direct(group_links, share),
     }
-    if at.links.latencies.forwarded_step is not None:
-        found["two-shot, forwarded"] = lambda: _forwarded(at, size, share)
-    if somewhere(at.links.reduces):
-        found["in-network"] = lambda: _in_network(at, size)
-    return found
+    if group_links.links.latencies.forwarded_step is not None:
+        algorithms["two-shot, forwarded"] = lambda: _forwarded(group_links, size, share)
+    if somewhere(group_links.links.reduces):
+        algorithms["in-network"] = lambda: _in_network(group_links, size)
+    return algorithms
 
 
-def _one_shot(at: GroupLinks, size: Quantity) -> AlgorithmTiming:
+def _one_shot(group_links: GroupLinks, size: Quantity) -> AlgorithmTiming:
     """Return the timing of every rank reading the whole buffer of every other."""
-    t = at.links.latencies
+    t = group_links.links.latencies
     everything, across = (
-        cost.one_shot_bytes(size, at.group.ranks),
-        cost.one_shot_crossing(size, at.group.ranks, at.group.per_domain),
+        cost.one_shot_bytes(size, group_links.group.ranks),
+        cost.one_shot_crossing(size, group_links.group.ranks, group_links.group.per_domain),
     )
-    latency = straight_latency(at, t.direct_start, 1, t.far_step)
+    latency = straight_latency(group_links, t.direct_start, 1, t.far_step)
     wire = cost.wire_time(
-        everything, at.links.direct if at.links.torus is None else at.links.spread, across, at.rate
+        everything,
+        group_links.links.direct if group_links.links.torus is None else group_links.links.spread,
+        across,
+        group_links.rate,
     )
-    return at_once(at, t.direct_start, latency, wire, minimum(at.group.ranks - 1, 1))
+    return at_once(
+        group_links, t.direct_start, latency, wire, minimum(group_links.group.ranks - 1, 1)
+    )
 
 
-def _in_network(at: GroupLinks, size: Quantity) -> AlgorithmTiming:
+def _in_network(group_links: GroupLinks, size: Quantity) -> AlgorithmTiming:
     """Return the timing of a reduction in the switches."""
-    t = at.links.latencies
+    t = group_links.links.latencies
     inner, outer = (
-        cost.in_network_bytes(size, at.group.per_domain),
-        cost.outer_share(size, at.group.domains, at.group.per_domain, 2),
+        cost.in_network_bytes(size, group_links.group.per_domain),
+        cost.outer_share(size, group_links.group.domains, group_links.group.per_domain, 2),
     )
-    wire = cost.wire_time(inner, at.links.direct, outer, at.rate)
+    wire = cost.wire_time(inner, group_links.links.direct, outer, group_links.rate)
     timing = pipelined(
-        at, cost.in_network_latency_of(t.start, t.in_network, at.group.domains, at.step), wire
+        group_links,
+        cost.in_network_latency_of(
+            t.start, t.in_network, group_links.group.domains, group_links.step
+        ),
+        wire,
     )
     return (
-        timing if everywhere(at.links.reduces) else timing_where_possible(timing, at.links.reduces)
+        timing
+        if everywhere(group_links.links.reduces)
+        else timing_where_possible(timing, group_links.links.reduces)
     )
 
 
-def _all_to_all_algorithms(at: GroupLinks, size: Quantity) -> Ways:
-    t = at.links.latencies
-    inner = cost.inner_exchange(size, at.group.ranks, at.group.per_domain)
-    outer = cost.outer_exchange(size, at.group.ranks, at.group.per_domain)
-    latency = cost.exchange_latency(t.start, at.group.ranks, at.group.domains, t.step, at.straight)
-    return {"pairwise": lambda: pipelined(at, latency, wire(at, inner, outer, at.links.pairwise))}
+def _all_to_all_algorithms(group_links: GroupLinks, size: Quantity) -> Ways:
+    t = group_links.links.latencies
+    inner = cost.inner_exchange(size, group_links.group.ranks, group_links.group.per_domain)
+    outer = cost.outer_exchange(size, group_links.group.ranks, group_links.group.per_domain)
+    latency = cost.exchange_latency(
+        t.start, group_links.group.ranks, group_links.group.domains, t.step, group_links.straight
+    )
+    return {
+        "pairwise": lambda: pipelined(
+            group_links, latency, wire(group_links, inner, outer, group_links.links.pairwise)
+        )
+    }
 
 
-def broadcast(at: GroupLinks, size: Quantity) -> Ways:
+def broadcast(group_links: GroupLinks, size: Quantity) -> Ways:
     """Broadcast: the whole buffer passes every rank once, pipelined, along a ring or down a
     tree.
     """
-    t, group = at.links.latencies, at.group
+    t, group = group_links.links.latencies, group_links.group
 
     def wire() -> Quantity:
         return cost.wire_time(
             size,
-            at.links.inside,
+            group_links.links.inside,
             cost.broadcast_crossing(size, group.domains, group.per_domain),
-            at.rate,
+            group_links.rate,
         )
 
     return {
         "ring": lambda: pipelined(
-            at, cost.ring_latency(t.start, 1, group.ranks, group.domains, t.step, at.step), wire()
+            group_links,
+            cost.ring_latency(t.start, 1, group.ranks, group.domains, t.step, group_links.step),
+            wire(),
         ),
         "tree": lambda: pipelined(
-            at,
-            cost.halving_latency(t.start, 1, group.per_domain, group.domains, t.step, at.step),
+            group_links,
+            cost.halving_latency(
+                t.start, 1, group.per_domain, group.domains, t.step, group_links.step
+            ),
             wire(),
         ),
     }
 
 
-def _send_receive(at: GroupLinks, size: Quantity) -> Ways:
+def _send_receive(group_links: GroupLinks, size: Quantity) -> Ways:
     """Point to point, within a domain or to the next one."""
-    t = at.links.latencies
+    t = group_links.links.latencies
 
     def straight() -> AlgorithmTiming:
-        latency = straight_latency(at, t.start, 1, t.step)
+        latency = straight_latency(group_links, t.start, 1, t.step)
         across, staying = (
-            cost.crossing_bytes(size, at.group.domains),
-            cost.staying_bytes(size, at.group.domains),
+            cost.crossing_bytes(size, group_links.group.domains),
+            cost.staying_bytes(size, group_links.group.domains),
         )
-        return at_once(at, t.start, latency, wire(at, staying, across, at.links.inside))
+        return at_once(
+            group_links,
+            t.start,
+            latency,
+            wire(group_links, staying, across, group_links.links.inside),
+        )
 
     return {"direct": straight}

@@ -43,19 +43,25 @@ def units_reached_per_token(tokens: Tokens, units: Quantity) -> Quantity:
     return cost.limited_places(units, missed, tokens.groups, tokens.drawn, tokens.active)
 
 
-def expert_ways(operation: str, at: GroupLinks, tokens: Tokens) -> Ways:
+def expert_ways(operation: str, group_links: GroupLinks, tokens: Tokens) -> Ways:
     """Dispatch or combine of expert tokens: each copy sent by itself, or once to a rank or domain
     and copied there by cores or by DMA engines.
     """
-    group = at.group
+    group = group_links.group
 
     def low_latency_timing() -> AlgorithmTiming:
         inside, outside = (group.per_domain - 1) / group.ranks, (group.domains - 1) / group.domains
-        kept, left = (
+        inner_bytes, left = (
             cost.scattered_bytes(tokens.count, tokens.active, tokens.bytes, share)
             for share in (inside, outside)
         )
-        return _exchanged(at, 1, at.straight, wire(at, kept, left, at.links.spread), 0.0)
+        return _exchanged(
+            group_links,
+            1,
+            group_links.straight,
+            wire(group_links, inner_bytes, left, group_links.links.spread),
+            0.0,
+        )
 
     def once(copied: bool) -> AlgorithmTiming:
         near, outside = (
@@ -63,7 +69,7 @@ def expert_ways(operation: str, at: GroupLinks, tokens: Tokens) -> Ways:
             (group.domains - 1) / group.domains,
         )
         ranks = units_reached_per_token(tokens, group.ranks)
-        kept, left = (
+        inner_bytes, left = (
             cost.scattered_bytes(tokens.count, reached, tokens.bytes, share)
             for reached, share in (
                 (ranks, near),
@@ -72,29 +78,31 @@ def expert_ways(operation: str, at: GroupLinks, tokens: Tokens) -> Ways:
         )
         copying: Quantity = 0.0
         if copied:
-            cores = at.links.library.cores if tokens.cores is None else tokens.cores
-            copying = cost.copy_time(tokens.count, tokens.bytes, ranks, cores, at.links.copy_rate)
+            cores = group_links.links.library.cores if tokens.cores is None else tokens.cores
+            copying = cost.copy_time(
+                tokens.count, tokens.bytes, ranks, cores, group_links.links.copy_rate
+            )
         return _exchanged(
-            at,
-            at.links.library.kernels[operation],
-            at.step,
-            wire(at, kept, left, at.links.spread),
+            group_links,
+            group_links.links.library.kernels[operation],
+            group_links.step,
+            wire(group_links, inner_bytes, left, group_links.links.spread),
             copying,
         )
 
-    found = {"low-latency": low_latency_timing}
-    if operation in at.links.library.kernels:
-        found["normal, by DMA"] = partial(once, copied=False)
-        if at.links.library.cores is not None:
-            found[COPIED] = partial(once, copied=True)
-    return found
+    algorithms = {"low-latency": low_latency_timing}
+    if operation in group_links.links.library.kernels:
+        algorithms["normal, by DMA"] = partial(once, copied=False)
+        if group_links.links.library.cores is not None:
+            algorithms[COPIED] = partial(once, copied=True)
+    return algorithms
 
 
-def reported_bytes(at: GroupLinks, size: Any) -> Any:
+def reported_bytes(group_links: GroupLinks, size: Any) -> Any:
     """Return the bytes that a library divides by the measured time.
 
     Args:
-        at: The group of ranks on its links.
+        group_links: The group of ranks on its links.
         size: Bytes of the buffer, or the tokens that a rank sends to experts.
 
     Returns:
@@ -104,19 +112,24 @@ def reported_bytes(at: GroupLinks, size: Any) -> Any:
     """
     if not isinstance(size, Tokens):
         return size
-    across = np.asarray(at.group.domains) > 1
+    across = np.asarray(group_links.group.domains) > 1
     return cost.received_bytes(
         size.count,
         size.bytes,
-        units_reached_per_token(size, np.where(across, at.group.domains, at.group.ranks)),
+        units_reached_per_token(
+            size, np.where(across, group_links.group.domains, group_links.group.ranks)
+        ),
     )
 
 
 def _exchanged(
-    at: GroupLinks, kernels: Quantity, step: Quantity, wire: Quantity, copying: Quantity
+    group_links: GroupLinks, kernels: Quantity, step: Quantity, wire: Quantity, copying: Quantity
 ) -> AlgorithmTiming:
     """Return the timing of an expert exchange in some kernels."""
-    kernel, network = at.links.latencies.expert_kernel, cost.only_if_shared(step, at.group.domains)
+    kernel, network = (
+        group_links.links.latencies.expert_kernel,
+        cost.only_if_shared(step, group_links.group.domains),
+    )
     latency, moving = (
         cost.expert_latency(kernels, kernel, network),
         greatest("moving", (wire, copying)),

@@ -78,10 +78,14 @@ def read_library(catalogue: Catalogue, name: str) -> CollectiveLibrary:
             for key, wide in (("inside_domain", False), ("offers", True))
         )
         formats = {
-            form: (float(one["element"]), float(one["scale"]), float(one["block"]))
-            for form, one in document.get("formats", {}).items()
+            form: (
+                float(token_format["element"]),
+                float(token_format["scale"]),
+                float(token_format["block"]),
+            )
+            for form, token_format in document.get("formats", {}).items()
         }
-        own = CollectiveLibrary(
+        file_library = CollectiveLibrary(
             name,
             str(document.get("name", name)),
             _merged(inside, anywhere),
@@ -92,32 +96,32 @@ def read_library(catalogue: Catalogue, name: str) -> CollectiveLibrary:
             formats=formats,
         )
         return (
-            over(read_library(catalogue, str(document["extends"])), own)
+            over(read_library(catalogue, str(document["extends"])), file_library)
             if "extends" in document
-            else own
+            else file_library
         )
 
-    found: CollectiveLibrary = catalogue.once(("library", name), read)
-    return found
+    library: CollectiveLibrary = catalogue.once(("library", name), read)
+    return library
 
 
-def _merged(one: Offers, other: Offers) -> Offers:
-    """Return the union of the algorithms in `one` and `other`."""
-    found = {}
-    for operation in {**one, **other}:
-        left, right = one.get(operation, {}), other.get(operation, {})
-        found[operation] = {
+def _merged(first_offers: Offers, second_offers: Offers) -> Offers:
+    """Return the union of the algorithms in `first_offers` and `second_offers`."""
+    merged_offers = {}
+    for operation in {**first_offers, **second_offers}:
+        left, right = first_offers.get(operation, {}), second_offers.get(operation, {})
+        merged_offers[operation] = {
             name: left.get(name, False) or right.get(name, False) for name in {**left, **right}
         }
-    return found
+    return merged_offers
 
 
 def over(below: CollectiveLibrary, top: CollectiveLibrary) -> CollectiveLibrary:
     """Return a library with all of the one it stands on."""
-    offers, every = _merged(below.offers, top.offers), below.every or top.every
+    offers, offers_everything = _merged(below.offers, top.offers), below.every or top.every
     return top._replace(
         offers=offers,
-        every=every,
+        every=offers_everything,
         caller=top.caller or below.caller,
         called=tuple(dict.fromkeys((*below.called, *top.called))),
         exchange=top.exchange or below.exchange,
@@ -141,17 +145,17 @@ def combined_library(catalogue: Catalogue, names: Iterable[str]) -> CollectiveLi
         DataError: A library is unknown.
 
     """
-    wanted = tuple(names)
+    library_ids = tuple(names)
 
     def read() -> CollectiveLibrary:
-        found, *rest = [read_library(catalogue, name) for name in wanted]
-        for one in rest:
-            found = over(found, one)._replace(
-                id=f"{found.id}+{one.id}", name=f"{found.name} and {one.name}"
+        combined, *rest = [read_library(catalogue, name) for name in library_ids]
+        for library in rest:
+            combined = over(combined, library)._replace(
+                id=f"{combined.id}+{library.id}", name=f"{combined.name} and {library.name}"
             )
-        return found
+        return combined
 
-    joined: CollectiveLibrary = catalogue.once(("joined libraries", *wanted), read)
+    joined: CollectiveLibrary = catalogue.once(("joined libraries", *library_ids), read)
     return joined
 
 
@@ -172,7 +176,7 @@ def offering(
 
     """
     members = [combined_library(catalogue, [name]) for name in library.id.split("+")]
-    return next((one for one in members if one.offered(operation, algorithm)), library)
+    return next((member for member in members if member.offered(operation, algorithm)), library)
 
 
 def family_library(catalogue: Catalogue, family: str) -> CollectiveLibrary:
@@ -194,15 +198,15 @@ def family_library(catalogue: Catalogue, family: str) -> CollectiveLibrary:
             if (path := folder / "performance" / "libraries.toml").is_file()
         ]
         return {
-            name: [str(each) for each in names]
+            name: [str(library_id) for library_id in names]
             for path in paths
             for name, names in catalogue.toml(path).items()
         }
 
-    known: dict[str, list[str]] = catalogue.once("family libraries", read)
-    if family not in known:
-        raise unknown("family", family, known, "performance/libraries.toml")
-    return combined_library(catalogue, known[family])
+    libraries_by_family: dict[str, list[str]] = catalogue.once("family libraries", read)
+    if family not in libraries_by_family:
+        raise unknown("family", family, libraries_by_family, "performance/libraries.toml")
+    return combined_library(catalogue, libraries_by_family[family])
 
 
 def library_with_parameters(library: CollectiveLibrary, values: Settings) -> CollectiveLibrary:
@@ -210,14 +214,21 @@ def library_with_parameters(library: CollectiveLibrary, values: Settings) -> Col
     expert tokens.
     """
     if library.caller:
-        own = f"performance.{library.caller}"
+        path_prefix = f"performance.{library.caller}"
         library = library._replace(
-            overhead=values[f"{own}.eager_overhead"], staged=values[f"{own}.staged_time"]
+            overhead=values[f"{path_prefix}.eager_overhead"],
+            staged=values[f"{path_prefix}.staged_time"],
         )
     if library.exchange:
-        own = f"performance.{library.exchange}"
-        kernels = {operation: values[f"{own}.{operation}_kernels"] for operation in EXCHANGES}
-        cores = values[f"{own}.exchange_cores"] if library.offered(EXCHANGES[0], COPIED) else None
+        path_prefix = f"performance.{library.exchange}"
+        kernels = {
+            operation: values[f"{path_prefix}.{operation}_kernels"] for operation in EXCHANGES
+        }
+        cores = (
+            values[f"{path_prefix}.exchange_cores"]
+            if library.offered(EXCHANGES[0], COPIED)
+            else None
+        )
         library = library._replace(cores=cores, kernels=kernels)
     return library
 
@@ -244,7 +255,7 @@ class NotOfferedError(DataError):
 
 
 def nothing_offered(
-    library: CollectiveLibrary, operation: str, found: Iterable[str]
+    library: CollectiveLibrary, operation: str, algorithm_names: Iterable[str]
 ) -> NotOfferedError:
     """Return the error for an operation of which a library offers none of the algorithms that a
     group has on its fabric.
@@ -254,6 +265,7 @@ def nothing_offered(
         or f"no {operation}, but {', '.join(library.offers)}"
     )
     return NotOfferedError(
-        f"{library.name} offers {has}; this group has {', '.join(found)}: choose another library "
+        f"{library.name} offers {has}; this group has {', '.join(algorithm_names)}: choose another "
+        "library "
         "or algorithm"
     )

@@ -166,12 +166,12 @@ def known_of(links: Links, *waits: Any) -> Known:
 
     """
     library = links.library
-    own = library._replace(
+    hashable_library = library._replace(
         offers=id(library.offers),  # type: ignore[arg-type]
         formats=id(library.formats),  # type: ignore[arg-type]
         kernels=tuple(library.kernels.items()),  # type: ignore[arg-type]
     )
-    return known_on((links._replace(library=own), *waits), library)
+    return known_on((links._replace(library=hashable_library), *waits), library)
 
 
 class RankGroup(NamedTuple):
@@ -219,25 +219,25 @@ def strided(links: Links, stride: Any, ranks: Quantity) -> RankGroup:
         ranks: Number of ranks.
 
     """
-    inside, within = (
+    inside, ranks_per_world = (
         np.gcd(stride * ranks, chips) // np.gcd(stride, chips)
         for chips in (links.domain, links.world)
     )
-    return RankGroup(ranks, ranks // inside, inside, ranks // within)
+    return RankGroup(ranks, ranks // inside, inside, ranks // ranks_per_world)
 
 
-def group_product(one: RankGroup, other: RankGroup) -> RankGroup:
+def group_product(first_group: RankGroup, second_group: RankGroup) -> RankGroup:
     """Return the product of two groups.
 
     Args:
-        one: First group, with a known number of worlds.
-        other: Second group, with a known number of worlds.
+        first_group: First group, with a known number of worlds.
+        second_group: Second group, with a known number of worlds.
 
     Returns:
         Group whose ranks, domains, ranks per domain and worlds are the products.
 
     """
-    return RankGroup(*(a * b for a, b in zip(one, other, strict=True)))
+    return RankGroup(*(a * b for a, b in zip(first_group, second_group, strict=True)))
 
 
 def among(domains: RankGroup) -> RankGroup:

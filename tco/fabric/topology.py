@@ -332,10 +332,10 @@ def torus(system: System, values: Readable) -> list[FabricScope]:
     """Rings in every dimension, chips forwarding for each other: the whole of it, and where it
     spans several racks the slice that one is.
     """
-    rate, whole = lane_bandwidth(system, values), torus_of(system)
+    rate, full_torus = lane_bandwidth(system, values), torus_of(system)
 
     def extent(name: str, chips: int) -> FabricScope:
-        part = slice_of(whole, chips)
+        part = slice_of(full_torus, chips)
         spanned = [
             (size, n, lanes_rate(width, rate))
             for size, n, width in zip(part.sizes, part.directions, part.lanes, strict=True)
@@ -357,7 +357,7 @@ def torus(system: System, values: Readable) -> list[FabricScope]:
                 [slice_cut(size, n, link, part.chips) for size, n, link in spanned],
             ),
             dict(system.fabric["lanes"]),
-            torus=whole,
+            torus=full_torus,
             lane=rate,
         )
 
@@ -453,7 +453,7 @@ def _two_level_rates(
     one's own tray and plane may be reached either way.
     """
     per_plane, chips = tray_chips // planes, racks * inside
-    other_trays, other_planes, beside = (
+    other_trays, other_planes, plane_neighbours = (
         inside - tray_chips,
         inside - inside // planes,
         per_plane - 1,
@@ -464,9 +464,9 @@ def _two_level_rates(
     rates = [served_rate(plane, racks * other_trays, chips)] if other_trays else []
     if planes > 1:
         rates.append(served_rate(to_planes, racks * other_planes, chips))
-    if beside:
-        shared = tray if tray_switched else lanes_rate(beside / (tray_chips - 1), tray)
-        served = other_trays + beside + (other_planes if tray_switched else 0)
+    if plane_neighbours:
+        shared = tray if tray_switched else lanes_rate(plane_neighbours / (tray_chips - 1), tray)
+        served = other_trays + plane_neighbours + (other_planes if tray_switched else 0)
         rates.append(served_rate(total("plane_and_tray", [plane, shared]), racks * served, chips))
     return rates
 
@@ -477,15 +477,21 @@ def two_level_hops(
     """Return the mean and the most intermediate devices between two distinct chips of a two-level
     fabric, which looks alike from every chip.
     """
-    places = itertools.product(range(racks), range(in_rack // tray_chips), range(tray_chips))
-    found = [_hops_of_place(*place, planes, tray_hops) for place in places if any(place)]
-    return sum(found) / len(found), max(found)
+    chip_positions = itertools.product(
+        range(racks), range(in_rack // tray_chips), range(tray_chips)
+    )
+    hop_counts = [
+        _hops_of_place(*chip_position, planes, tray_hops)
+        for chip_position in chip_positions
+        if any(chip_position)
+    ]
+    return sum(hop_counts) / len(hop_counts), max(hop_counts)
 
 
 def _hops_of_place(rack: int, tray: int, position: int, planes: int, tray_hops: float) -> float:
     one_plane = position % planes == 0
-    beside = 0.0 if not position else min(tray_hops, 1.0) if one_plane else tray_hops
-    inside = beside if not tray else 1.0 if one_plane else 2.0 + tray_hops
+    in_tray_hops = 0.0 if not position else min(tray_hops, 1.0) if one_plane else tray_hops
+    inside = in_tray_hops if not tray else 1.0 if one_plane else 2.0 + tray_hops
     return inside + (1.0 if rack and (tray or position) else 0.0)
 
 

@@ -86,8 +86,13 @@ class TorusSlice(NamedTuple):
     @property
     def all_to_all(self) -> float:
         """Lanes that limit a chip which talks to all others."""
-        at = self.narrowest
-        return self.directions[at] * self.lanes[at] * self.sizes[at] / (self.sizes[at] ** 2 // 4)
+        dimension = self.narrowest
+        return (
+            self.directions[dimension]
+            * self.lanes[dimension]
+            * self.sizes[dimension]
+            / (self.sizes[dimension] ** 2 // 4)
+        )
 
     @property
     def hops_mean(self) -> float:
@@ -117,7 +122,9 @@ def _closed_rings(torus: Torus, sizes: tuple[int, ...]) -> tuple[bool, ...]:
     blocks = bool(torus.block) and all(
         size % part == 0 for size, part in zip(sizes, torus.block, strict=True)
     )
-    return tuple(blocks or size == whole for size, whole in zip(sizes, torus.sizes, strict=True))
+    return tuple(
+        blocks or size == torus_size for size, torus_size in zip(sizes, torus.sizes, strict=True)
+    )
 
 
 @lru_cache(maxsize=4096)
@@ -128,21 +135,23 @@ def slice_of(torus: Torus, chips: int) -> TorusSlice:
     most = math.prod(torus.sizes)
     if not 1 < chips <= most:
         raise ValueError(f"a slice of {chips} chips of a torus of {most}")
-    each = [[part for part in range(1, size + 1) if size % part == 0] for size in torus.sizes]
-    shapes = [sizes for sizes in itertools.product(*each) if math.prod(sizes) >= chips]
+    size_divisors = [
+        [part for part in range(1, size + 1) if size % part == 0] for size in torus.sizes
+    ]
+    shapes = [sizes for sizes in itertools.product(*size_divisors) if math.prod(sizes) >= chips]
     least = min(math.prod(sizes) for sizes in shapes)
-    found = [
+    smallest_slices = [
         TorusSlice(sizes, _closed_rings(torus, sizes), torus.lanes)
         for sizes in shapes
         if math.prod(sizes) == least
     ]
     return min(
-        found,
-        key=lambda one: (
-            -one.all_to_all,
-            one.steps,
-            -one.injection,
-            tuple(-size for size in one.sizes),
+        smallest_slices,
+        key=lambda torus_slice: (
+            -torus_slice.all_to_all,
+            torus_slice.steps,
+            -torus_slice.injection,
+            tuple(-size for size in torus_slice.sizes),
         ),
     )
 
@@ -167,23 +176,28 @@ def slices_of(torus: Torus, chips: Any) -> Slices:
     given a pair.
     """
     sizes = np.asarray(chips, dtype=float)
-    wanted, where = np.unique(np.maximum(np.ceil(sizes - 1e-9), 2), return_inverse=True)
-    each = [slice_of(torus, int(one)) for one in wanted]
+    chip_counts, where = np.unique(np.maximum(np.ceil(sizes - 1e-9), 2), return_inverse=True)
+    unique_slices = [slice_of(torus, int(chip_count)) for chip_count in chip_counts]
 
     def field(pick: Any) -> Any:
-        found = np.array([pick(one) for one in each], dtype=float)
-        return found[where].reshape(sizes.shape) if sizes.ndim else float(found[0])
+        slice_values = np.array([pick(torus_slice) for torus_slice in unique_slices], dtype=float)
+        return slice_values[where].reshape(sizes.shape) if sizes.ndim else float(slice_values[0])
 
     size, directions, width = (
-        field(lambda one, name=name: getattr(one, name)[one.narrowest])
+        field(lambda torus_slice, name=name: getattr(torus_slice, name)[torus_slice.narrowest])
         for name in ("sizes", "directions", "lanes")
     )
     rings = tuple(
-        (field(lambda one, at=at: one.sizes[at]), field(lambda one, at=at: one.closed[at]))
-        for at in range(len(torus.sizes))
+        (
+            field(lambda torus_slice, dimension=dimension: torus_slice.sizes[dimension]),
+            field(lambda torus_slice, dimension=dimension: torus_slice.closed[dimension]),
+        )
+        for dimension in range(len(torus.sizes))
     )
-    known = map(field, map(attrgetter, ("chips", "injection", "hops_mean", "hops_worst", "steps")))
-    return Slices._make((*known, rings, (size, directions, width)))
+    slice_properties = map(
+        field, map(attrgetter, ("chips", "injection", "hops_mean", "hops_worst", "steps"))
+    )
+    return Slices._make((*slice_properties, rings, (size, directions, width)))
 
 
 @formula(unit="byte/s", source="dally2004")

@@ -33,22 +33,27 @@ class ExpectedFigure(NamedTuple):
 
     def reads(self, today: float | None) -> bool:
         """Say whether today's value reads as the answer has it, at the digits that it gives."""
-        if (found := WRITTEN.fullmatch(self.says)) is None or today is None:
-            return found is None and today is None
-        digits, words = found[1].replace(",", ""), found[2]
+        if (figure_match := WRITTEN.fullmatch(self.says)) is None or today is None:
+            return figure_match is None and today is None
+        digits, words = figure_match[1].replace(",", ""), figure_match[2]
         today = (
             (today - 1) * 100 if words == " %" else today / 1e6 if words == " million" else today
         )
-        whole, _, decimals = digits.partition(".")
+        integer_digits, _, decimals = digits.partition(".")
         # the place of the last digit that tells
-        last = -len(decimals) if decimals else len(whole) - len(whole.rstrip("0") or "0")
+        last = (
+            -len(decimals)
+            if decimals
+            else len(integer_digits) - len(integer_digits.rstrip("0") or "0")
+        )
         return abs(today - float(digits)) <= 10.0**last / 2
 
     @property
     def where(self) -> str:
         """Return metric and case in words."""
         above, below = (
-            ", ".join(str(one) for one in case.values()) for case in (self.at, self.over or {})
+            ", ".join(str(case_value) for case_value in case.values())
+            for case in (self.at, self.over or {})
         )
         return (
             f"{self.metric} of {above}"
@@ -59,26 +64,29 @@ class ExpectedFigure(NamedTuple):
 
 def parse_expected_figures(document: JsonMapping, where: str) -> tuple[ExpectedFigure, ...]:
     """Return the figures that a study expects; what is wrong with them raises `DataError`."""
-    found = document.get("expect", [])
-    if not isinstance(found, list) or not all(isinstance(one, Mapping) for one in found):
+    figure_tables = document.get("expect", [])
+    if not isinstance(figure_tables, list) or not all(
+        isinstance(figure_table, Mapping) for figure_table in figure_tables
+    ):
         raise DataError(
             f"{where}: expect is no list of tables, expected {{ says, metric, at }} for each "
             "figure of the answer"
         )
     return tuple(
-        _figure_of(one, document, f"{where}: expect[{place}]") for place, one in enumerate(found)
+        _figure_of(figure_table, document, f"{where}: expect[{figure_index}]")
+        for figure_index, figure_table in enumerate(figure_tables)
     )
 
 
-def _figure_of(found: JsonMapping, document: JsonMapping, where: str) -> ExpectedFigure:
+def _figure_of(figure_table: JsonMapping, document: JsonMapping, where: str) -> ExpectedFigure:
     """Return one figure: of words in the answer, a metric that is reported, and one case of the
     grid.
     """
-    refuse_unknown("key", found, FIGURE, where)
+    refuse_unknown("key", figure_table, FIGURE, where)
     says, metric, quantile = (
-        str(found.get("says", "")),
-        str(found.get("metric", "")),
-        found.get("quantile", MEDIAN),
+        str(figure_table.get("says", "")),
+        str(figure_table.get("metric", "")),
+        figure_table.get("quantile", MEDIAN),
     )
     if not says or not re.search(
         rf"(?<![\d.,]){re.escape(says)}(?!\d|[.,]\d)", str(document.get("answer", ""))
@@ -91,9 +99,11 @@ def _figure_of(found: JsonMapping, document: JsonMapping, where: str) -> Expecte
         or not 0 <= quantile <= 1
     ):
         raise DataError(f"{where}: quantile is {quantile!r}, expected a share from 0 to 1")
-    at, over = (_case_of(found.get(key), document, f"{where}: {key}") for key in ("at", "over"))
+    figure_case, over = (
+        _case_of(figure_table.get(key), document, f"{where}: {key}") for key in ("at", "over")
+    )
     if missing := [
-        path for path in ("scenario", *document.get("grid", {})) if path not in (at or {})
+        path for path in ("scenario", *document.get("grid", {})) if path not in (figure_case or {})
     ]:
         raise DataError(
             f"{where}: at lacks {missing[0]}, expected a scenario and a value of every path of the "
@@ -104,22 +114,24 @@ def _figure_of(found: JsonMapping, document: JsonMapping, where: str) -> Expecte
             f"{where}: over is a case, and [constraints] may leave out some of its draws and not "
             "those of the other"
         )
-    return ExpectedFigure(says, metric, at or {}, over, float(quantile))
+    return ExpectedFigure(says, metric, figure_case or {}, over, float(quantile))
 
 
-def _case_of(found: Any, document: JsonMapping, where: str) -> JsonMapping | None:
-    """Return the case in the table `found`, checked against the study.
+def _case_of(case_table: Any, document: JsonMapping, where: str) -> JsonMapping | None:
+    """Return the case in the table `case_table`, checked against the study.
 
     Values must be written as in the study. Other values raise `DataError`. The result is None
     without a table.
     """
-    if found is None:
+    if case_table is None:
         return None
-    if not isinstance(found, Mapping):
-        raise DataError(f"{where} is {found!r}, expected {{ scenario, and paths of the grid }}")
-    known = {"scenario": document["scenarios"], **document.get("grid", {})}
-    for path, value in found.items():
-        refuse_unknown("path", [path], known, where)
-        if not isinstance(known[path], list) or value not in known[path]:
+    if not isinstance(case_table, Mapping):
+        raise DataError(
+            f"{where} is {case_table!r}, expected {{ scenario, and paths of the grid }}"
+        )
+    listed_values = {"scenario": document["scenarios"], **document.get("grid", {})}
+    for path, value in case_table.items():
+        refuse_unknown("path", [path], listed_values, where)
+        if not isinstance(listed_values[path], list) or value not in listed_values[path]:
             raise DataError(f"{where}: {path} is {value!r}, expected a value that the study lists")
-    return found
+    return case_table

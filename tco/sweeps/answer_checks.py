@@ -25,18 +25,18 @@ class Check(NamedTuple):
         return self.figure.reads(self.today)
 
 
-def checks(found: Sweep) -> list[Check]:
+def checks(finished_sweep: Sweep) -> list[Check]:
     """Return the expected figures of a sweep, each with today's value.
 
     Args:
-        found: Finished sweep.
+        finished_sweep: Finished sweep.
 
     Returns:
         Checks in the order of the study's figures; empty where the study expects none, or where own
         settings or data make another question.
 
     """
-    job = found.job
+    job = finished_sweep.job
     if not job.study.expect or job.study.settings != {
         path: str(value) for path, value in job.study.document.get("set", {}).items()
     }:
@@ -44,11 +44,11 @@ def checks(found: Sweep) -> list[Check]:
     return (
         []
         if any(job.ground.folders)
-        else [Check(one, today(one, found)) for one in job.study.expect]
+        else [Check(figure, today(figure, finished_sweep)) for figure in job.study.expect]
     )
 
 
-def today(figure: ExpectedFigure, found: Sweep) -> float | None:
+def today(figure: ExpectedFigure, finished_sweep: Sweep) -> float | None:
     """Return the current value of `figure`: a quantile over finite draws.
 
     All cases share the draws, so a ratio of two cases is formed draw by draw. The result is None
@@ -56,20 +56,24 @@ def today(figure: ExpectedFigure, found: Sweep) -> float | None:
     """
     import numpy as np
 
-    many = _read_case_draws(figure.metric, figure.at, found)
+    draw_values = _read_case_draws(figure.metric, figure.at, finished_sweep)
     if figure.over is not None:
-        many = many / _read_case_draws(figure.metric, {**figure.at, **figure.over}, found)
-    many = many[np.isfinite(many)]
-    return float(np.quantile(many, figure.quantile)) if len(many) else None
+        draw_values = draw_values / _read_case_draws(
+            figure.metric, {**figure.at, **figure.over}, finished_sweep
+        )
+    draw_values = draw_values[np.isfinite(draw_values)]
+    return float(np.quantile(draw_values, figure.quantile)) if len(draw_values) else None
 
 
-def _read_case_draws(metric: str, at: JsonMapping, found: Sweep) -> Any:
+def _read_case_draws(metric: str, figure_case: JsonMapping, finished_sweep: Sweep) -> Any:
     """Return a metric in every draw of a case, in the order of the draws."""
     dataset = library("pyarrow.dataset", "Parquet", "sweep")
 
-    grid: Mapping[str, Sequence[Any]] = found.job.study.grid
-    wanted = dataset.field("scenario") == at["scenario"]
-    for axis in found.job.axes:
-        wanted &= dataset.field(axis.path) == axis.listed[grid[axis.path].index(at[axis.path])]
-    column = found.dataset().to_table(columns=[metric], filter=wanted)[metric]
+    grid: Mapping[str, Sequence[Any]] = finished_sweep.job.study.grid
+    case_filter = dataset.field("scenario") == figure_case["scenario"]
+    for axis in finished_sweep.job.axes:
+        case_filter &= (
+            dataset.field(axis.path) == axis.listed[grid[axis.path].index(figure_case[axis.path])]
+        )
+    column = finished_sweep.dataset().to_table(columns=[metric], filter=case_filter)[metric]
     return column.to_numpy().astype(float)

@@ -37,13 +37,13 @@ ENDS = 2.0**-54, 1 - 2.0**-53  # the lowest and highest share: beyond them a dev
 
 
 def dice_of(
-    catalogue: Catalogue, draw: Draw, thrown: tuple[str, ...], start: int, stop: int
+    catalogue: Catalogue, draw: Draw, drawn_names: tuple[str, ...], start: int, stop: int
 ) -> Dice:
-    """Return the dice of some draws; `thrown` are all names that are drawn for, in one order."""
+    """Return the dice of some draws; `drawn_names` are drawn for in one order."""
     if draw.method == "latin-hypercube":
         return Strata(catalogue, draw.seed, start, stop, draw.samples)
     if draw.method == "sobol":
-        return Sequence(catalogue, draw.seed, start, stop, thrown)
+        return Sequence(catalogue, draw.seed, start, stop, drawn_names)
     return Dice(catalogue, draw.seed, start, stop)
 
 
@@ -60,14 +60,15 @@ class Strata(Dice):
 
     def throw(self, name: str) -> AnyArray:
         """Return the standard normal deviates of a name."""
-        found = self.thrown.get(name)
-        if found is None:
+        deviates = self.thrown.get(name)
+        if deviates is None:
             key = splitmix64(splitmix64(self.seed.copy()) + np.uint64(crc32(name.encode())))
-            within = uniform(splitmix64(key + (self.draws + np.uint64(1)) * GOLDEN))
-            found = self.thrown[name] = _deviates(
-                (permuted(self.draws, self.samples, splitmix64(key)) + within) / self.samples
+            stratum_shares = uniform(splitmix64(key + (self.draws + np.uint64(1)) * GOLDEN))
+            deviates = self.thrown[name] = _deviates(
+                (permuted(self.draws, self.samples, splitmix64(key)) + stratum_shares)
+                / self.samples
             )
-        return found
+        return deviates
 
 
 class Sequence(Dice):
@@ -78,31 +79,33 @@ class Sequence(Dice):
     ) -> None:
         super().__init__(catalogue, seed, start, stop)
         points = _sobol_points(seed, len(names), start, stop)
-        self.thrown = {name: _deviates(points[:, place]) for place, name in enumerate(names)}
+        self.thrown = {
+            name: _deviates(points[:, dimension]) for dimension, name in enumerate(names)
+        }
 
 
-def permuted(places: AnyArray, count: int, key: AnyArray) -> AnyArray:
-    """Return the values of a random permutation of `count` at `places`.
+def permuted(positions: AnyArray, count: int, key: AnyArray) -> AnyArray:
+    """Return the values of a random permutation of `count` at `positions`.
 
     The permutation is a Feistel network, walked until its value is below `count`.
     """
     half = np.uint64(max((count - 1).bit_length() + 1, 2) // 2)
     low = (np.uint64(1) << half) - np.uint64(1)
-    found, outside = places.copy(), np.ones(len(places), dtype=bool)
+    permuted_values, outside = positions.copy(), np.ones(len(positions), dtype=bool)
     while outside.any():
-        left, right = found[outside] >> half, found[outside] & low
+        left, right = permuted_values[outside] >> half, permuted_values[outside] & low
         for turn in range(ROUNDS):
             left, right = right, left ^ (splitmix64(key + right * GOLDEN + np.uint64(turn)) & low)
-        found[outside] = (left << half) | right
-        outside[outside] = found[outside] >= count
-    return found
+        permuted_values[outside] = (left << half) | right
+        outside[outside] = permuted_values[outside] >= count
+    return permuted_values
 
 
 def _deviates(shares: AnyArray) -> AnyArray:
     from scipy.special import ndtri
 
-    found: AnyArray = ndtri(np.clip(shares, *ENDS))
-    return found
+    deviates: AnyArray = ndtri(np.clip(shares, *ENDS))
+    return deviates
 
 
 # the generator of a sequence goes on from where it stands: those of threads would meet
@@ -115,11 +118,11 @@ def _sobol_points(seed: int, dimensions: int, start: int, stop: int) -> AnyArray
 
     from scipy.stats import qmc
 
-    kept: dict[tuple[int, int], Any] = _engines.__dict__.setdefault("kept", {})
-    engine = kept.get((seed, dimensions))
+    cached_engines: dict[tuple[int, int], Any] = _engines.__dict__.setdefault("kept", {})
+    engine = cached_engines.get((seed, dimensions))
     if engine is None or engine.num_generated > start:
-        kept.clear()
-        engine = kept[seed, dimensions] = qmc.Sobol(
+        cached_engines.clear()
+        engine = cached_engines[seed, dimensions] = qmc.Sobol(
             dimensions, scramble=True, bits=BITS, seed=np.random.default_rng(seed)
         )
     if engine.num_generated < start:

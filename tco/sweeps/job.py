@@ -108,19 +108,21 @@ class CaseLayout(NamedTuple):
         first = number * self.rows
         last = first + self.cases_in(number)
         for setting in range(first // self.cases_per_setting, -(-last // self.cases_per_setting)):
-            scenario, *places = map(int, np.unravel_index(setting, (self.scenarios, *self.outer)))
+            scenario, *value_indices = map(
+                int, np.unravel_index(setting, (self.scenarios, *self.outer))
+            )
             begin = setting * self.cases_per_setting
             yield CaseSlice(
                 scenario,
-                tuple(places),
+                tuple(value_indices),
                 max(first - begin, 0),
                 min(last - begin, self.cases_per_setting),
             )
 
     def coordinates(self, cases: AnyArray) -> tuple[list[AnyArray], AnyArray]:
         """Return the places of cases on the axes asked as arrays, and their draws."""
-        *places, draws = np.unravel_index(cases, (*self.inner, self.draws))
-        return places, draws
+        *value_indices, draws = np.unravel_index(cases, (*self.inner, self.draws))
+        return value_indices, draws
 
 
 class SweepJob(NamedTuple):
@@ -145,8 +147,8 @@ class SweepJob(NamedTuple):
     @property
     def axes(self) -> list[SweepAxis]:
         """Its axes in the order of the study's file."""
-        found = {axis.path: axis for axis in (*self.outer, *self.inner)}
-        return [found[path] for path in self.study.grid]
+        axes_by_path = {axis.path: axis for axis in (*self.outer, *self.inner)}
+        return [axes_by_path[path] for path in self.study.grid]
 
     @property
     def columns(self) -> list[tuple[str, str | None]]:
@@ -163,8 +165,8 @@ class SweepJob(NamedTuple):
     def inputs_hash(self) -> str:
         """A short hash of all that its cases rest on: study, scenarios, data and program."""
         scenarios = [
-            [one.name, *one.function.scenario._replace(where="")]
-            for one in (*self.scenarios, *([self.baseline] if self.baseline else []))
+            [scenario.name, *scenario.function.scenario._replace(where="")]
+            for scenario in (*self.scenarios, *([self.baseline] if self.baseline else []))
         ]
         rests = [
             self.study.content,
@@ -184,51 +186,51 @@ def fingerprint_metrics(job: SweepJob) -> Figures:
     first = tuple((axis.path, axis.setting(0)) for axis in job.axes)
     fixed = (*job.study.settings.items(), *first)
     results = [settle_case(scenario, fixed).result for scenario in job.scenarios]
-    found = [result.metrics[name] for result in results for name in job.study.report]
-    return tuple(None if value is None else float(value) for value in found)
+    metric_values = [result.metrics[name] for result in results for name in job.study.report]
+    return tuple(None if value is None else float(value) for value in metric_values)
 
 
 # ---------------------------------------------------------------- making one
 def prepare_sweep(study: Study, data: Path | None) -> SweepJob:
     """Return a study made ready to run; every path and value that it names is tried."""
     scenarios = tuple(_scenario_of(name, study, data) for name in study.scenarios)
-    named = {one.name: one for one in scenarios}
+    named = {scenario.name: scenario for scenario in scenarios}
     baseline = (
         None
         if study.baseline is None
         else named.get(study.baseline) or _scenario_of(study.baseline, study, data)
     )
-    every = [
+    all_scenarios = [
         *scenarios,
         *([baseline] if baseline is not None and baseline.name not in named else []),
     ]
-    axes = _study_axes(study, every)
+    axes = _study_axes(study, all_scenarios)
     outer = [axis for axis in axes if axis.unit is None]
-    many = [axis for axis in axes if axis.unit is not None]
+    number_axes = [axis for axis in axes if axis.unit is not None]
     stated = tuple(study.settings.items())
     first = tuple((axis.path, axis.setting(0)) for axis in axes)
     ranges: dict[str, Range] = {}
     searched: set[str] = set()
-    for one in every:
-        settled = settle_case(one, (*stated, *first))
+    for scenario in all_scenarios:
+        settled = settle_case(scenario, (*stated, *first))
         if study.plan == "best":
-            searched |= settled.reads & {axis.path for axis in many}
+            searched |= settled.reads & {axis.path for axis in number_axes}
         ranges |= beliefs_of(settled.result)
-        priced = one.function._replace(workload=False, refuse=False)
+        priced = scenario.function._replace(workload=False, refuse=False)
         for fixed in _other_names(axes, first):
             if study.draw is not None:
-                ranges |= beliefs_of(settle_case(one, (*stated, *fixed)).result)
+                ranges |= beliefs_of(settle_case(scenario, (*stated, *fixed)).result)
             else:
                 priced.result(split_plan_axes((*stated, *fixed))[0])
     drawn = _sampled_paths(study, ranges)
     leaders = {ranges[path].leader for path in drawn}
-    thrown = tuple(
+    drawn_names = tuple(
         sorted(
             leaders
             | {
                 f"cause {cause}"
-                for one in leaders
-                for cause in loadings(scenarios[0].function.catalogue, one)
+                for leader in leaders
+                for cause in loadings(scenarios[0].function.catalogue, leader)
             }
         )
     )
@@ -240,8 +242,8 @@ def prepare_sweep(study: Study, data: Path | None) -> SweepJob:
         tuple(outer),
         tuple(axis for axis in axes if axis not in outer),
         tuple((path, ranges[path].unit) for path in drawn),
-        thrown,
-        ground_on(tuple(folders_of(one.function.catalogue) for one in every)),
+        drawn_names,
+        ground_on(tuple(folders_of(scenario.function.catalogue) for scenario in all_scenarios)),
     )
 
 
@@ -251,12 +253,14 @@ def _scenario_of(name: str, study: Study, data: Path | None) -> StudyScenario:
         raise DataError(
             f"{study.where}: {name}: a saved result cannot be asked anew; name its scenario"
         )
-    beside = Path(study.where).parent / name
-    place = (
-        str(beside) if name.endswith(".toml") and not isfile(name) and beside.is_file() else name
+    neighbour_path = Path(study.where).parent / name
+    scenario_source = (
+        str(neighbour_path)
+        if name.endswith(".toml") and not isfile(name) and neighbour_path.is_file()
+        else name
     )
-    catalogue = catalogue_on(folders_of(catalogue_for(place, data)), ())
-    function = ScenarioFunction(load_scenario(catalogue, place), catalogue, {})
+    catalogue = catalogue_on(folders_of(catalogue_for(scenario_source, data)), ())
+    function = ScenarioFunction(load_scenario(catalogue, scenario_source), catalogue, {})
     return StudyScenario(name, function, study.plan)
 
 
@@ -264,10 +268,10 @@ def _study_axes(study: Study, scenarios: list[StudyScenario]) -> list[SweepAxis]
     """Return the axes of a study, each value within the bounds of its input."""
     inputs = scenarios[0].function.inputs(study.settings)
     values = inputs.values()
-    found = []
-    for path, one in study.grid.items():
+    parsed_axes = []
+    for path, axis_values in study.grid.items():
         where = f"{study.where}: [grid] {path}"
-        axis = parse_study_axis(path, one, where, inputs.unit_of)
+        axis = parse_study_axis(path, axis_values, where, inputs.unit_of)
         if axis.unit is not None:
             ends = np.arange(axis.length) if axis.listed else np.array([0, axis.length - 1])
             unit = inputs.unit_of(path)
@@ -276,17 +280,17 @@ def _study_axes(study: Study, scenarios: list[StudyScenario]) -> list[SweepAxis]
                 unit,
                 Given("", many=convert(axis.numbers_at(ends), axis.unit, unit), where=where),
             )
-        found.append(axis)
-    return found
+        parsed_axes.append(axis)
+    return parsed_axes
 
 
 def _other_names(axes: list[SweepAxis], first: FixedSettings) -> Iterator[FixedSettings]:
     """Yield the settings in which one text is another than the first."""
     for axis in axes:
         if axis.unit is None:
-            for place in range(1, axis.length):
+            for value_index in range(1, axis.length):
                 yield tuple(
-                    (path, axis.setting(place) if path == axis.path else value)
+                    (path, axis.setting(value_index) if path == axis.path else value)
                     for path, value in first
                 )
 
@@ -319,9 +323,9 @@ def partition_table(job: SweepJob, number: int) -> tuple[pyarrow.Table, int]:
 
     schema, tables, cases = _partition_schema(job, number), [], 0
     for piece in job.layout.slices(number):
-        for some in _cache_sized_slices(piece, job.layout.draws):
-            cases += some.stop - some.start
-            count, columns = _evaluate_slice(job, some)
+        for case_slice in _cache_sized_slices(piece, job.layout.draws):
+            cases += case_slice.stop - case_slice.start
+            count, columns = _evaluate_slice(job, case_slice)
             tables.append(
                 pa.Table.from_arrays(
                     [_arrow_column(columns.get(field.name), count, field) for field in schema],
@@ -331,53 +335,59 @@ def partition_table(job: SweepJob, number: int) -> tuple[pyarrow.Table, int]:
     return pa.concat_tables(tables), cases
 
 
-def _cache_sized_slices(one: CaseSlice, draws: int) -> Iterator[CaseSlice]:
+def _cache_sized_slices(case_slice: CaseSlice, draws: int) -> Iterator[CaseSlice]:
     """Yield a slice in pieces that fit the cache, none of which goes round the draws more than once
     unless they fit one.
     """
-    start = one.start
-    while start < one.stop:
-        stop = min(start + PIECE, one.stop)
+    start = case_slice.start
+    while start < case_slice.stop:
+        stop = min(start + PIECE, case_slice.stop)
         if draws > PIECE:
             stop = min(stop, (start // draws + 1) * draws)
-        yield one._replace(start=start, stop=stop)
+        yield case_slice._replace(start=start, stop=stop)
         start = stop
 
 
-def _evaluate_slice(job: SweepJob, some: CaseSlice) -> tuple[int, JsonObject]:
+def _evaluate_slice(job: SweepJob, case_slice: CaseSlice) -> tuple[int, JsonObject]:
     """Evaluate some cases of one setting, and return how many the constraints allow, with their
     columns; a text is one for all.
     """
-    cases = np.arange(some.start, some.stop)
-    places, draws = job.layout.coordinates(cases)
+    cases = np.arange(case_slice.start, case_slice.stop)
+    value_indices, draws = job.layout.coordinates(cases)
     fixed = tuple(
-        (axis.path, axis.setting(place)) for axis, place in zip(job.outer, some.places, strict=True)
+        (axis.path, axis.setting(value_index))
+        for axis, value_index in zip(job.outer, case_slice.places, strict=True)
     )
     axes = {
-        axis.path: axis.numbers_at(place) for axis, place in zip(job.inner, places, strict=True)
+        axis.path: axis.numbers_at(case_indices)
+        for axis, case_indices in zip(job.inner, value_indices, strict=True)
     }
-    asked = job.scenarios[some.scenario]
-    own = _evaluate_cases(job, asked, fixed, axes, draws)
-    other = None
+    scenario = job.scenarios[case_slice.scenario]
+    scenario_results = _evaluate_cases(job, scenario, fixed, axes, draws)
+    baseline_results = None
     if job.baseline is not None:
-        same = job.baseline.name == asked.name
-        other = own if same else _evaluate_cases(job, job.baseline, fixed, axes, draws)
-    sample = sample_of(own.draws, None if other is None else other.draws)
+        same = job.baseline.name == scenario.name
+        baseline_results = (
+            scenario_results if same else _evaluate_cases(job, job.baseline, fixed, axes, draws)
+        )
+    sample = sample_of(
+        scenario_results.draws, None if baseline_results is None else baseline_results.draws
+    )
     metrics = sample.metrics
     columns: JsonObject = {
-        "scenario": asked.name,
+        "scenario": scenario.name,
         **{path: value if isinstance(value, str) else value[0] for path, value in fixed},
         **axes,
-        **own.inputs,
+        **scenario_results.inputs,
     }
     columns |= {name: metrics[name] for name in job.study.report if name in metrics}
-    kept = _allowed(job, metrics, len(cases))
-    if not kept.all():
+    is_allowed = _allowed(job, metrics, len(cases))
+    if not is_allowed.all():
         columns = {
-            name: many[kept] if isinstance(many, np.ndarray) else many
-            for name, many in columns.items()
+            name: column[is_allowed] if isinstance(column, np.ndarray) else column
+            for name, column in columns.items()
         }
-    return int(kept.sum()), columns
+    return int(is_allowed.sum()), columns
 
 
 # pieces of a small number of draws share them, and so do a scenario and its baseline
@@ -386,7 +396,7 @@ dice_kept = lru_cache(maxsize=2)(dice_of)
 
 def _evaluate_cases(
     job: SweepJob,
-    asked: StudyScenario,
+    scenario: StudyScenario,
     fixed: FixedSettings,
     axes: dict[str, AnyArray],
     draws: AnyArray,
@@ -397,21 +407,23 @@ def _evaluate_cases(
         start, stop = int(draws.min()), int(draws.max()) + 1
         if draw.samples <= PIECE:
             start, stop = 0, draw.samples
-        dice = dice_kept(asked.function.catalogue, draw, job.thrown, start, stop)
+        dice = dice_kept(scenario.function.catalogue, draw, job.thrown, start, stop)
         drawing = CaseDraws(frozenset(path for path, _ in job.drawn), dice, draws - start)
     units = {axis.path: str(axis.unit) for axis in job.inner}
     centre = {axis.path: axis.setting(0) for axis in job.inner} if job.study.plan == "best" else {}
-    many = {path: (numbers, units[path]) for path, numbers in axes.items()}
+    axis_quantities = {path: (numbers, units[path]) for path, numbers in axes.items()}
     settings = (*job.study.settings.items(), *fixed)
-    return evaluate_setting(asked, settings, centre, many, drawing, len(draws))
+    return evaluate_setting(scenario, settings, centre, axis_quantities, drawing, len(draws))
 
 
 def _allowed(job: SweepJob, metrics: dict[str, AnyArray], count: int) -> AnyArray:
-    kept = np.ones(count, dtype=bool)
+    is_allowed = np.ones(count, dtype=bool)
     for metric, (low, high) in job.study.constraints.items():
-        many = metrics.get(metric)
-        kept &= False if many is None else (many >= low) & (many <= high)
-    return kept
+        metric_values = metrics.get(metric)
+        is_allowed &= (
+            False if metric_values is None else (metric_values >= low) & (metric_values <= high)
+        )
+    return is_allowed
 
 
 def _partition_schema(job: SweepJob, number: int) -> pyarrow.Schema:
@@ -425,23 +437,23 @@ def _partition_schema(job: SweepJob, number: int) -> pyarrow.Schema:
         for name, unit in job.columns
     ]
     program, data, _ = job.ground
-    said = {
+    schema_metadata = {
         "tco.version": program,
         "tco.inputs": job.inputs_hash,
         "tco.data": " ".join(dict.fromkeys(data)),
         "tco.partition": str(number),
     }
-    said["tco.arithmetic"] = arithmetic()
-    return pa.schema(fields, metadata=said)
+    schema_metadata["tco.arithmetic"] = arithmetic()
+    return pa.schema(fields, metadata=schema_metadata)
 
 
-def _arrow_column(found: Any, count: int, field: pyarrow.Field) -> pyarrow.Array:
+def _arrow_column(column_value: Any, count: int, field: pyarrow.Field) -> pyarrow.Array:
     """Return a column of a partition; what has no value is null."""
     pa = library("pyarrow", "Parquet", "sweep")
 
-    if found is None:
+    if column_value is None:
         return pa.nulls(count, field.type)
-    if isinstance(found, str):
-        return pa.repeat(found, count)
-    many = np.broadcast_to(found, count).astype(float)
-    return pa.array(many, mask=~np.isfinite(many))
+    if isinstance(column_value, str):
+        return pa.repeat(column_value, count)
+    column_numbers = np.broadcast_to(column_value, count).astype(float)
+    return pa.array(column_numbers, mask=~np.isfinite(column_numbers))

@@ -39,12 +39,14 @@ LISTED = 3  # damaged parts that a note names
 class Folder:
     """A place that holds the partitions of one study."""
 
-    def __init__(self, place: str) -> None:
-        self.place = self.root = place if "://" in place else os.path.abspath(place)
+    def __init__(self, folder_location: str) -> None:
+        self.place = self.root = (
+            folder_location if "://" in folder_location else os.path.abspath(folder_location)
+        )
         self.remote: Any = None
-        if "://" in place:
+        if "://" in folder_location:
             with self.access():
-                self.remote, self.root = filesystem(place)
+                self.remote, self.root = filesystem(folder_location)
 
     @contextlib.contextmanager
     def access(self, verb: str = "written") -> Iterator[None]:
@@ -134,17 +136,17 @@ class Folder:
                     ) if self.remote is not None else os.unlink(os.path.join(self.place, name))
 
 
-def filesystem(place: str) -> tuple[Any, str]:
-    """Return the filesystem and the inner path of the URL `place`.
+def filesystem(folder_location: str) -> tuple[Any, str]:
+    """Return the filesystem and the inner path of the URL `folder_location`.
 
     An unknown protocol or a missing library raises `UsageError`.
     """
-    fsspec = library("fsspec", place, "cluster")
+    fsspec = library("fsspec", folder_location, "cluster")
     try:
-        found, root = fsspec.url_to_fs(place)
+        file_system, root = fsspec.url_to_fs(folder_location)
     except (ImportError, ValueError) as error:  # no such protocol, or one whose library is missing
-        raise UsageError(f"{place}: cannot be written ({error})") from None
-    return found, root.rstrip("/")
+        raise UsageError(f"{folder_location}: cannot be written ({error})") from None
+    return file_system, root.rstrip("/")
 
 
 def _flush_names(folder: str) -> None:
@@ -280,8 +282,12 @@ def _claim_output_folder(folder: Folder, job: SweepJob) -> ClaimedFolder:
         if (checksum := checksum_of(folder.read(name))) == manifest.checksums.get(name)
     }
     manifest.checksums = checksums
-    whole = {number for name, number in numbers.items() if number is not None and name in checksums}
-    return ClaimedFolder(manifest, whole, [name for name in parts if name not in checksums])
+    intact_partitions = {
+        number for name, number in numbers.items() if number is not None and name in checksums
+    }
+    return ClaimedFolder(
+        manifest, intact_partitions, [name for name in parts if name not in checksums]
+    )
 
 
 def checksum_of(content: bytes) -> str:
@@ -328,9 +334,11 @@ class Sweep(NamedTuple):
     def dataset(self) -> Any:
         """Return the cases as a pyarrow dataset, from a local folder or a URL."""
         dataset = library("pyarrow.dataset", "Parquet", "sweep")
-        place = folder_at(self.folder)
-        with place.access("read"):
-            return dataset.dataset(place.root, format="parquet", filesystem=place.remote)
+        output_folder = folder_at(self.folder)
+        with output_folder.access("read"):
+            return dataset.dataset(
+                output_folder.root, format="parquet", filesystem=output_folder.remote
+            )
 
     def to_frame(self) -> Any:
         """Return the cases as a pandas data frame, as `pandas.read_parquet` of the folder does."""
@@ -374,33 +382,36 @@ def sweep(
         DataError: The study is unknown or wrong.
 
     """
-    asked = read_study(study)
+    parsed_study = read_study(study)
     library("pyarrow", "Parquet", "sweep")  # before anything is written
-    job = prepare_sweep(asked._replace(settings={**asked.settings, **(set or {})}), data)
-    layout, place = job.layout, Folder(str(folder))
+    job = prepare_sweep(
+        parsed_study._replace(settings={**parsed_study.settings, **(set or {})}), data
+    )
+    layout, output_folder = job.layout, Folder(str(folder))
     if layout.cases > max_cases:
         raise UsageError(
-            f"{asked.where}: has {layout.cases:,} cases, more than the {max_cases:,} that "
+            f"{parsed_study.where}: has {layout.cases:,} cases, more than the {max_cases:,} that "
             "--max-cases allows"
         )
-    manifest, whole, damaged = _claim_output_folder(place, job)
-    found = sum(map(layout.cases_in, whole))
-    progress = Progress(layout.cases, found, 0, layout.partitions, len(whole))
+    manifest, intact_partitions, damaged = _claim_output_folder(output_folder, job)
+    finished_cases = sum(map(layout.cases_in, intact_partitions))
+    progress = Progress(layout.cases, finished_cases, 0, layout.partitions, len(intact_partitions))
     if tell is not None:
         tell(progress)
-    missing = [number for number in range(layout.partitions) if number not in whole]
+    missing = [number for number in range(layout.partitions) if number not in intact_partitions]
     try:
         for piece in done_by(
             workers,
             cluster,
             lambda: job.ground,
             partial(fingerprint_metrics, job),
-            partial(_write_partition, job, place.place),
+            partial(_write_partition, job, output_folder.place),
             missing,
         ):
-            if place.lacks(_partition_file_name(piece.number)):
+            if output_folder.lacks(_partition_file_name(piece.number)):
                 raise UsageError(
-                    f"{place.place}: a worker has written where it cannot be seen from here; name "
+                    f"{output_folder.place}: a worker has written where it cannot be seen from "
+                    "here; name "
                     "a folder that all share, or a URL"
                 )
             manifest.add_part(piece.number, piece.made, piece.arithmetic)
@@ -412,21 +423,21 @@ def sweep(
     except TcoError as error:
         if not progress.finished:
             raise
-        kept = (
+        resume_hint = (
             f"{progress.finished:,} of {progress.partitions:,} files are finished and kept, "
             "run again to go on"
         )
-        raise type(error)(f"{error}; {kept}") from None
-    place.clear()
+        raise type(error)(f"{error}; {resume_hint}") from None
+    output_folder.clear()
     notes = [
         *mixed_arithmetic_notes(manifest.arithmetics),
         *_damage_notes(damaged),
         *_worker_notes(workers, len(missing)),
     ]
-    return Sweep(job, place.place, progress, notes)
+    return Sweep(job, output_folder.place, progress, notes)
 
 
-def _write_partition(job: SweepJob, place: str, number: int) -> str:
+def _write_partition(job: SweepJob, folder_location: str, number: int) -> str:
     """Make one partition, write it to its folder and return its SHA-256."""
     parquet = library("pyarrow.parquet", "Parquet", "sweep")
 
@@ -442,7 +453,7 @@ def _write_partition(job: SweepJob, place: str, number: int) -> str:
         write_page_checksum=True,
     )
     content = stream.getvalue()
-    folder_at(place).write(_partition_file_name(number), content)
+    folder_at(folder_location).write(_partition_file_name(number), content)
     return checksum_of(content)
 
 
@@ -476,40 +487,40 @@ class Summary(NamedTuple):
     spans: list[Span]
 
 
-def summarise_sweep(found: Sweep) -> Summary:
+def summarise_sweep(finished_sweep: Sweep) -> Summary:
     """Return the case count of a finished sweep with its metric ranges.
 
     Up to `FEW` cases a data frame replaces the ranges. Above `MANY` cases only the count is given.
 
     Args:
-        found: Sweep whose cases are in its folder.
+        finished_sweep: Sweep whose cases are in its folder.
 
     Raises:
         UsageError: pyarrow is missing.
 
     """
-    parts = found.dataset()
+    parts = finished_sweep.dataset()
     rows = parts.count_rows()
     if rows > MANY:
         return Summary(rows, None, [])
     if rows <= FEW:
-        return Summary(rows, found.to_frame(), [])
-    report = list(found.job.study.report)
+        return Summary(rows, finished_sweep.to_frame(), [])
+    report = list(finished_sweep.job.study.report)
     frame = parts.to_table(columns=["scenario", *report]).to_pandas()
     spans = []
-    for scenario in found.job.study.scenarios:
-        mine = frame[frame["scenario"] == scenario]
+    for scenario in finished_sweep.job.study.scenarios:
+        scenario_rows = frame[frame["scenario"] == scenario]
         for metric in report:
-            many = mine[metric].dropna()
-            if len(many):
+            metric_values = scenario_rows[metric].dropna()
+            if len(metric_values):
                 spans.append(
                     Span(
                         scenario,
                         metric,
-                        len(many),
-                        float(many.min()),
-                        float(many.median()),
-                        float(many.max()),
+                        len(metric_values),
+                        float(metric_values.min()),
+                        float(metric_values.median()),
+                        float(metric_values.max()),
                     )
                 )
     return Summary(rows, None, spans)

@@ -48,96 +48,108 @@ class SweepAxis(NamedTuple):
         """Number of values on the axis."""
         return len(self.listed) or self.steps
 
-    def numbers_at(self, places: AnyArray) -> AnyArray:
+    def numbers_at(self, value_indices: AnyArray) -> AnyArray:
         """Return the numbers at some places."""
         if self.listed:
-            return np.asarray(self.listed, dtype=float)[places]
-        share = places / (self.steps - 1)
-        many = (
+            return np.asarray(self.listed, dtype=float)[value_indices]
+        share = value_indices / (self.steps - 1)
+        axis_numbers = (
             self.start * (self.stop / self.start) ** share
             if self.log
             else self.start + (self.stop - self.start) * share
         )
-        return np.where(places == self.steps - 1, self.stop, many)
+        return np.where(value_indices == self.steps - 1, self.stop, axis_numbers)
 
-    def setting(self, place: int) -> Any:
+    def setting(self, value_index: int) -> Any:
         """Return one value as an evaluation takes it."""
         return (
-            self.listed[place]
+            self.listed[value_index]
             if self.unit is None
-            else (float(self.numbers_at(np.array([place]))[0]), self.unit)
+            else (float(self.numbers_at(np.array([value_index]))[0]), self.unit)
         )
 
 
-def parse_study_axis(path: str, found: Any, where: str, unit_of: Callable[[str], str]) -> SweepAxis:
+def parse_study_axis(
+    path: str, axis_values: Any, where: str, unit_of: Callable[[str], str]
+) -> SweepAxis:
     """Return the values that a study's file gives for a path; whatever is wrong with them raises
     `DataError`.
     """
-    if isinstance(found, dict):
-        return _parse_range_axis(path, found, where, unit_of)
-    if not isinstance(found, list) or not found:
+    if isinstance(axis_values, dict):
+        return _parse_range_axis(path, axis_values, where, unit_of)
+    if not isinstance(axis_values, list) or not axis_values:
         raise DataError(
             f"{where}: expected a list of values with one value or more, or {{ from, to, steps, "
             "scale }"
         )
-    if twice := next((one for place, one in enumerate(found) if one in found[:place]), None):
+    if twice := next(
+        (
+            axis_value
+            for value_index, axis_value in enumerate(axis_values)
+            if axis_value in axis_values[:value_index]
+        ),
+        None,
+    ):
         raise DataError(f"{where}: {twice!r} is listed twice")
     if path in TEXTS or path in DOCUMENTS or path.startswith(PLAN):
-        return SweepAxis(path, None, tuple(str(one) for one in found))
-    numbers, name = _in_one_unit(found, path, where, unit_of)
+        return SweepAxis(path, None, tuple(str(axis_value) for axis_value in axis_values))
+    numbers, name = _in_one_unit(axis_values, path, where, unit_of)
     return SweepAxis(path, name, tuple(numbers))
 
 
 def _parse_range_axis(
-    path: str, found: JsonObject, where: str, unit_of: Callable[[str], str]
+    path: str, range_table: JsonObject, where: str, unit_of: Callable[[str], str]
 ) -> SweepAxis:
     """Return so many steps from one value to another."""
     if path in TEXTS or path in DOCUMENTS or path.startswith(PLAN):
         raise DataError(f"{where}: takes names, expected a list of them")
-    refuse_unknown("key", found, RANGE, where)
-    if missing := [key for key in RANGE[:3] if key not in found]:
+    refuse_unknown("key", range_table, RANGE, where)
+    if missing := [key for key in RANGE[:3] if key not in range_table]:
         raise DataError(
             f"{where}: {missing[0]} is missing, expected {{ from, to, steps }} and perhaps scale"
         )
-    (start, stop), name = _in_one_unit([found["from"], found["to"]], path, where, unit_of)
-    steps, scale = found["steps"], found.get("scale", "linear")
+    (start, stop), name = _in_one_unit(
+        [range_table["from"], range_table["to"]], path, where, unit_of
+    )
+    steps, scale = range_table["steps"], range_table.get("scale", "linear")
     if isinstance(steps, bool) or not isinstance(steps, int) or steps < 2:
         raise DataError(f"{where}: steps is {steps!r}, expected a whole number of 2 or more")
     refuse_unknown("scale", [str(scale)], SCALES, where)
     if start >= stop:
         hint = "the range is reversed" if start > stop else "both ends are the same"
         raise DataError(
-            f"{where}: from {found['from']} to {found['to']}: {hint}, expected the lower value "
+            f"{where}: from {range_table['from']} to {range_table['to']}: {hint}, expected the "
+            "lower value "
             "first"
         )
     if scale == "log" and start <= 0:
         raise DataError(
-            f"{where}: from {found['from']} on a log scale, expected a value above zero"
+            f"{where}: from {range_table['from']} on a log scale, expected a value above zero"
         )
     return SweepAxis(path, name, (), start, stop, steps, scale == "log")
 
 
 def _in_one_unit(
-    found: list[Any], path: str, where: str, unit_of: Callable[[str], str]
+    written_values: list[Any], path: str, where: str, unit_of: Callable[[str], str]
 ) -> tuple[list[float], str]:
     """Return values as numbers of the unit that they are written in, or of the input's own where
     they differ or name none.
     """
-    own = unit_of(path)
+    input_unit = unit_of(path)
     with located(where):
-        read = [quantity(one, own) for one in found]
+        read = [quantity(written_value, input_unit) for written_value in written_values]
     names = {name for _, name in read}
     if len(names) == 1:
         return [number for number, _ in read], names.pop()
-    return [float(convert(number, name, own)) for number, name in read], own
+    return [float(convert(number, name, input_unit)) for number, name in read], input_unit
 
 
-def quantity(found: Any, own: str) -> tuple[float, str]:
+def quantity(written_value: Any, input_unit: str) -> tuple[float, str]:
     """Return a value and the unit it is written in; a bare number is pure, as it is everywhere."""
-    text = found.strip() if isinstance(found, str) else repr(found)
-    value = question_quantity(text, own)
-    number, unit = question_number_and_unit(text) or (value, own)
-    return (number, unit) if unit else (value, own)
+    text = written_value.strip() if isinstance(written_value, str) else repr(written_value)
+    value = question_quantity(text, input_unit)
+    number, unit = question_number_and_unit(text) or (value, input_unit)
+    return (number, unit) if unit else (value, input_unit)
 
 
 # for people and tests: the cases do not rest on them
@@ -227,15 +239,18 @@ def _study_of(name: str, where: str, document: JsonMapping) -> Study:
     tables = {key: _study_table(document, key, where) for key in TABLES}
     settings = {path: str(value) for path, value in tables["set"].items()}
     report = tuple(
-        _metric_of(one, f"{where}: report") for one in _names_of(document, "report", where)
+        _metric_of(metric_name, f"{where}: report")
+        for metric_name in _names_of(document, "report", where)
     )
     limits = f"{where}: [constraints]"
     constraints = {
-        _metric_of(metric, limits): _limits_of(one, f"{limits} {metric}")
-        for metric, one in tables["constraints"].items()
+        _metric_of(metric, limits): _limits_of(metric_limits, f"{limits} {metric}")
+        for metric, metric_limits in tables["constraints"].items()
     }
-    if beside := next((path for path in tables["grid"] if path in settings), None):
-        raise DataError(f"{where}: {beside} is in [grid] and in [set], expected it in one of them")
+    if repeated_path := next((path for path in tables["grid"] if path in settings), None):
+        raise DataError(
+            f"{where}: {repeated_path} is in [grid] and in [set], expected it in one of them"
+        )
     scenarios = _names_of(document, "scenarios", where)
     plan = document.get("plan", PLANS[0])
     refuse_unknown("plan", [str(plan)], PLANS, where)
@@ -264,23 +279,40 @@ def _study_of(name: str, where: str, document: JsonMapping) -> Study:
 
 def _study_table(document: JsonMapping, key: str, where: str) -> JsonObject:
     """Return a table of a study, empty where it has none."""
-    found = document.get(key, {})
-    if not isinstance(found, Mapping):
+    stated_table = document.get(key, {})
+    if not isinstance(stated_table, Mapping):
         raise DataError(
             f"{where}: {key} is no table, expected [{key}] with a line for each path or metric"
         )
-    return dict(found)
+    return dict(stated_table)
 
 
 def _names_of(document: JsonMapping, key: str, where: str) -> tuple[str, ...]:
     """Return a list of names that must not be empty."""
-    found = document.get(key)
-    if not isinstance(found, list) or not found or not all(isinstance(one, str) for one in found):
-        fault = "missing" if found is None else "empty" if found == [] else "no list of names"
+    stated_names = document.get(key)
+    if (
+        not isinstance(stated_names, list)
+        or not stated_names
+        or not all(isinstance(stated_name, str) for stated_name in stated_names)
+    ):
+        fault = (
+            "missing"
+            if stated_names is None
+            else "empty"
+            if stated_names == []
+            else "no list of names"
+        )
         raise DataError(f"{where}: {key} is {fault}; expected {key} = [...] with one name or more")
-    if twice := next((one for place, one in enumerate(found) if one in found[:place]), None):
+    if twice := next(
+        (
+            stated_name
+            for name_index, stated_name in enumerate(stated_names)
+            if stated_name in stated_names[:name_index]
+        ),
+        None,
+    ):
         raise DataError(f"{where}: {key} names {twice} twice")
-    return tuple(found)
+    return tuple(stated_names)
 
 
 def _metric_of(name: str, where: str) -> str:
@@ -297,19 +329,21 @@ def _baseline_of(
     """Return the scenario that ratios are held against, none where none is asked for."""
     from tco.scenario.evaluate import usual_baseline
 
-    found = document.get("baseline")
-    if found is not None and not isinstance(found, str):
-        raise DataError(f"{where}: baseline is {found!r}, expected the name of a scenario")
-    return None if not ratios else found or usual_baseline(scenarios)
+    stated_baseline = document.get("baseline")
+    if stated_baseline is not None and not isinstance(stated_baseline, str):
+        raise DataError(
+            f"{where}: baseline is {stated_baseline!r}, expected the name of a scenario"
+        )
+    return None if not ratios else stated_baseline or usual_baseline(scenarios)
 
 
-def _limits_of(found: Any, where: str) -> tuple[float, float]:
+def _limits_of(metric_limits: Any, where: str) -> tuple[float, float]:
     """Return the lowest and the highest value that a metric may have."""
-    if not isinstance(found, Mapping) or not found:
+    if not isinstance(metric_limits, Mapping) or not metric_limits:
         raise DataError(
             f"{where}: expected {{ min, max }} or one of them, in the unit of the metric's name"
         )
-    for key, value in found.items():
+    for key, value in metric_limits.items():
         refuse_unknown("key", [key], LIMITS, where)
         if (
             isinstance(value, bool)
@@ -319,23 +353,26 @@ def _limits_of(found: Any, where: str) -> tuple[float, float]:
             raise DataError(
                 f"{where}: {key} is {value!r}, expected a number in the unit of the metric's name"
             )
-    low, high = float(found.get("min", -math.inf)), float(found.get("max", math.inf))
+    low, high = (
+        float(metric_limits.get("min", -math.inf)),
+        float(metric_limits.get("max", math.inf)),
+    )
     if low > high:
         raise DataError(f"{where}: min {low:g} is above max {high:g}: the range is reversed")
     return low, high
 
 
-def _parse_draw_section(found: JsonMapping, where: str, grid: JsonMapping) -> Draw:
+def _parse_draw_section(draw_table: JsonMapping, where: str, grid: JsonMapping) -> Draw:
     """Return the sampling settings from the `[draw]` section of a study.
 
     A setting that is not valid raises `DataError`.
     """
-    refuse_unknown("key", found, DRAW, where)
+    refuse_unknown("key", draw_table, DRAW, where)
     samples, seed = (
-        _parse_study_integer(found, "samples", None, 1, where),
-        _parse_study_integer(found, "seed", 0, 0, where),
+        _parse_study_integer(draw_table, "samples", None, 1, where),
+        _parse_study_integer(draw_table, "seed", 0, 0, where),
     )
-    method, paths = found.get("method", METHODS[0]), found.get("paths")
+    method, paths = draw_table.get("method", METHODS[0]), draw_table.get("paths")
     refuse_unknown("method", [str(method)], METHODS, where)
     if method == "sobol" and samples > SEQUENCE:
         raise DataError(
@@ -345,7 +382,7 @@ def _parse_draw_section(found: JsonMapping, where: str, grid: JsonMapping) -> Dr
         if (
             not isinstance(paths, list)
             or not paths
-            or not all(isinstance(one, str) for one in paths)
+            or not all(isinstance(input_path, str) for input_path in paths)
         ):
             raise DataError(
                 f"{where}: paths is {paths!r}, expected a list of input paths; without it every "
@@ -357,10 +394,10 @@ def _parse_draw_section(found: JsonMapping, where: str, grid: JsonMapping) -> Dr
 
 
 def _parse_study_integer(
-    found: JsonMapping, key: str, usual: int | None, least: int, where: str
+    draw_table: JsonMapping, key: str, usual: int | None, least: int, where: str
 ) -> int:
     """Return a whole number of a table."""
-    value = found.get(key, usual)
+    value = draw_table.get(key, usual)
     if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= MOST:
         raise DataError(
             f"{where}: {key} is {'missing' if value is None else value}, expected a whole number "

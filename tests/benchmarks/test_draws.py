@@ -22,26 +22,42 @@ def drawn(result):
     zero, but for those that are whole.
     """
     generator = np.random.default_rng(0)
-    whole = {
+    integer_paths = {
         path for path, reading in result.structure.readings.items() if not isinstance(reading, bool)
     }
-    found = {}
-    for path, given in result.inputs.items():
-        if given.low is not None and given.low < given.high and path not in whole:
-            place = generator.standard_normal(DRAWS) / 1.645
-            if given.low > 0:
-                many = (
-                    given.value
-                    * np.where(place < 0, given.value / given.low, given.high / given.value)
-                    ** place
+    input_draws = {}
+    for path, scenario_input in result.inputs.items():
+        if (
+            scenario_input.low is not None
+            and scenario_input.low < scenario_input.high
+            and path not in integer_paths
+        ):
+            standard_deviates = generator.standard_normal(DRAWS) / 1.645
+            if scenario_input.low > 0:
+                draw_values = (
+                    scenario_input.value
+                    * np.where(
+                        standard_deviates < 0,
+                        scenario_input.value / scenario_input.low,
+                        scenario_input.high / scenario_input.value,
+                    )
+                    ** standard_deviates
                 )
             else:
-                many = (
-                    given.value
-                    + np.where(place < 0, given.value - given.low, given.high - given.value) * place
+                draw_values = (
+                    scenario_input.value
+                    + np.where(
+                        standard_deviates < 0,
+                        scenario_input.value - scenario_input.low,
+                        scenario_input.high - scenario_input.value,
+                    )
+                    * standard_deviates
                 )
-            found[path] = (np.clip(many, given.low, given.high), given.unit)
-    return found
+            input_draws[path] = (
+                np.clip(draw_values, scenario_input.low, scenario_input.high),
+                scenario_input.unit,
+            )
+    return input_draws
 
 
 @pytest.mark.benchmark(timer=time.process_time)
@@ -68,11 +84,15 @@ def test_few_draws_as_a_comparison_asks_for_them(name, benchmark, catalogue):
     """
     ranges = beliefs_of(tco.evaluate(name, catalogue=catalogue))
     dice = Dice(catalogue, 0, 0, FEW)
-    thrown = settings_of(
-        ranges, {path: dice.correlated_deviates(one) for path, one in ranges.items()}
+    drawn_settings = settings_of(
+        ranges, {path: dice.correlated_deviates(belief) for path, belief in ranges.items()}
     )
     benchmark.pedantic(
-        tco.evaluate_draws, (name, thrown), {"catalogue": catalogue}, rounds=10, warmup_rounds=1
+        tco.evaluate_draws,
+        (name, drawn_settings),
+        {"catalogue": catalogue},
+        rounds=10,
+        warmup_rounds=1,
     )
     rate = FEW / benchmark.stats.stats.min
     benchmark.extra_info["draws_per_second"] = round(rate)
@@ -88,8 +108,8 @@ def test_values_of_all_inputs(benchmark, catalogue):
 
     def throw():
         dice = Dice(catalogue, 0, 0, DRAWS)
-        for one in ranges.values():
-            one.quantile(dice.correlated_deviates(one))
+        for belief in ranges.values():
+            belief.quantile(dice.correlated_deviates(belief))
 
     benchmark.pedantic(throw, rounds=3, warmup_rounds=1)
     rate = DRAWS * len(ranges) / benchmark.stats.stats.min

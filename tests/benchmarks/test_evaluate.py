@@ -78,7 +78,9 @@ def test_passes_of_a_search(name, benchmark, catalogue, monkeypatch):
     """
     passes = []
     step = phases.decode_step
-    monkeypatch.setattr(phases, "decode_step", lambda *asked: passes.append(1) or step(*asked))
+    monkeypatch.setattr(
+        phases, "decode_step", lambda *step_arguments: passes.append(1) or step(*step_arguments)
+    )
     settings = another(evaluate(name, catalogue=catalogue), "performance")
     passes.clear()
     benchmark.pedantic(evaluate, (name, settings), {"catalogue": catalogue}, rounds=1)

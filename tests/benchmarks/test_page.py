@@ -47,6 +47,6 @@ def test_a_frame_of_the_what_if(benchmark, tmp_path, path):
     file = tmp_path / "report.html"
     file.write_text(headline(), encoding="utf-8")
     with browser() as running:
-        one = Opened(running, file, WIDE)
-        times = benchmark.pedantic(lambda: one.page.evaluate(FRAMES, path), rounds=1)
+        opened_report = Opened(running, file, WIDE)
+        times = benchmark.pedantic(lambda: opened_report.page.evaluate(FRAMES, path), rounds=1)
     assert times[len(times) // 2] <= FRAME

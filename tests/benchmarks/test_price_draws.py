@@ -29,25 +29,25 @@ def test_draws_of_all_prices(name, benchmark, catalogue):
     drawn = settings_of(
         ranges,
         {
-            path: dice.correlated_deviates(one)
-            for path, one in ranges.items()
-            if not path.startswith(OF_THE_WORK) and not one.steps
+            path: dice.correlated_deviates(belief)
+            for path, belief in ranges.items()
+            if not path.startswith(OF_THE_WORK) and not belief.steps
         },
     )
-    made = tco.evaluate_draws(name, drawn, structure=result.structure, catalogue=catalogue)
+    drawn_result = tco.evaluate_draws(name, drawn, structure=result.structure, catalogue=catalogue)
     programs = programs_of(
         catalogue, load_scenario(catalogue, name), {}, dict(result.structure.variant)
     )
     ((lot, (names,), _),) = list(programs.known.values())
     kernel = lot.kernel(frozenset(drawn), {})
-    values = kernel.values({path: many for path, (many, _) in drawn.items()})
+    values = kernel.values({path: drawn_values for path, (drawn_values, _) in drawn.items()})
     price = ScheduleRunner(
         kernel.schedule([kernel.made[names[f"metric {metric}"]] for metric in PRICED], values),
         values,
         CELLS,
     )
-    for found, metric in zip(price(), PRICED, strict=True):
-        assert (found == made.metrics[metric]).all()
+    for metric_values, metric in zip(price(), PRICED, strict=True):
+        assert (metric_values == drawn_result.metrics[metric]).all()
     benchmark(price)
     rate = CELLS / benchmark.stats.stats.min
     benchmark.extra_info["draws_per_second"] = round(rate)

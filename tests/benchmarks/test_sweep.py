@@ -33,12 +33,12 @@ def test_cases_of_a_sweep(benchmark, tmp_path):
     tco.sweep(study(16), tmp_path / "warm")
     began = time.process_time()
     tco.sweep(study(512), tmp_path / "few")
-    few = time.process_time() - began
+    small_sweep_time = time.process_time() - began
     benchmark.pedantic(tco.sweep, (study(2048), tmp_path / "many"), rounds=1)
     rate = 2048 * 1024 / benchmark.stats.stats.min
     benchmark.extra_info["cases_per_second"] = round(rate)
     assert rate >= RATE
-    assert rate >= 0.5 * 512 * 1024 / few
+    assert rate >= 0.5 * 512 * 1024 / small_sweep_time
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 <= MEMORY
 
 
@@ -46,14 +46,14 @@ def rate_of(workers, folder):
     """Cases a second from the first ones on: what it takes to start workers is no part of how quick
     they are.
     """
-    told = []
+    progress_times = []
     tco.sweep(
         study(8192),
         folder,
         workers=workers,
-        tell=lambda progress: told.append((time.perf_counter(), progress.made)),
+        tell=lambda progress: progress_times.append((time.perf_counter(), progress.made)),
     )
-    began, last = told[1], told[-1]
+    began, last = progress_times[1], progress_times[-1]
     return (last[1] - began[1]) / (last[0] - began[0])
 
 

@@ -62,8 +62,8 @@ def site(own, text):
 
 def test_a_good_document(own):
     own.write("sites/mine.toml", SITE)
-    found = own.catalogue().document_inputs("sites", "mine", "site", "site")
-    assert (found["site.pue"].value, found["site.pue"].overlay) == (1.2, True)
+    site_inputs = own.catalogue().document_inputs("sites", "mine", "site", "site")
+    assert (site_inputs["site.pue"].value, site_inputs["site.pue"].overlay) == (1.2, True)
 
 
 @pytest.mark.parametrize(

@@ -37,8 +37,15 @@ def test_the_check_looks_for_the_source_of_a_row(own, source, finding):
 
 def test_a_good_row_is_read(own):
     path = own.parts(GOOD)
-    given = own.catalogue().part_input("nitro-v6-400g", "price", "2025-12")
-    assert (given.value, given.low, given.high, given.unit, given.kind, given.source) == (
+    price_input = own.catalogue().part_input("nitro-v6-400g", "price", "2025-12")
+    assert (
+        price_input.value,
+        price_input.low,
+        price_input.high,
+        price_input.unit,
+        price_input.kind,
+        price_input.source,
+    ) == (
         500,
         400,
         650,
@@ -46,7 +53,7 @@ def test_a_good_row_is_read(own):
         "vendor",
         "tco-model",
     )
-    assert (given.as_of, given.where, given.overlay, given.shown) == (
+    assert (price_input.as_of, price_input.where, price_input.overlay, price_input.shown) == (
         "2025-12",
         f"{path}:2",
         True,
@@ -56,8 +63,14 @@ def test_a_good_row_is_read(own):
 
 def test_a_row_in_another_unit_is_converted(own):
     own.parts("nitro-v6-400g,price,0.5,kUSD,0.4,0.65,2025-12,vendor,tco-model,,")
-    given = own.catalogue().part_input("nitro-v6-400g", "price", "2025-12")
-    assert (given.value, given.low, given.high, given.unit, given.shown) == (
+    price_input = own.catalogue().part_input("nitro-v6-400g", "price", "2025-12")
+    assert (
+        price_input.value,
+        price_input.low,
+        price_input.high,
+        price_input.unit,
+        price_input.shown,
+    ) == (
         500,
         400,
         650,

@@ -24,10 +24,10 @@ def blocks(heading: str) -> list[str]:
         re.MULTILINE | re.DOTALL,
     )
     assert section, f"CONTRIBUTING.md has no section {heading!r}"
-    found = re.findall(r"(?:^(?:    .*)?\n)+", section[1], re.MULTILINE)
+    indented_blocks = re.findall(r"(?:^(?:    .*)?\n)+", section[1], re.MULTILINE)
     return [
         re.sub(r"^    ", "", block, flags=re.MULTILINE).strip("\n") + "\n"
-        for block in found
+        for block in indented_blocks
         if block.strip()
     ]
 
@@ -42,14 +42,14 @@ def example(own):
 
 
 def test_it_loads_and_prices(example):
-    found = bill_of("toy-rack", catalogue=example.catalogue())
-    assert found.system.quantity["b200-sxm"] == 8
-    assert found.system.quantity["toy-tray"] == 4
-    lines = {line.part: line for line in found.bill.lines}
+    rack_bill = bill_of("toy-rack", catalogue=example.catalogue())
+    assert rack_bill.system.quantity["b200-sxm"] == 8
+    assert rack_bill.system.quantity["toy-tray"] == 4
+    lines = {line.part: line for line in rack_bill.bill.lines}
     assert lines["toy-tray"].extended == 4 * 3000
-    assert found.bill.price > lines["b200-sxm"].extended > 0
-    assert found.bill.power > 8 * 1000
-    assert found.notes == []
+    assert rack_bill.bill.price > lines["b200-sxm"].extended > 0
+    assert rack_bill.bill.power > 8 * 1000
+    assert rack_bill.notes == []
 
 
 def test_its_fabric_is_a_star(example):
@@ -119,7 +119,9 @@ def test_the_example_of_a_claim(own):
     header = (DATA / "claims" / "ledger.csv").read_text(encoding="utf-8").splitlines()[0]
     own.write("claims/ledger.csv", f"{header}\n{row}")
     (claim,) = [
-        one for one in document("claims", "--data", own.folder)["claims"] if one["id"] == "C042"
+        ledger_claim
+        for ledger_claim in document("claims", "--data", own.folder)["claims"]
+        if ledger_claim["id"] == "C042"
     ]
     assert (claim["computed"], claim["verdict"], claim["expected"]) == (
         pytest.approx(36 * 4 * 4.9),

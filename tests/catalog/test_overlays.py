@@ -9,12 +9,12 @@ QUOTE = "nitro-v6-400g,price,500,USD,400,650,2025-12,assumed,my-quote,,"
 
 def test_one_value_replaces_ours_and_leaves_the_rest(own, catalogue):
     own.parts(QUOTE)
-    mine = own.catalogue()
-    assert mine.part_input("nitro-v6-400g", "price", "2025-12").value == 500
-    assert mine.part_input("nitro-v6-400g", "power", "2025-12") == catalogue.part_input(
+    overlaid_catalogue = own.catalogue()
+    assert overlaid_catalogue.part_input("nitro-v6-400g", "price", "2025-12").value == 500
+    assert overlaid_catalogue.part_input(
         "nitro-v6-400g", "power", "2025-12"
-    )
-    assert mine.parts.keys() == catalogue.parts.keys()
+    ) == catalogue.part_input("nitro-v6-400g", "power", "2025-12")
+    assert overlaid_catalogue.parts.keys() == catalogue.parts.keys()
 
 
 def test_it_replaces_a_whole_series(own, catalogue):
@@ -40,9 +40,9 @@ def test_the_price_moves_by_the_quantity(own, catalogue):
 def test_the_line_knows_that_it_is_ones_own(own):
     own.parts(QUOTE)
     result = evaluate("trn3-nl72x2", catalogue=own.catalogue())
-    mine = [line.path for line in result.lines if line.overlay]
-    assert len(mine) >= 1
-    assert all("nitro-v6-400g" in path for path in mine)
+    overlay_paths = [line.path for line in result.lines if line.overlay]
+    assert len(overlay_paths) >= 1
+    assert all("nitro-v6-400g" in path for path in overlay_paths)
     assert result.inputs["parts.nitro-v6-400g.price"].overlay
 
 
@@ -62,24 +62,24 @@ def test_the_last_folder_wins(tmp_path):
 def test_a_document_of_ones_own_wins(own, catalogue):
     ours, _ = catalogue.document("sites", "us-hyperscale", "site")
     text = ours.read_text(encoding="utf-8")
-    mine = own.write("sites/us-hyperscale.toml", text)
-    assert own.catalogue().document("sites", "us-hyperscale", "site")[0] == mine
-    assert own.catalogue().is_overlay(mine)
+    overlay_path = own.write("sites/us-hyperscale.toml", text)
+    assert own.catalogue().document("sites", "us-hyperscale", "site")[0] == overlay_path
+    assert own.catalogue().is_overlay(overlay_path)
     assert not own.catalogue().is_overlay(ours)
 
 
 def test_sources_add_up(own, catalogue):
     own.write("sources.csv", "id,title,url,date\nmy-quote,A quote of mine,,2025-12\n")
-    mine = own.catalogue()
-    assert mine.source_title("my-quote") == "A quote of mine"
-    assert mine.sources.keys() == catalogue.sources.keys() | {"my-quote"}
-    assert mine.source_title("no id at all") == "no id at all"
+    overlaid_catalogue = own.catalogue()
+    assert overlaid_catalogue.source_title("my-quote") == "A quote of mine"
+    assert overlaid_catalogue.sources.keys() == catalogue.sources.keys() | {"my-quote"}
+    assert overlaid_catalogue.source_title("no id at all") == "no id at all"
 
 
 def test_the_hash_follows_the_data(own, catalogue):
     empty = own.catalogue().hash()
     own.parts(QUOTE)
-    one = own.catalogue().hash()
+    quoted_hash = own.catalogue().hash()
     own.parts(QUOTE.replace("500", "501"))
-    assert len({catalogue.hash(), one, own.catalogue().hash()}) == 3
+    assert len({catalogue.hash(), quoted_hash, own.catalogue().hash()}) == 3
     assert empty == catalogue.hash()

@@ -129,10 +129,12 @@ def test_a_grid_of_ones_own_is_in_force_where_its_site_stands_on_it(own):
         "{},grid_carbon,300,kg/MWh,,,2025,analyst,mine,\n",
     )
     path = own.write("grids/own.csv", columns + row.format("us-east5") + row.format("my-grid"))
-    asked = ("--data", own.folder, "--set", "site.grid=us-east5")
-    assert notes(*asked) == [f"own values: 1 in force, 1 not used: {path}:3 my-grid.grid_carbon"]
+    command_options = ("--data", own.folder, "--set", "site.grid=us-east5")
+    assert notes(*command_options) == [
+        f"own values: 1 in force, 1 not used: {path}:3 my-grid.grid_carbon"
+    ]
     own.write("grids/own.csv", path.read_text().replace("kg/MWh", "USD"))
-    done = tco("price", "trn3-nl72x2", *asked)
+    done = tco("price", "trn3-nl72x2", *command_options)
     assert (done.exit_code, done.stdout) == (3, "")
     assert f"{path}:2: site.us-east5.grid_carbon" in done.stderr
 

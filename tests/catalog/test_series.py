@@ -64,23 +64,24 @@ def test_one_date_twice_is_refused_by_its_rows(own):
     dates = ("2024", "2025-01", "2025-06", "2025-06")
     path = own.parts(
         *(
-            f"nitro-v6-400g,price,{at},USD,,,{date},vendor,tco-model,,"
-            for at, date in enumerate(dates)
+            f"nitro-v6-400g,price,{price_value},USD,,,{date},vendor,tco-model,,"
+            for price_value, date in enumerate(dates)
         )
     )
     with pytest.raises(DataError) as caught:
         own.catalogue().part_input("nitro-v6-400g", "price", "2025-06")
-    said = (
+    expected_message = (
         f"{path}:5: parts.nitro-v6-400g.price is given twice (also {path}:4), both of 2025-06; "
         "mark one 'alternative' or date both apart"
     )
-    assert str(caught.value) == said
+    assert str(caught.value) == expected_message
     columns = "region,attribute,value,unit,low,high,as_of,kind,source,note\n"
     grid = own.write(
         "grids/own.csv",
         columns
         + "".join(
-            f"us-east5,grid_carbon,{at},kg/MWh,,,2024,vendor,tco-model,\n" for at in (300, 400)
+            f"us-east5,grid_carbon,{carbon_value},kg/MWh,,,2024,vendor,tco-model,\n"
+            for carbon_value in (300, 400)
         ),
     )
     with pytest.raises(

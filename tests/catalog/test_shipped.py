@@ -71,15 +71,19 @@ def test_models(catalogue):
 
 def test_units_of_attributes_are_in_the_table():
     assert [
-        found.unit for found in input_attributes().values() if found.unit not in unit_table()
+        attribute.unit
+        for attribute in input_attributes().values()
+        if attribute.unit not in unit_table()
     ] == []
 
 
 def test_bounds_of_attributes_are_in_order():
     assert [
-        key for key, found in input_attributes().items() if not found.minimum < found.maximum
+        key
+        for key, attribute in input_attributes().items()
+        if not attribute.minimum < attribute.maximum
     ] == []
-    below = {name for (_, name), found in input_attributes().items() if found.minimum < 0}
+    below = {name for (_, name), attribute in input_attributes().items() if attribute.minimum < 0}
     # what may be off, or go, either way
     assert below == {
         "unexplained_serving",
@@ -90,14 +94,14 @@ def test_bounds_of_attributes_are_in_order():
 
 def test_units_of_rows_need_no_pint(catalogue):
     """A unit text outside the table would import pint into every light command."""
-    known = unit_table()
+    known_units = unit_table()
     rows = [
         row
         for table in (catalogue.part_rows, catalogue.rows("shares"))
         for rows in table.values()
         for row in rows
     ]
-    assert [row.where for row in rows if row.cells["unit"] not in known] == []
+    assert [row.where for row in rows if row.cells["unit"] not in known_units] == []
     for folder in DOCUMENTS:
         for name in catalogue.ids(folder):
             path, document = catalogue.document(folder, name, folder)
@@ -106,7 +110,7 @@ def test_units_of_rows_need_no_pint(catalogue):
                 for cells in document.values()
                 if isinstance(cells, dict) and "unit" in cells
             }
-            assert used <= known.keys(), path
+            assert used <= known_units.keys(), path
 
 
 def test_every_estimate_has_a_range_that_holds_it(catalogue):
@@ -123,9 +127,9 @@ def test_every_part_of_every_system_has_a_price_and_a_power(catalogue):
     """Each place of each tree, in every variant, is priced or stands in something that is."""
     for name in catalogue.ids("systems"):
         for part in load_system(catalogue, name).quantity:
-            known = set(catalogue.parts[part])
-            assert known & {"price", "own_price", "die_area", "labour_rate"}, part
-            assert known & {"power", "tdp", "efficiency", "labour_rate"}, part
+            part_attributes = set(catalogue.parts[part])
+            assert part_attributes & {"price", "own_price", "die_area", "labour_rate"}, part
+            assert part_attributes & {"power", "tdp", "efficiency", "labour_rate"}, part
 
 
 def test_memory_stacks_of_trainium3_are_gibibytes(catalogue):

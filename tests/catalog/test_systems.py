@@ -73,12 +73,12 @@ def test_counts_follow_from_the_published_racks(catalogue, name, variant, counts
 def test_a_place_holds_what_stands_above_it(catalogue):
     """The quantity of a place is that of its parent times what one parent contains."""
     system = load_system(catalogue, "trn3-nl72x2")
-    at = {leaf.path: leaf.quantity for leaf in system.leaves}
+    quantity_by_path = {leaf.path: leaf.quantity for leaf in system.leaves}
     inner = [leaf for leaf in system.leaves if leaf.parent]
     assert len(inner) >= 10
     for leaf in inner:
         holder = leaf.parent.rpartition("/")[2]
-        assert leaf.quantity == at[leaf.parent] * system.contains[holder][leaf.part]
+        assert leaf.quantity == quantity_by_path[leaf.parent] * system.contains[holder][leaf.part]
 
 
 def test_an_unknown_variant(catalogue):
@@ -224,8 +224,8 @@ def test_a_variant_of_an_assembly_that_is_not_there(own):
 )
 def test_the_check_finds_what_the_schema_forbids(own, old, new, finding):
     path, _ = tiny(own, old, new)
-    (found,) = checks.check_systems(own.catalogue())
-    assert found.startswith(f"{path}: {finding}")
+    (schema_finding,) = checks.check_systems(own.catalogue())
+    assert schema_finding.startswith(f"{path}: {finding}")
 
 
 def test_the_shipped_files_are_toml(catalogue):

@@ -27,7 +27,10 @@ def tco(*arguments: str, **environment: str) -> testing.Result:
     test's failure.
     """
     done = testing.CliRunner().invoke(
-        app, [str(one) for one in arguments], env={**ENVIRONMENT, **environment}, prog_name="tco"
+        app,
+        [str(argument) for argument in arguments],
+        env={**ENVIRONMENT, **environment},
+        prog_name="tco",
     )
     if done.exception is not None and not isinstance(done.exception, SystemExit):
         raise done.exception
@@ -44,9 +47,11 @@ def document(*arguments: str, code: int = 0) -> dict[str, Any]:
     def refuse(constant: str) -> None:
         raise AssertionError(f"{constant} in JSON")
 
-    found: dict[str, Any] = json.loads(done.stdout, parse_constant=refuse)
-    assert [error.json_path for error in schema_of(found["schema"]).iter_errors(found)] == []
-    return found
+    json_document: dict[str, Any] = json.loads(done.stdout, parse_constant=refuse)
+    assert [
+        error.json_path for error in schema_of(json_document["schema"]).iter_errors(json_document)
+    ] == []
+    return json_document
 
 
 @cache

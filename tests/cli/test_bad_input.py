@@ -196,15 +196,15 @@ def test_a_path_is_known_if_any_column_rests_on_it(path):
     """A warrant or a prior of one vendor may be varied in a comparison; the other columns say that
     they do not rest on it.
     """
-    plain, moved = (
+    plain, varied_answer = (
         tco("compare", "--no-range", "--quiet"),
         tco("compare", "--no-range", "--set", path),
     )
-    assert moved.exit_code == 0, moved.stderr
-    assert plain.stdout != moved.stdout
+    assert varied_answer.exit_code == 0, varied_answer.stderr
+    assert plain.stdout != varied_answer.stdout
     assert (
         f"gb200-nvl72: {path.partition('=')[0]} is set, but nothing in this scenario rests on it"
-        in moved.stderr
+        in varied_answer.stderr
     )
 
 
@@ -386,7 +386,9 @@ def test_as_many_ranks_as_the_cluster_has_are_timed():
         "--format",
         "json",
     )
-    assert all(one["time_us"] > 0 for one in json.loads(tco(*words).stdout)["candidates"])
+    assert all(
+        candidate["time_us"] > 0 for candidate in json.loads(tco(*words).stdout)["candidates"]
+    )
     one_message(
         tco("collective", "h200-hgx8", "--ranks", "9" * 20),
         3,

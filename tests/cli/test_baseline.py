@@ -43,20 +43,22 @@ def test_nothing_moved():
     )
 
 
-def said(one):
+def said(metric_move):
     """The words for a move."""
     return (
-        f"{one['scenario']}: {one['metric']} {one['old']:.6g} -> {one['new']:.6g} "
-        f"{one['unit']} "
-        f" {one['change'] * 100:+.3g} %"
+        f"{metric_move['scenario']}: {metric_move['metric']} {metric_move['old']:.6g} -> "
+        f"{metric_move['new']:.6g} "
+        f"{metric_move['unit']} "
+        f" {metric_move['change'] * 100:+.3g} %"
     )
 
 
-def step_of(one):
+def step_of(metric_move):
     """The words for a step that is the whole of a move."""
-    by = one["new"] - one["old"]
+    by = metric_move["new"] - metric_move["old"]
     return (
-        f"  {by:+.4g}  {one['change'] * 100:+.3g} %  price site.electricity_price: 0.0861 -> "
+        f"  {by:+.4g}  {metric_move['change'] * 100:+.3g} %  price site.electricity_price: 0.0861 "
+        "-> "
         "0.0862 USD/kWh"
     )
 
@@ -66,7 +68,7 @@ def test_a_drift_is_shown_step_by_step():
     assert done.exit_code == 1
     drift = document("baseline", "check", "main", *DEARER, *ONE, code=1)["drift"]
     assert done.stdout.splitlines()[-4:] == [
-        line for one in drift for line in (said(one), step_of(one))
+        line for metric_move in drift for line in (said(metric_move), step_of(metric_move))
     ]
 
 
@@ -76,13 +78,13 @@ def test_a_document_keeps_its_keys():
         (name, "usd_per_million_tokens", "USD/Mtoken", True)
         for name in ("gb200-nvl72", "trn3-nl72x2")
     ]
-    for one in drift:
-        assert one["why"] == ["price site.electricity_price: 0.0861 -> 0.0862 USD/kWh"]
-        assert sum(step["difference"] for step in one["steps"]) == pytest.approx(
-            one["new"] - one["old"], rel=1e-12
+    for metric_move in drift:
+        assert metric_move["why"] == ["price site.electricity_price: 0.0861 -> 0.0862 USD/kWh"]
+        assert sum(step["difference"] for step in metric_move["steps"]) == pytest.approx(
+            metric_move["new"] - metric_move["old"], rel=1e-12
         )
-        assert one["change"] == pytest.approx(one["new"] / one["old"] - 1)
-        ((cause,),) = (step["causes"] for step in one["steps"])
+        assert metric_move["change"] == pytest.approx(metric_move["new"] / metric_move["old"] - 1)
+        ((cause,),) = (step["causes"] for step in metric_move["steps"])
         assert cause == {
             "cause": "input",
             "kind": "price",
@@ -119,7 +121,7 @@ def causes_of(metric):
     """
     drift = document("baseline", "check", "main", "--metric", metric, code=1)["drift"][0]
     words = tco("baseline", "check", "main", "--metric", metric).stdout
-    assert all(one in words for one in drift["why"])
+    assert all(reason in words for reason in drift["why"])
     return [
         (cause["cause"], cause["kind"], cause["path"])
         for step in drift["steps"]
@@ -182,9 +184,9 @@ def test_a_fit_is_told_from_what_somebody_looked_up_or_set(earlier):
     assert f"program changed: fit {path}: 0.5 -> {old[0]:g} ratio" in why
     drift = document("baseline", "check", "main", "--set", f"{path}=0.7", *ONE, code=1)["drift"][0]
     assert ("input", "assumption", path) in [
-        (one["cause"], one["kind"], one["path"])
+        (cause["cause"], cause["kind"], cause["path"])
         for step in drift["steps"]
-        for one in step["causes"]
+        for cause in step["causes"]
     ]
 
 
@@ -232,11 +234,11 @@ def test_what_got_better_passes_a_greatest_increase():
 def test_annotations_of_github():
     done = tco("baseline", "check", "main", *DEARER, *ONE, "--format", "github")
     first, second = done.stdout.splitlines()
-    one = document("baseline", "check", "main", *DEARER, *ONE, code=1)["drift"][0]
+    metric_move = document("baseline", "check", "main", *DEARER, *ONE, code=1)["drift"][0]
     cause = "price site.electricity_price: 0.0861 -> 0.0862 USD/kWh"
     assert first.startswith(
         "::error title=baseline main%2C "
-        f"gb200-nvl72::{cause}%0A{said(one).partition(': ')[2].replace('%', '%25')}%0A"
+        f"gb200-nvl72::{cause}%0A{said(metric_move).partition(': ')[2].replace('%', '%25')}%0A"
     )
     assert "trn3-nl72x2" in second
     assert second.count(cause) == 2
@@ -343,20 +345,25 @@ def test_list_and_show(kept):
         "path": "reports/baselines/main.json",
         "scenarios": ["gb200-nvl72", "trn3-nl72x2"],
     }
-    found = document("baseline", "show", "main")["scenarios"]
+    saved_scenarios = document("baseline", "show", "main")["scenarios"]
     on_file = json.loads((kept / item["path"]).read_text())["scenarios"]
-    for one in found:
-        state = on_file[one["scenario"]]
-        assert (one["tco_version"], one["data_hash"]) == (state["tco_version"], state["data_hash"])
-        assert one["data_date"] >= "2026"
-        assert state["metrics"].items() <= one["metrics"].items()
-        assert {"path": "site.electricity_price", "value": 0.0861, "unit": "USD/kWh"} in one[
-            "inputs"
-        ]
-    assert found[0]["metrics"]["perf_per_tco_vs_baseline"] == 1
-    shown = tco("baseline", "show", "main", *ONE).stdout
-    assert "prices up to" in shown
-    assert f"{found[0]['metrics']['usd_per_million_tokens']:.6g}" in shown
+    for saved_scenario in saved_scenarios:
+        state = on_file[saved_scenario["scenario"]]
+        assert (saved_scenario["tco_version"], saved_scenario["data_hash"]) == (
+            state["tco_version"],
+            state["data_hash"],
+        )
+        assert saved_scenario["data_date"] >= "2026"
+        assert state["metrics"].items() <= saved_scenario["metrics"].items()
+        assert {
+            "path": "site.electricity_price",
+            "value": 0.0861,
+            "unit": "USD/kWh",
+        } in saved_scenario["inputs"]
+    assert saved_scenarios[0]["metrics"]["perf_per_tco_vs_baseline"] == 1
+    printed_text = tco("baseline", "show", "main", *ONE).stdout
+    assert "prices up to" in printed_text
+    assert f"{saved_scenarios[0]['metrics']['usd_per_million_tokens']:.6g}" in printed_text
 
 
 def test_saving_one_keeps_the_others(tmp_path, monkeypatch):
@@ -416,15 +423,19 @@ def test_a_file_of_another_kind_is_refused_and_left(verb, content, tmp_path, mon
 
 
 def test_a_difference_has_steps():
-    found = document("diff", "gb200-nvl72", "gb200-nvl72", *DEARER)
-    for move in found["metrics"]:
+    difference_document = document("diff", "gb200-nvl72", "gb200-nvl72", *DEARER)
+    for move in difference_document["metrics"]:
         assert sum(step["difference"] for step in move["steps"]) == pytest.approx(
             move["new"] - move["old"], rel=1e-12
         )
     done = tco(
         "diff", "gb200-nvl72", "gb200-nvl72", *DEARER, "--metric", "energy_usd_per_chip_hour"
     )
-    energy = next(one for one in found["metrics"] if one["metric"] == "energy_usd_per_chip_hour")
+    energy = next(
+        metric_move
+        for metric_move in difference_document["metrics"]
+        if metric_move["metric"] == "energy_usd_per_chip_hour"
+    )
     line = next(line for line in done.stdout.splitlines() if line.startswith("energy per"))
     assert line.split()[-5:] == [
         "USD/chip/h",

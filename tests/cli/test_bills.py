@@ -75,10 +75,11 @@ def test_compare_in_full_has_its_verdict_and_its_premises_first_and_every_row_la
         "HARDWARE AND ASSUMPTIONS",
         "dense FP8 peak, PFLOP/s",
     ]
-    places = [
-        next(at for at, text in enumerate(labels) if text.startswith(label[:34])) for label in order
+    row_positions = [
+        next(row_index for row_index, text in enumerate(labels) if text.startswith(label[:34]))
+        for label in order
     ]
-    assert places == sorted(places)
+    assert row_positions == sorted(row_positions)
     (anchored,) = (line for line in lines if line.startswith("performance validated on"))
     assert "8 rows, 54 %" in anchored
     assert "159 rows, 6 %" in anchored
@@ -94,15 +95,23 @@ def test_price_shows_its_premises_and_a_total(name):
     assert all(word in lines[1] for word in ("life", "cost of capital", "utilisation"))
     (total,) = (line for line in lines if line.startswith("COST PER CHIP-HOUR"))
     subtotals = [
-        found
+        subtotal_match
         for line in lines
-        if (found := re.fullmatch(r"[A-Z]+(?: {2,}-?[\d,.]+)? +~?(-?[\d.]+) +(-?[\d.]+)", line))
+        if (
+            subtotal_match := re.fullmatch(
+                r"[A-Z]+(?: {2,}-?[\d,.]+)? +~?(-?[\d.]+) +(-?[\d.]+)", line
+            )
+        )
     ]
     assert len(subtotals) >= 5
     hourly, share = total.removeprefix("COST PER CHIP-HOUR").replace("~", "").split()
-    assert sum(float(found[1]) for found in subtotals) == pytest.approx(float(hourly), abs=0.002)
+    assert sum(float(subtotal_match[1]) for subtotal_match in subtotals) == pytest.approx(
+        float(hourly), abs=0.002
+    )
     assert share == "100.0"
-    assert sum(float(found[2]) for found in subtotals) == pytest.approx(100, abs=0.5)
+    assert sum(float(subtotal_match[2]) for subtotal_match in subtotals) == pytest.approx(
+        100, abs=0.5
+    )
 
 
 def test_an_estimate_is_marked():

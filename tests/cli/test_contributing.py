@@ -41,17 +41,17 @@ def with_metric(monkeypatch, catalogue):
     """The program with the metric of the page."""
     code, row, line, _ = blocks("Add a metric")
     exec(compile("from __future__ import annotations\n" + code, "page", "exec"), vars(metrics))
-    (found,) = (
+    (page_metric,) = (
         Metric(*entry)
         for name, entry in eval(f"{{{row}}}", {"Metric": Metric}).items()
         if name == METRIC
     )
-    monkeypatch.setitem(METRICS, METRIC, found)
+    monkeypatch.setitem(METRICS, METRIC, page_metric)
     usual = metrics.joined_metrics
 
-    def joined(*given):
-        usual(*given)
-        *_, metrics_found, name = given
+    def joined(*joined_arguments):
+        usual(*joined_arguments)
+        *_, metrics_found, name = joined_arguments
         used, out = (
             metrics_found["tco_usd_per_used_chip_hour"],
             metrics_found["output_tokens_per_s_per_chip"],
@@ -65,8 +65,10 @@ def with_metric(monkeypatch, catalogue):
 
 
 def test_the_metric_of_the_page(with_metric):
-    found = document("price", "gb200-nvl72")["metrics"]
-    assert found[METRIC] == pytest.approx(1e6 / found["usd_per_million_output_tokens"], rel=1e-12)
+    metric_values = document("price", "gb200-nvl72")["metrics"]
+    assert metric_values[METRIC] == pytest.approx(
+        1e6 / metric_values["usd_per_million_output_tokens"], rel=1e-12
+    )
     tree = document("explain", "gb200-nvl72", METRIC, "--depth", "1")["tree"]
     assert (tree["equation"], tree["unit"]) == (equation(REGISTRY["tokens_for_money"]), "token/USD")
 
@@ -88,21 +90,21 @@ def test_the_kind_of_workload_of_the_page(own, monkeypatch):
     told from what it does.
     """
     code, row = blocks("Add a kind of workload")
-    made = vars(workload) | {}
-    exec("from __future__ import annotations\n" + code, made)
-    for name, kind in eval(f"{{{row}}}", made).items():
+    page_namespace = vars(workload) | {}
+    exec("from __future__ import annotations\n" + code, page_namespace)
+    for name, kind in eval(f"{{{row}}}", page_namespace).items():
         monkeypatch.setitem(workload.KINDS, name, kind)
         kinds = (*choices.WORKLOAD_KINDS, name)
         monkeypatch.setitem(choices.CHOICES, "workload.kind", ("kind of workload", kinds))
     own.write("workloads/replay.toml", 'name = "A replay"\nkind = "replayed"\n')
-    asked = {"workload.output_rate": "500 token/s/chip"}
-    found, stated = (
-        tco_evaluate("gb200-nvl72", {"workload": name, **asked}, catalogue=own.catalogue())
+    rate_setting = {"workload.output_rate": "500 token/s/chip"}
+    replayed_result, stated = (
+        tco_evaluate("gb200-nvl72", {"workload": name, **rate_setting}, catalogue=own.catalogue())
         for name in ("replay", "stated")
     )
-    assert found.metrics == stated.metrics
-    assert found.metrics["usd_per_million_output_tokens"] > 0
-    assert "trains, this one replays requests" in why_absent(found, "step_s")
+    assert replayed_result.metrics == stated.metrics
+    assert replayed_result.metrics["usd_per_million_output_tokens"] > 0
+    assert "trains, this one replays requests" in why_absent(replayed_result, "step_s")
 
 
 def test_the_cost_line_of_the_page(own, monkeypatch):
@@ -130,22 +132,28 @@ def test_the_cost_line_of_the_page(own, monkeypatch):
         (DATA / "perspectives" / "hyperscaler.toml").read_text(encoding="utf-8") + "\n" + value,
     )
     for perspective in ("hyperscaler", "neocloud"):
-        asked = (
+        scenario_arguments = (
             "gb200-nvl72",
             "--data",
             str(own.folder),
             "--set",
             f"terms.perspective={perspective}",
         )
-        found, price = (
-            document("price", *asked, "--cash-flow"),
-            document("bom", *asked)["totals"]["price_usd"],
+        price_document, price = (
+            document("price", *scenario_arguments, "--cash-flow"),
+            document("bom", *scenario_arguments)["totals"]["price_usd"],
         )
-        premium = next(one for one in found["lines"] if one["path"] == "upkeep/insurance")
+        premium = next(
+            cost_line
+            for cost_line in price_document["lines"]
+            if cost_line["path"] == "upkeep/insurance"
+        )
         assert premium["kind"] == "estimate"
         assert premium["usd_per_chip_hour"] * 8760 * 72 == pytest.approx(0.004 * price, rel=1e-12)
         assert sum(
-            one["usd"] for one in found["cash_flow"] if one["line"] == "upkeep/insurance"
+            cash_flow_line["usd"]
+            for cash_flow_line in price_document["cash_flow"]
+            if cash_flow_line["line"] == "upkeep/insurance"
         ) == pytest.approx(5 * 0.004 * price, rel=1e-12)
 
 
@@ -154,7 +162,9 @@ def commands():
     """What is registered in a test is forgotten after it."""
     yield
     app.registered_commands[:] = [
-        one for one in app.registered_commands if one.callback.__module__ != "page"
+        registered_command
+        for registered_command in app.registered_commands
+        if registered_command.callback.__module__ != "page"
     ]
     testing._get_command.cache_clear()
 
@@ -183,11 +193,11 @@ def with_output(monkeypatch):
 
 def test_the_command_of_the_page(commands, with_output):
     run(blocks("Add a command")[0])
-    found = json.loads(
+    watts_document = json.loads(
         tco("watts", "gb200-nvl72", "--set", "site.pue=1.5", "--format", "json").stdout
     )
-    assert found["schema"] == "tco.watts/1"
-    (_, rack), (_, meter) = (row.values() for row in found["rows"])
+    assert watts_document["schema"] == "tco.watts/1"
+    (_, rack), (_, meter) = (row.values() for row in watts_document["rows"])
     assert meter > rack > 1000
     assert "W per chip" in tco("watts", "gb200-nvl72").stdout
     assert "Show what a chip of a scenario draws." in tco("watts", "--help").stdout
@@ -200,37 +210,40 @@ def test_the_output_of_the_page_has_every_form(commands, with_output):
         tco("watts", "gb200-nvl72", "--format", form).stdout
         for form in ("json", "csv", "table", "md")
     )
-    found = json.loads(document)
-    assert list(Draft202012Validator(published_schema("tco.watts/1")).iter_errors(found)) == []
+    watts_document = json.loads(document)
+    assert (
+        list(Draft202012Validator(published_schema("tco.watts/1")).iter_errors(watts_document))
+        == []
+    )
     assert (
         list(
             Draft202012Validator(published_schema("tco.watts/1")).iter_errors(
-                found | {"rows": [{"place": 1}]}
+                watts_document | {"rows": [{"place": 1}]}
             )
         )
         != []
     )
     assert [list(row.values()) for row in csv.DictReader(io.StringIO(csv_text))] == [
-        [place, repr(power)] for place, power in map(dict.values, found["rows"])
+        [location, repr(power)] for location, power in map(dict.values, watts_document["rows"])
     ]
     for text in (table, page):
         assert all(
             word in text
-            for word in ("where", "W per chip", *(row["place"] for row in found["rows"]))
+            for word in ("where", "W per chip", *(row["place"] for row in watts_document["rows"]))
         )
 
 
 def test_the_form_of_the_page(commands, with_output, monkeypatch, tmp_path):
     run(blocks("Add a command")[0])
-    ((name, made),) = eval(
+    ((name, page_rendering),) = eval(
         f"{{{blocks('Add an output')[1]}}}", {"Rendering": output.Rendering}
     ).items()
-    monkeypatch.setitem(output.FORMS, name, made)
+    monkeypatch.setitem(output.FORMS, name, page_rendering)
     path = tmp_path / "watts.tsv"
     assert tco("watts", "gb200-nvl72", "--output", path).exit_code == 0
     with path.open(encoding="utf-8") as stream:
-        found = list(csv.reader(stream, delimiter="\t"))
-    assert found == list(
+        tsv_rows = list(csv.reader(stream, delimiter="\t"))
+    assert tsv_rows == list(
         csv.reader(io.StringIO(tco("watts", "gb200-nvl72", "--format", "csv").stdout))
     )
     assert output.format_choices("own")("tsv")
@@ -257,12 +270,16 @@ def every_option() -> list[tuple[str, Any]]:
     """The options of all commands."""
     root = typer.main.get_command(app)
     root.list_commands(None)
-    found, todo = [], [((), root)]
+    command_options, todo = [], [((), root)]
     while todo:
         words, group = todo.pop()
-        found += [(" ".join(words), one) for one in group.params if one.param_type_name == "option"]
+        command_options += [
+            (" ".join(words), option)
+            for option in group.params
+            if option.param_type_name == "option"
+        ]
         todo += [((*words, name), inner) for name, inner in getattr(group, "commands", {}).items()]
-    return found
+    return command_options
 
 
 def making() -> set[str]:
@@ -283,29 +300,29 @@ def test_a_shared_option_is_the_same_in_every_command():
         for annotation, _ in options.SHARED.values()
     }
     # of what is made, not of an answer
-    own = {(command, "--output") for command in (*making(), "sweep")} | {
+    exempt_options = {(command, "--output") for command in (*making(), "sweep")} | {
         ("calibrate", "--date"),
         *((command, f"--{name}") for command in ("kernel", "collective") for name in options.FACTS),
     }
-    seen = set()
-    for command, one in every_option():
-        for spelling in set(one.opts) & shared.keys():
-            if (command, spelling) not in own:
-                assert one.help == shared[spelling], f"{command} {spelling}"
-                seen.add(spelling)
-    assert seen == shared.keys()
+    checked_spellings = set()
+    for command, option in every_option():
+        for spelling in set(option.opts) & shared.keys():
+            if (command, spelling) not in exempt_options:
+                assert option.help == shared[spelling], f"{command} {spelling}"
+                checked_spellings.add(spelling)
+    assert checked_spellings == shared.keys()
 
 
 @pytest.mark.parametrize("name", ["--data", "--format", "--output", "--quiet"])
 def test_every_command_that_answers_takes_the_usual_options(name):
-    having = {command for command, one in every_option() if name in one.opts}
+    having = {command for command, option in every_option() if name in option.opts}
     # these write files
-    every = {command for command, _ in every_option()} - {
+    answering_commands = {command for command, _ in every_option()} - {
         "parts new",
         "systems new",
         "scenarios new",
         "traffic new",
         "models add",
     }
-    groups = {command.partition(" ")[0] for command in every if " " in command} | {""}
-    assert every - groups - having == (making() if name == "--format" else set())
+    groups = {command.partition(" ")[0] for command in answering_commands if " " in command} | {""}
+    assert answering_commands - groups - having == (making() if name == "--format" else set())

@@ -53,7 +53,9 @@ def cell(text):
 def test_compare_is_its_json():
     rows = document("compare")["rows"]
     lines = table("compare")
-    ranges = {f"perf_per_tco_vs_baseline_{at}": at for at in ("p10", "p50", "p90")}
+    ranges = {
+        f"perf_per_tco_vs_baseline_{percentile}": percentile for percentile in ("p10", "p50", "p90")
+    }
     cost = "usd_per_million_output_tokens"
     spread = {f"median_{cost}": "p50", f"{cost}_p10": "p10", f"{cost}_p90": "p90"}
     assert list(lines[0]) == [
@@ -68,15 +70,15 @@ def test_compare_is_its_json():
     assert [line["scenario"] for line in lines] == [row["scenario"] for row in rows]
     for line, row in zip(lines, rows, strict=True):
         assert {name: cell(line[name]) for name in METRICS} == row["metrics"]
-        assert {at: cell(line[name]) for name, at in ranges.items()} == row["range"][
-            "perf_per_tco_vs_baseline"
-        ]
+        assert {percentile: cell(line[name]) for name, percentile in ranges.items()} == row[
+            "range"
+        ]["perf_per_tco_vs_baseline"]
         assert (
             cell(line["probability_better_than_baseline"])
             == row["probability_better_than_baseline"]
         )
-        assert {at: cell(line[name]) for name, at in spread.items()} == {
-            at: row["range"][cost][at] for at in spread.values()
+        assert {percentile: cell(line[name]) for name, percentile in spread.items()} == {
+            percentile: row["range"][cost][percentile] for percentile in spread.values()
         }
         assert (line["delivered"], line["price_date"], line["basis"]) == (
             row["delivered"],
@@ -102,18 +104,21 @@ def test_perf_says_of_which_plan_it_is(arguments):
     """Each row has what it takes to ask again: the plan as `--plan` takes it, and what it
     reached.
     """
-    lines, found = table("perf", *arguments), document("perf", *arguments)
+    lines, perf_document = table("perf", *arguments), document("perf", *arguments)
     assert [(line["phase"], line["name"], float(line["time_us"])) for line in lines] == [
-        (row["phase"], row["name"], row["time_us"]) for row in found["operators"]
+        (row["phase"], row["name"], row["time_us"]) for row in perf_document["operators"]
     ]
     for line in lines:
-        assert (line["scenario"], line["system"]) == (found["scenario"], found["system"])
+        assert (line["scenario"], line["system"]) == (
+            perf_document["scenario"],
+            perf_document["system"],
+        )
         for name in ("output_tokens_per_s_per_chip", "step_s", "mfu"):
-            assert cell(line[name]) == found["metrics"][name]
+            assert cell(line[name]) == perf_document["metrics"][name]
     axes = dict(axis.split("=") for axis in lines[0]["plan"].split(","))
     assert len(axes) >= 5
     assert {name: float(value) for name, value in axes.items()} == {
-        name: pytest.approx(found["plan"][name], rel=1e-5) for name in axes
+        name: pytest.approx(perf_document["plan"][name], rel=1e-5) for name in axes
     }
 
 

@@ -32,10 +32,10 @@ def answer(*arguments):
 
 @pytest.mark.parametrize("kind", DOCUMENTS)
 def test_the_list_holds_every_document(kind, catalogue):
-    found = answer(kind, "list")["items"]
-    assert [item["id"] for item in found] == catalogue.ids(kind)
-    assert not any(item["own"] for item in found)
-    assert all(item["name"] for item in found)
+    listed_documents = answer(kind, "list")["items"]
+    assert [item["id"] for item in listed_documents] == catalogue.ids(kind)
+    assert not any(item["own"] for item in listed_documents)
+    assert all(item["name"] for item in listed_documents)
 
 
 @pytest.mark.parametrize("kind", DOCUMENTS)
@@ -50,10 +50,10 @@ def test_a_page_shows_each_value_as_written_with_its_range_and_source(catalogue)
     }
     inputs = catalogue.document_inputs("perspectives", "hyperscaler", "perspective", "terms")
     assert values.keys() == inputs.keys()
-    for path, found in inputs.items():
+    for path, document_input in inputs.items():
         assert (values[path]["value"], values[path]["unit"], values[path]["source"]) == (
-            *found.shown,
-            found.source,
+            *document_input.shown,
+            document_input.source,
         )
 
 

@@ -28,13 +28,13 @@ def test_a_new_chip_in_a_new_rack_costs_and_does_what_it_was_copied_from():
     tree.write_text(tree.read_text().replace("b200-sxm", "acme-x1"))
     assert document("systems", "check")["findings"] == document("parts", "check")["findings"] == []
     tuned = "workload.as_deployed=0"  # of a new chip no deployment is known
-    mine, theirs = document("compare", "acme-rack", "b200-hgx8", "--no-range", "--set", tuned)[
-        "rows"
-    ]
+    drafted_row, theirs = document(
+        "compare", "acme-rack", "b200-hgx8", "--no-range", "--set", tuned
+    )["rows"]
     dated = {"waiting_usd_per_chip": None}  # when a sketch is there nobody knows
-    assert mine["metrics"] == theirs["metrics"] | dated
-    assert "available" not in mine or mine["available"] is None
-    assert (mine["validated_rows"], mine["anchored_rows"]) == (0, 0)
+    assert drafted_row["metrics"] == theirs["metrics"] | dated
+    assert "available" not in drafted_row or drafted_row["available"] is None
+    assert (drafted_row["validated_rows"], drafted_row["anchored_rows"]) == (0, 0)
 
 
 def test_what_is_copied_is_marked_as_ones_own_and_assumed():
@@ -124,11 +124,11 @@ def test_what_a_new_part_lacks_is_said_at_once():
 
 def test_a_new_scenario_is_that_of_another():
     assert tco("scenarios", "new", "ours", "--like", "trn3-nl72x2@switch=gen2").exit_code == 0
-    mine, theirs = (
+    drafted_metrics, theirs = (
         document("price", name)["metrics"]
         for name in ("scenarios/ours.toml", "trn3-nl72x2@switch=gen2")
     )
-    assert mine == theirs
+    assert drafted_metrics == theirs
 
 
 def test_a_model_is_read_before_it_is_taken(folder):

@@ -30,9 +30,9 @@ def test_a_variant_after_the_id_is_the_option(arguments):
         document(*arguments, *words)
         for words in ((FAST,), ("trn3-nl72x2", "--variant", "switch=gen2"))
     )
-    for found in (named, chosen):
+    for answer_document in (named, chosen):
         for key in ("scenario", "title", "system", "state"):
-            found.pop(key, None)
+            answer_document.pop(key, None)
     assert named == chosen
     assert named != document(*arguments, "trn3-nl72x2")
 
@@ -100,12 +100,14 @@ def test_what_is_priced_at_another_date_is_cheapest_for_itself(tmp_path):
     ],
 )
 def test_what_cannot_be_priced_keeps_its_place(systems, perspective, missing, why):
-    asked = ("--set", f"terms.perspective={perspective}", "--no-range")
-    rows = {row["scenario"]: row for row in document("compare", *systems, *asked)["rows"]}
+    perspective_options = ("--set", f"terms.perspective={perspective}", "--no-range")
+    rows = {
+        row["scenario"]: row for row in document("compare", *systems, *perspective_options)["rows"]
+    }
     assert tuple(rows) == systems
-    gone, other = rows[missing], next(row for name, row in rows.items() if name != missing)
-    alone = document("price", other["scenario"], *asked[:2])["metrics"]
-    assert other["metrics"]["tco_usd_per_chip_hour"] == alone["tco_usd_per_chip_hour"]
+    gone, priced_row = rows[missing], next(row for name, row in rows.items() if name != missing)
+    price_metrics = document("price", priced_row["scenario"], *perspective_options[:2])["metrics"]
+    assert priced_row["metrics"]["tco_usd_per_chip_hour"] == price_metrics["tco_usd_per_chip_hour"]
     assert any(note.startswith(f"cannot be priced: {why}") for note in gone["notes"])
     assert {value for name, value in gone["metrics"].items() if "usd" in name or "tco" in name} == {
         None
@@ -114,10 +116,10 @@ def test_what_cannot_be_priced_keeps_its_place(systems, perspective, missing, wh
         gone["metrics"]["output_tokens_per_s_per_chip"]
         == document("perf", missing)["metrics"]["output_tokens_per_s_per_chip"]
     )
-    table = tco("compare", *systems, *asked)
+    table = tco("compare", *systems, *perspective_options)
     assert table.exit_code == 0
     assert f"{missing} cannot be priced: " in " ".join(table.stdout.split())
-    refused = tco("price", missing, *asked[:2])
+    refused = tco("price", missing, *perspective_options[:2])
     assert refused.exit_code == 3
     assert why in refused.stderr
 
@@ -162,10 +164,13 @@ def test_rows_of_a_chip_are_told_from_those_of_its_relatives():
         ]
     }
     for name, row in rows.items():
-        own, others = row["validated_rows"], row["anchored_rows"]
-        assert (row["validated"]["rows"], row["validated"]["anchored_rows"]) == (own, others)
-        assert (own > 0) == row["validated"]["text"].startswith("validated on ")
-        assert (others > 0) == (" stand in" in row["validated"]["text"]), name
+        validated_count, anchored_count = row["validated_rows"], row["anchored_rows"]
+        assert (row["validated"]["rows"], row["validated"]["anchored_rows"]) == (
+            validated_count,
+            anchored_count,
+        )
+        assert (validated_count > 0) == row["validated"]["text"].startswith("validated on ")
+        assert (anchored_count > 0) == (" stand in" in row["validated"]["text"]), name
     assert rows["gb200-nvl72"]["validated_rows"] > rows["gb200-nvl72"]["anchored_rows"] == 0
     assert rows["mi450x-ualoe72"]["anchored_rows"] > rows["mi450x-ualoe72"]["validated_rows"] == 0
     table = list(
@@ -209,11 +214,11 @@ def test_what_no_cluster_holds_is_refused(words, message):
     ],
 )
 def test_a_collective_says_which_library_it_took(words, library, by):
-    found, shown = (
+    collective_document, printed_text = (
         document("collective", "h100-hgx8", *words),
         tco("collective", "h100-hgx8", *words).stdout,
     )
-    assert found["library"] == library
-    assert found["algorithm_library"] in library.split("+")
-    (line,) = (line for line in shown.splitlines() if line.startswith("library: "))
+    assert collective_document["library"] == library
+    assert collective_document["algorithm_library"] in library.split("+")
+    (line,) = (line for line in printed_text.splitlines() if line.startswith("library: "))
     assert by in line

@@ -48,17 +48,17 @@ QUICK = [
 
 @pytest.mark.parametrize("words", ALL, ids=["-".join(words) or "tco" for words in ALL])
 def test_every_page_has_two(words):
-    found = examples(" ".join(("tco", *words)))
-    assert len(set(found)) == 2
-    assert all(line.startswith(" ".join(("tco", *words))) for line in found)
-    shown = tco(*words, "--help").stdout
-    assert all(f"  {line}\n" in shown for line in found)
+    page_examples = examples(" ".join(("tco", *words)))
+    assert len(set(page_examples)) == 2
+    assert all(line.startswith(" ".join(("tco", *words))) for line in page_examples)
+    help_text = tco(*words, "--help").stdout
+    assert all(f"  {line}\n" in help_text for line in page_examples)
 
 
 def test_no_example_is_of_a_command_that_is_gone():
-    known = {" ".join(words) for words in ALL}
-    assert kept_examples().keys() <= {f"tco {words}".strip() for words in known}
-    assert UNDER.keys() <= known
+    command_names = {" ".join(words) for words in ALL}
+    assert kept_examples().keys() <= {f"tco {words}".strip() for words in command_names}
+    assert UNDER.keys() <= command_names
 
 
 @pytest.mark.parametrize("line", LINES)
@@ -75,20 +75,23 @@ def test_the_command_line_is_right(line):
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     """A folder of one's own with a baseline and a few rows of measurements."""
-    place = tmp_path_factory.mktemp("examples")
+    example_folder = tmp_path_factory.mktemp("examples")
     with gzip.open(ROOT / "data/measured/kernels.csv.gz", "rt") as rows:
-        (place / "kernels.csv").write_text("".join(next(rows) for _ in range(40)))
-    rows = "".join(f"{at / 2},{500 + at % 7 * 300},{100 + at % 5 * 80}\n" for at in range(50))
-    (place / "trace.csv").write_text(f"arrived,input_tokens,output_tokens\n{rows}")
-    (place / "hf").mkdir()
-    (place / "hf" / "config.json").write_text(
+        (example_folder / "kernels.csv").write_text("".join(next(rows) for _ in range(40)))
+    rows = "".join(
+        f"{row_index / 2},{500 + row_index % 7 * 300},{100 + row_index % 5 * 80}\n"
+        for row_index in range(50)
+    )
+    (example_folder / "trace.csv").write_text(f"arrived,input_tokens,output_tokens\n{rows}")
+    (example_folder / "hf").mkdir()
+    (example_folder / "hf" / "config.json").write_text(
         (ROOT / "data/models/gemma-2-9b/config.json").read_text()
     )
     with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(place)
+        patch.chdir(example_folder)
         assert tco("baseline", "save", "main").exit_code == 0
-        (place / "data" / "traffic").mkdir(parents=True)
-    return place
+        (example_folder / "data" / "traffic").mkdir(parents=True)
+    return example_folder
 
 
 @pytest.mark.parametrize("line", QUICK)

@@ -27,11 +27,11 @@ PAIR = ("trn3-nl72x2", "gb200-nvl72")
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     """A folder with one export of each form."""
-    found = tmp_path_factory.mktemp("export")
+    export_folder = tmp_path_factory.mktemp("export")
     for name in ("model.xlsx", "a.csv", "a.json", "a.parquet", "package/"):
-        done = tco("export", *PAIR, "--set", "site.pue=1.2", "-o", f"{found}/{name}")
+        done = tco("export", *PAIR, "--set", "site.pue=1.2", "-o", f"{export_folder}/{name}")
         assert (done.exit_code, done.stdout) == (0, ""), done.stderr
-    return found
+    return export_folder
 
 
 def rows(path):
@@ -95,18 +95,23 @@ def test_a_row_says_what_it_rests_on(folder):
         assert float(row["validated_rows"]) >= 0
         plan = dict(pair.split("=") for pair in row["plan"].split(","))
         assert {"tp", "ep", "batch"} <= plan.keys()
-    found = json.loads((folder / "a.json").read_text(encoding="utf-8"))
-    assert found["schema"] == "tco.export/1"
-    assert found["set"] == {"site.pue": "1.2"}
-    assert found["inputs"]["site"] == "us-hyperscale"
-    assert found["baseline"] == "gb200-nvl72"
-    assert {one["path"]: one["value"] for one in found["rows"][0]["inputs"]}["site.pue"] == 1.2
-    assert found["units"]["tco_usd_per_chip_hour"] == METRICS["tco_usd_per_chip_hour"].unit
+    export_document = json.loads((folder / "a.json").read_text(encoding="utf-8"))
+    assert export_document["schema"] == "tco.export/1"
+    assert export_document["set"] == {"site.pue": "1.2"}
+    assert export_document["inputs"]["site"] == "us-hyperscale"
+    assert export_document["baseline"] == "gb200-nvl72"
+    assert {
+        scenario_input["path"]: scenario_input["value"]
+        for scenario_input in export_document["rows"][0]["inputs"]
+    }["site.pue"] == 1.2
+    assert (
+        export_document["units"]["tco_usd_per_chip_hour"] == METRICS["tco_usd_per_chip_hour"].unit
+    )
 
 
 def test_the_package_describes_every_column(folder):
     meta = json.loads((folder / "package/datapackage.json").read_text(encoding="utf-8"))
-    assert {one["name"] for one in meta["resources"]} == {
+    assert {resource["name"] for resource in meta["resources"]} == {
         "scenarios",
         "inputs",
         "bill",
@@ -129,10 +134,10 @@ def test_the_package_describes_every_column(folder):
                 assert "unit" not in field
     cost = rows(folder / "package/cost.csv")
     for row in rows(folder / "package/scenarios.csv"):
-        mine = [
+        scenario_costs = [
             float(line["usd_per_chip_hour"]) for line in cost if line["scenario"] == row["scenario"]
         ]
-        assert sum(mine) == pytest.approx(float(row["tco_usd_per_chip_hour"]), rel=1e-12)
+        assert sum(scenario_costs) == pytest.approx(float(row["tco_usd_per_chip_hour"]), rel=1e-12)
     named = {name for row in rows(folder / "package/inputs.csv") for name in [row["source"]]}
     listed = {row["id"] for row in rows(folder / "package/sources.csv")}
     assert "tco-estimate-2026" in named & listed
@@ -220,13 +225,13 @@ def test_a_chip_alone_has_no_bill_and_its_speed_all_the_same(tmp_path):
 
 def test_scenarios_of_one_name_are_refused(tmp_path):
     assert tco("init", tmp_path / "c").exit_code == 0
-    mine = next((tmp_path / "c").glob("*.toml"))
+    scenario_path = next((tmp_path / "c").glob("*.toml"))
     (tmp_path / "d").mkdir()
-    other = tmp_path / "d" / mine.name
-    other.write_bytes(mine.read_bytes())
-    done = tco("export", mine, other, "-o", tmp_path / "a.csv")
+    copied_path = tmp_path / "d" / scenario_path.name
+    copied_path.write_bytes(scenario_path.read_bytes())
+    done = tco("export", scenario_path, copied_path, "-o", tmp_path / "a.csv")
     assert (done.exit_code, "are called" in done.stderr) == (2, True)
-    assert tco("export", mine, mine, "-o", tmp_path / "a.csv").exit_code == 0
+    assert tco("export", scenario_path, scenario_path, "-o", tmp_path / "a.csv").exit_code == 0
     assert len(rows(tmp_path / "a.csv")) == 1
 
 
@@ -258,8 +263,8 @@ def test_own_values_are_marked_and_can_be_kept_back(own, tmp_path, monkeypatch):
         f"gb200-gpu,price,{SECRET},USD,{SECRET},{SECRET},2025-11,vendor,own-quote,SECRETNOTE,\n",
     )
     own.write("sources.csv", "id,title,url,date\nown-quote,SECRETNOTE from a friend,,2025-11\n")
-    given = ("export", "gb200-nvl72", "--data", own.folder, "--set", "terms.rate=0.0765")
-    assert tco(*given, "-o", tmp_path / "open.xlsx").exit_code == 0
+    export_arguments = ("export", "gb200-nvl72", "--data", own.folder, "--set", "terms.rate=0.0765")
+    assert tco(*export_arguments, "-o", tmp_path / "open.xlsx").exit_code == 0
     content = (tmp_path / "open.xlsx").read_bytes()
     inputs = table(content, "Inputs", "input")
     assert {path for path, row in inputs.items() if row.get("own") == "own"} == {
@@ -267,10 +272,12 @@ def test_own_values_are_marked_and_can_be_kept_back(own, tmp_path, monkeypatch):
         "terms.rate",
     }
     assert any(value == float(SECRET) for _, value in cells(content, "Inputs").values())
-    done = tco(*given, "--redact", "-o", tmp_path / "kept.xlsx")
+    done = tco(*export_arguments, "--redact", "-o", tmp_path / "kept.xlsx")
     assert (done.exit_code, "cannot withhold" in done.stderr) == (2, True)
     for name in ("a.csv", "a.json", "a.parquet", "package/"):
-        assert tco(*given, "-o", f"{tmp_path}/kept-{name}", TCO_REDACT="1").exit_code == 0
+        assert (
+            tco(*export_arguments, "-o", f"{tmp_path}/kept-{name}", TCO_REDACT="1").exit_code == 0
+        )
     texts = [
         (tmp_path / f"kept-{name}").read_text(encoding="utf-8") for name in ("a.csv", "a.json")
     ]

@@ -15,10 +15,13 @@ PAIRS = ("frontier", "trn3-nl72x2", "--prefill", "gb200-nvl72", "--prefill", "b2
 
 
 def test_document():
-    found = document(*TWO)
-    assert found["schema"] == "tco.frontier/1"
-    assert [row["scenario"] for row in found["frontiers"]] == ["trn3-nl72x2", "gb200-nvl72"]
-    for row in found["frontiers"]:
+    frontier_document = document(*TWO)
+    assert frontier_document["schema"] == "tco.frontier/1"
+    assert [row["scenario"] for row in frontier_document["frontiers"]] == [
+        "trn3-nl72x2",
+        "gb200-nvl72",
+    ]
+    for row in frontier_document["frontiers"]:
         assert row["scenario"] == row["prefill_scenario"]
         assert sum(point["chosen"] for point in row["points"]) == 1
         assert {point["hand_over_s"] for point in row["points"]} == {None}
@@ -26,25 +29,27 @@ def test_document():
 
 
 def test_pairs():
-    found = document(*PAIRS)
-    assert [(row["prefill_scenario"], row["scenario"]) for row in found["frontiers"]] == [
+    frontier_document = document(*PAIRS)
+    assert [
+        (row["prefill_scenario"], row["scenario"]) for row in frontier_document["frontiers"]
+    ] == [
         ("trn3-nl72x2", "trn3-nl72x2"),
         ("gb200-nvl72", "trn3-nl72x2"),
         ("b200-hgx8", "trn3-nl72x2"),
     ]
-    own, *others = found["frontiers"]
-    assert own["cost_against_own"] == 1
+    own_frontier, *mixed_frontiers = frontier_document["frontiers"]
+    assert own_frontier["cost_against_own"] == 1
     costs = {
         row["prefill_scenario"]: next(
             p["usd_per_million_output_tokens"] for p in row["points"] if p["chosen"]
         )
-        for row in found["frontiers"]
+        for row in frontier_document["frontiers"]
     }
-    for row in others:
+    for row in mixed_frontiers:
         assert row["cost_against_own"] == pytest.approx(
             costs[row["prefill_scenario"]] / costs["trn3-nl72x2"], rel=1e-12
         )
-    assert found["best"]["prefill_scenario"] == min(costs, key=costs.get)
+    assert frontier_document["best"]["prefill_scenario"] == min(costs, key=costs.get)
 
 
 @pytest.mark.parametrize("arguments", [TWO, PAIRS], ids=["alone", "pairs"])
@@ -85,21 +90,29 @@ PARETO = (*TWO, "h200-hgx8", "--pareto")
 
 
 def test_designs():
-    found = document(*PARETO)
-    designs = found["pareto"]["designs"]
-    assert len(designs) == sum(len(row["points"]) for row in found["frontiers"])
-    assert [axis["better"] for axis in found["pareto"]["axes"]] == ["less", "more", "more", "more"]
+    frontier_document = document(*PARETO)
+    designs = frontier_document["pareto"]["designs"]
+    assert len(designs) == sum(len(row["points"]) for row in frontier_document["frontiers"])
+    assert [axis["better"] for axis in frontier_document["pareto"]["axes"]] == [
+        "less",
+        "more",
+        "more",
+        "more",
+    ]
     free = [design for design in designs if design["beaten_by"] is None]
     assert free
     assert {design["scenario"] for design in free} <= {"trn3-nl72x2", "gb200-nvl72"}
     axes = [
-        (axis["metric"], -1 if axis["better"] == "less" else 1) for axis in found["pareto"]["axes"]
+        (axis["metric"], -1 if axis["better"] == "less" else 1)
+        for axis in frontier_document["pareto"]["axes"]
     ]
-    for design, other in ((one, two) for one in free for two in free if one is not two):
-        assert any(sign * design[name] > sign * other[name] for name, sign in axes)
+    for design, rival_design in (
+        (free_design, two) for free_design in free for two in free if free_design is not two
+    ):
+        assert any(sign * design[name] > sign * rival_design[name] for name, sign in axes)
     for design in designs:
         if by := design["beaten_by"]:
-            for axis in found["pareto"]["axes"]:
+            for axis in frontier_document["pareto"]["axes"]:
                 name = axis["metric"]
                 assert by["change"][name] == pytest.approx(by[name] / design[name] - 1)
                 assert (
@@ -111,8 +124,8 @@ def test_designs():
 
 @pytest.mark.thorough
 def test_ranges():
-    found = document(*TWO, "--pareto", "--range")
-    for row in found["frontiers"]:
+    frontier_document = document(*TWO, "--pareto", "--range")
+    for row in frontier_document["frontiers"]:
         for point in row["points"]:
             range_ = point["range"]["usd_per_million_output_tokens"]
             # a miss lies beyond the worse end
@@ -123,13 +136,13 @@ def test_ranges():
             assert 0 < point["share_of_draws_that_meet_the_target"] <= 1
     shares = [
         by["share_of_draws_in_which_it_is_beaten"]
-        for design in found["pareto"]["designs"]
+        for design in frontier_document["pareto"]["designs"]
         if (by := design["beaten_by"])
     ]
     assert 0 < min(shares) < max(shares) <= 1
     # what is beaten at the point mostly is so in most draws
-    assert sum(one > 0.5 for one in shares) > 0.9 * len(shares)
-    points = [point for row in found["frontiers"] for point in row["points"]]
+    assert sum(beaten_share > 0.5 for beaten_share in shares) > 0.9 * len(shares)
+    points = [point for row in frontier_document["frontiers"] for point in row["points"]]
     lines = list(csv.DictReader(io.StringIO(tco(*TWO, "--range", "--format", "csv").stdout)))
     for line, point in zip(lines, points, strict=True):
         assert (

@@ -76,14 +76,14 @@ COMMANDS = {
 
 @pytest.mark.parametrize(
     ("arguments", "schema", "keys"),
-    [(words, *wanted) for words, wanted in COMMANDS.items()],
+    [(words, *schema_and_keys) for words, schema_and_keys in COMMANDS.items()],
     ids=[" ".join(c) for c in COMMANDS],
 )
 def test_a_document_names_its_schema(arguments, schema, keys, catalogue):
-    found = document(*arguments)
-    assert list(found)[:3] == ["schema", "tco_version", "data_hash"]
-    assert (found["schema"], found["data_hash"]) == (schema, catalogue.hash())
-    assert keys <= found.keys()
+    answer_document = document(*arguments)
+    assert list(answer_document)[:3] == ["schema", "tco_version", "data_hash"]
+    assert (answer_document["schema"], answer_document["data_hash"]) == (schema, catalogue.hash())
+    assert keys <= answer_document.keys()
 
 
 @pytest.mark.parametrize(
@@ -109,8 +109,8 @@ def test_ids_stand_once(name):
 
 @pytest.mark.parametrize("name", ["parts", "systems", "models", "scenarios", "sources"])
 def test_shipped_data_is_in_order(name):
-    found = document(name, "check")
-    assert (found["ok"], found["findings"]) == (True, [])
+    check_document = document(name, "check")
+    assert (check_document["ok"], check_document["findings"]) == (True, [])
 
 
 def test_compare_has_the_four_racks():
@@ -129,39 +129,39 @@ def test_compare_has_the_four_racks():
 
 @pytest.mark.parametrize("name", HEADLINE)
 def test_price_lines_sum_to_the_metric(name):
-    found = document("price", name)
-    assert math.fsum(line["usd_per_chip_hour"] for line in found["lines"]) == pytest.approx(
-        found["metrics"]["tco_usd_per_chip_hour"], rel=1e-12
-    )
+    price_document = document("price", name)
+    assert math.fsum(
+        line["usd_per_chip_hour"] for line in price_document["lines"]
+    ) == pytest.approx(price_document["metrics"]["tco_usd_per_chip_hour"], rel=1e-12)
 
 
 @pytest.mark.parametrize("name", HEADLINE)
 def test_bom_lines_sum_to_the_totals(name):
-    found = document("bom", name)
-    totals = found["totals"]
-    assert math.fsum(line["extended_usd"] or 0 for line in found["lines"]) == pytest.approx(
+    bom_document = document("bom", name)
+    totals = bom_document["totals"]
+    assert math.fsum(line["extended_usd"] or 0 for line in bom_document["lines"]) == pytest.approx(
         totals["price_usd"], rel=1e-12
     )
-    assert math.fsum(line["power_w"] or 0 for line in found["lines"]) == pytest.approx(
+    assert math.fsum(line["power_w"] or 0 for line in bom_document["lines"]) == pytest.approx(
         totals["power_w"], rel=1e-12
     )
     assert totals["net_usd"] == pytest.approx(totals["price_usd"] - totals["rebate_usd"], rel=1e-12)
     by_part = {}
-    for line in found["lines"]:
+    for line in bom_document["lines"]:
         by_part[line["part"]] = by_part.get(line["part"], 0) + line["quantity"]
-    assert by_part.items() <= found["quantity_by_part"].items()
+    assert by_part.items() <= bom_document["quantity_by_part"].items()
 
 
 def test_a_metric_of_price_is_that_of_compare():
     compared = {row["scenario"]: row["metrics"] for row in document("compare")["rows"]}
     for name in HEADLINE:
         metrics = document("price", name)["metrics"]
-        own = {
+        cost_metrics = {
             metric: value
             for metric, value in metrics.items()
             if not metric.startswith("perf_per_tco")
         }
-        assert own.items() <= compared[name].items()
+        assert cost_metrics.items() <= compared[name].items()
 
 
 def test_a_saved_price_can_be_compared(tmp_path):
@@ -172,12 +172,19 @@ def test_a_saved_price_can_be_compared(tmp_path):
 
 
 def test_a_cell_can_be_explained_by_its_name():
-    whole = document("explain", "gb200-nvl72", "tco_usd_per_chip_hour", "--depth", "1")["tree"]
-    cell = whole["inputs"][0]
-    found = document("explain", "gb200-nvl72", cell["id"], "--all")
-    assert found["metric"] == found["tree"]["name"] == found["tree"]["id"] == cell["id"]
-    assert found["tree"]["value"] == cell["value"]
-    assert len(found["tree"]["inputs"]) == cell["more"]
+    metric_tree = document("explain", "gb200-nvl72", "tco_usd_per_chip_hour", "--depth", "1")[
+        "tree"
+    ]
+    cell = metric_tree["inputs"][0]
+    cell_document = document("explain", "gb200-nvl72", cell["id"], "--all")
+    assert (
+        cell_document["metric"]
+        == cell_document["tree"]["name"]
+        == cell_document["tree"]["id"]
+        == cell["id"]
+    )
+    assert cell_document["tree"]["value"] == cell["value"]
+    assert len(cell_document["tree"]["inputs"]) == cell["more"]
     leaf = document("explain", "gb200-nvl72", "parts.gb200-gpu.price")["tree"]
     assert (leaf["value"], leaf["unit"]) == (30059, "USD")
     done = tco("explain", "gb200-nvl72", "cost/site/bilding/per_chip_hour")

@@ -27,15 +27,15 @@ def test_a_large_product_by_hand():
     """1,024 tiles of 128 x 256 on the 132 cores of an H100; the rate is that of published FP8
     products.
     """
-    found = document("kernel", "h100-sxm", *PRODUCT)
-    assert (found["tile"], found["tiles"]) == ([128, 256], 1024)
-    assert found["waves"] == pytest.approx(1024 / 132, rel=0.1)
-    assert found["bound"] == "compute"
-    assert found["flop"] == 2 * 4096 * 8192 * 8192
-    assert found["share_of_peak"] == pytest.approx(
-        found["flop"] / found["time_us"] / 1e6 / 1979, rel=1e-3
+    kernel_document = document("kernel", "h100-sxm", *PRODUCT)
+    assert (kernel_document["tile"], kernel_document["tiles"]) == ([128, 256], 1024)
+    assert kernel_document["waves"] == pytest.approx(1024 / 132, rel=0.1)
+    assert kernel_document["bound"] == "compute"
+    assert kernel_document["flop"] == 2 * 4096 * 8192 * 8192
+    assert kernel_document["share_of_peak"] == pytest.approx(
+        kernel_document["flop"] / kernel_document["time_us"] / 1e6 / 1979, rel=1e-3
     )
-    assert 0.45 <= found["share_of_peak"] <= 0.75
+    assert 0.45 <= kernel_document["share_of_peak"] <= 0.75
 
 
 def test_a_library_casts_its_input():
@@ -48,8 +48,12 @@ def test_a_library_casts_its_input():
 
 
 def test_large_arrays_cut_no_tiles():
-    found = document("kernel", "trn3", *PRODUCT)
-    assert (found["tile"], found["tiles"], found["waves"]) == (None, None, None)
+    kernel_document = document("kernel", "trn3", *PRODUCT)
+    assert (kernel_document["tile"], kernel_document["tiles"], kernel_document["waves"]) == (
+        None,
+        None,
+        None,
+    )
 
 
 def test_the_phases_of_attention():

@@ -63,12 +63,12 @@ def test_what_was_there_survives_a_failure_in_mid_answer(tmp_path, monkeypatch):
     assert os.listdir(tmp_path) == ["out.json"]
 
 
-@pytest.mark.parametrize("place", ["gone/out.csv", "file/out.csv"])
-def test_an_output_that_cannot_be_written(place, tmp_path):
+@pytest.mark.parametrize("output_path", ["gone/out.csv", "file/out.csv"])
+def test_an_output_that_cannot_be_written(output_path, tmp_path):
     (tmp_path / "file").write_text("")
-    done = tco("compare", "--format", "csv", "--output", tmp_path / place)
+    done = tco("compare", "--format", "csv", "--output", tmp_path / output_path)
     assert (done.exit_code, done.stdout) == (2, "")
-    assert done.stderr.startswith(f"error: {tmp_path / place}: cannot be written")
+    assert done.stderr.startswith(f"error: {tmp_path / output_path}: cannot be written")
 
 
 def test_a_read_only_folder(tmp_path, monkeypatch):
@@ -124,10 +124,10 @@ def test_debug_shows_the_whole_trace_of_a_fault(monkeypatch):
 
 def shell(command, **environment):
     """Run `tco` as a shell does, from a folder of its own."""
-    whole = f'tco() {{ {sys.executable} -m tco "$@"; }}; {command}'
+    shell_script = f'tco() {{ {sys.executable} -m tco "$@"; }}; {command}'
     environment = dict(os.environ, PYTHONPATH=os.getcwd(), **environment)
     done = subprocess.run(
-        ["bash", "-c", whole],
+        ["bash", "-c", shell_script],
         check=False,
         capture_output=True,
         text=True,
@@ -166,7 +166,7 @@ def test_an_answer_is_never_cut_in_silence(command, message, unbuffered):
 )
 def test_a_stderr_that_takes_nothing_changes_neither_answer_nor_exit_code(command, code, stderr):
     """Notes that have nowhere to go do not end up in the answer."""
-    whole = f'tco() {{ {sys.executable} -m tco "$@"; }}; {command} {stderr}'
-    done = subprocess.run(["bash", "-c", whole], check=False, capture_output=True, text=True)
+    shell_script = f'tco() {{ {sys.executable} -m tco "$@"; }}; {command} {stderr}'
+    done = subprocess.run(["bash", "-c", shell_script], check=False, capture_output=True, text=True)
     assert done.returncode == code
     assert (json.loads(done.stdout)["schema"] if code == 0 else done.stdout) in ("tco.price/1", "")

@@ -70,27 +70,31 @@ def test_init_below_a_file_is_refused(tmp_path):
 
 def test_data_beside_a_scenario_is_laid_over_ours(folder):
     lines = {line["path"]: line for line in document("price", "mine.toml")["lines"]}
-    own = [line for path, line in lines.items() if path.endswith("nitro-v6-400g")]
-    assert own
-    assert all(line["sources"] == ["my-quote"] for line in own)
+    overlay_lines = [line for path, line in lines.items() if path.endswith("nitro-v6-400g")]
+    assert overlay_lines
+    assert all(line["sources"] == ["my-quote"] for line in overlay_lines)
 
 
 def test_baseline_round_trip(folder):
     assert tco("baseline", "save", "main", "gb200-nvl72", "mine.toml").exit_code == 0
-    kept = folder / "reports" / "baselines" / "main.json"
-    assert json.loads(kept.read_text())["schema"] == "tco.baseline/2"
-    found = document("baseline", "check", "main")
-    assert (found["schema"], found["ok"], found["drift"]) == ("tco.baseline-check/1", True, [])
+    baseline_path = folder / "reports" / "baselines" / "main.json"
+    assert json.loads(baseline_path.read_text())["schema"] == "tco.baseline/2"
+    check_document = document("baseline", "check", "main")
+    assert (check_document["schema"], check_document["ok"], check_document["drift"]) == (
+        "tco.baseline-check/1",
+        True,
+        [],
+    )
 
 
 def test_a_drift_names_the_input(folder):
     assert tco("baseline", "save", "main", "gb200-nvl72", "mine.toml").exit_code == 0
-    found = document(
+    check_document = document(
         "baseline", "check", "main", "--set", "site.electricity_price=0.30 USD/kWh", code=1
     )
-    assert not found["ok"]
-    assert {row["scenario"] for row in found["drift"]} == {"gb200-nvl72", "mine.toml"}
-    for row in found["drift"]:
+    assert not check_document["ok"]
+    assert {row["scenario"] for row in check_document["drift"]} == {"gb200-nvl72", "mine.toml"}
+    for row in check_document["drift"]:
         assert any("site.electricity_price" in reason for reason in row["why"])
         assert row["new"] != row["old"]
         assert row["change"] == pytest.approx(row["new"] / row["old"] - 1, rel=1e-12)
@@ -156,9 +160,11 @@ def test_diff_exits_as_asked(arguments, code):
 
 
 def test_diff_says_why():
-    found = document("diff", "gb200-nvl72", "gb200-nvl72", "--set", "terms.life=7 year")
-    assert [(cause["path"], cause["new"], cause["unit"]) for cause in found["why"]] == [
-        ("terms.life", 7, "year")
-    ]
-    assert "tco_usd_per_chip_hour" in {move["metric"] for move in found["metrics"]}
-    assert "it_power_w_per_chip" not in {move["metric"] for move in found["metrics"]}
+    difference_document = document(
+        "diff", "gb200-nvl72", "gb200-nvl72", "--set", "terms.life=7 year"
+    )
+    assert [
+        (cause["path"], cause["new"], cause["unit"]) for cause in difference_document["why"]
+    ] == [("terms.life", 7, "year")]
+    assert "tco_usd_per_chip_hour" in {move["metric"] for move in difference_document["metrics"]}
+    assert "it_power_w_per_chip" not in {move["metric"] for move in difference_document["metrics"]}

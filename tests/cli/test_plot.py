@@ -68,16 +68,16 @@ def test_a_picture_of_points_is_twice_as_wide_and_has_ink(tmp_path):
     import matplotlib.image
 
     picture = matplotlib.image.imread(tmp_path / "figure.PNG")
-    shown = {
+    pixel_colours = {
         tuple((pixel[:3] * 255).round().astype(int)) for row in picture[::5] for pixel in row[::5]
     }
-    assert (0x13, 0x7E, 0xEA) in shown  # the first series
+    assert (0x13, 0x7E, 0xEA) in pixel_colours  # the first series
     title = picture[20:50, 16:400, :3]
     assert title.min() < 0.2  # there are letters
 
 
 @pytest.mark.parametrize(
-    ("words", "code", "said"),
+    ("words", "code", "message"),
     [
         (
             ("bom", "gb200-nvl72", "-o", "figure.pdf"),
@@ -124,11 +124,11 @@ def test_a_picture_of_points_is_twice_as_wide_and_has_ink(tmp_path):
         (("range", "gb200-nvl72", "-o", "figure.svg", "--samples", "1"), 3, "expected 2 or more"),
     ],
 )
-def test_a_mistake_is_told_and_leaves_no_file(words, code, said, tmp_path, monkeypatch):
+def test_a_mistake_is_told_and_leaves_no_file(words, code, message, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     done = tco("plot", *words)
     assert done.exit_code == code, done.stderr
-    assert said in " ".join(done.stderr.split())
+    assert message in " ".join(done.stderr.split())
     assert not list(tmp_path.iterdir())
 
 

@@ -24,13 +24,13 @@ COMMAND = [sys.executable, "-m", "tco"]
 
 
 def run(*arguments, **environment):
-    whole = {**os.environ, "PYTHONIOENCODING": "utf-8", **environment}
+    process_environment = {**os.environ, "PYTHONIOENCODING": "utf-8", **environment}
     return subprocess.run(
         [*COMMAND, *arguments],
         capture_output=True,
         text=True,
         encoding="utf-8",
-        env=whole,
+        env=process_environment,
         check=False,
     )
 
@@ -91,14 +91,19 @@ def test_light_commands_stay_light(words):
         run(words)  # its ranges are kept from then on
     done = run(*words.split(), PYTHONPROFILEIMPORTTIME="1")
     assert done.returncode == 0
-    seen = {
+    imported_modules = {
         line.rsplit("|", 1)[1].strip()
         for line in done.stderr.splitlines()
         if line.startswith("import time:")
     }
-    assert "tco" in seen
+    assert "tco" in imported_modules
     needless = HEAVY | set(LIGHT[words])
-    assert not {name for name in seen for above in needless if f"{name}.".startswith(f"{above}.")}
+    assert not {
+        name
+        for name in imported_modules
+        for above in needless
+        if f"{name}.".startswith(f"{above}.")
+    }
 
 
 def test_importing_the_package_is_light():
@@ -175,7 +180,7 @@ def test_output_is_utf8_whatever_the_locale(form, own):
 
 
 def test_the_hash_seed_changes_nothing():
-    one, two = (
+    first_output, two = (
         run(
             "explain",
             "gb200-nvl72",
@@ -186,5 +191,5 @@ def test_the_hash_seed_changes_nothing():
         ).stdout
         for seed in ("1", "2")
     )
-    assert one
-    assert one == two
+    assert first_output
+    assert first_output == two

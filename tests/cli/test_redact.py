@@ -64,27 +64,31 @@ def numbers(document):
         for value in document:
             yield from numbers(value)
         for key in {key for value in document if isinstance(value, dict) for key in value}:
-            found = [
+            key_values = [
                 value[key]
                 for value in document
                 if isinstance(value, dict) and isinstance(value.get(key), (int, float))
             ]
-            yield float(sum(found))
+            yield float(sum(key_values))
     elif isinstance(document, (int, float)) and not isinstance(document, bool):
         yield float(document)
 
 
 def derived(found, secret, tolerance):
     """Say whether a number, a difference of two or either over a count is the secret."""
-    found = np.unique(np.array([one for one in found if one]))
-    counts = np.array([1, 2, 4, *(one for one in found if 1 < one <= 4096 and one == int(one))])
-    wanted = np.unique(np.concatenate([secret * counts, secret / counts]))
-    for one in found:
+    found = np.unique(np.array([number for number in found if number]))
+    counts = np.array(
+        [1, 2, 4, *(number for number in found if 1 < number <= 4096 and number == int(number))]
+    )
+    secret_multiples = np.unique(np.concatenate([secret * counts, secret / counts]))
+    for number in found:
         for sign in (1, -1):
-            rest = np.append(found - sign * one, one)
-            at = np.searchsorted(wanted, rest)
-            for beside in (at, at - 1):
-                near = np.abs(wanted[np.clip(beside, 0, len(wanted) - 1)] - rest)
+            rest = np.append(found - sign * number, number)
+            nearest_index = np.searchsorted(secret_multiples, rest)
+            for candidate_index in (nearest_index, nearest_index - 1):
+                near = np.abs(
+                    secret_multiples[np.clip(candidate_index, 0, len(secret_multiples) - 1)] - rest
+                )
                 if (near <= tolerance * np.abs(rest)).any():
                     return True
     return False
@@ -114,9 +118,9 @@ def test_the_search_for_secrets_finds_one(folder):
 def test_no_number_gives_an_own_value_away(folder, command):
     done = tco(*command, "--data", folder, "--redact", "--format", "json")
     assert done.exit_code == 0, done.stderr
-    found = list(numbers(json.loads(done.stdout)))
+    answer_numbers = list(numbers(json.loads(done.stdout)))
     for secret in (PRICE, TDP):
-        assert not derived(found, secret, 1e-9)
+        assert not derived(answer_numbers, secret, 1e-9)
 
 
 @pytest.mark.parametrize(
@@ -151,12 +155,12 @@ def test_no_error_gives_an_own_value_away(folder, command, tmp_path, monkeypatch
     much.
     """
     monkeypatch.chdir(tmp_path)
-    asked = (*command, "--data", folder, "--set", "site=us-air-hall")
-    plain, kept = tco(*asked), tco(*asked, "--redact")
-    assert (plain.exit_code, kept.exit_code, kept.stdout) == (3, 3, "")
+    site_arguments = (*command, "--data", folder, "--set", "site=us-air-hall")
+    plain, redacted_answer = tco(*site_arguments), tco(*site_arguments, "--redact")
+    assert (plain.exit_code, redacted_answer.exit_code, redacted_answer.stdout) == (3, 3, "")
     assert re.search(r"draws 2\d\d\.\d kW", plain.stderr)
-    assert "a rack of trn3-nl72x2 draws withheld kW" in kept.stderr
-    assert "50 kW (site.rack_kw_max)" in kept.stderr
+    assert "a rack of trn3-nl72x2 draws withheld kW" in redacted_answer.stderr
+    assert "50 kW (site.rack_kw_max)" in redacted_answer.stderr
 
 
 def test_an_error_that_only_own_values_end_in_is_not_told():
@@ -188,17 +192,22 @@ def test_a_setting_is_an_own_value(command):
 @pytest.mark.parametrize("form", ["table", "json"])
 def test_values_of_a_site_of_ones_own_are_kept_back(own, form):
     """Two prices of electricity make the same bytes, and none of them that of the shipped site."""
-    shipped, made = (
+    shipped, redacted_answers = (
         load_catalogue().find("sites", "us-hyperscale", "site").read_text(encoding="utf-8"),
         [],
     )
     for price in ("0.0711", "0.0822"):
         own.write("sites/us-hyperscale.toml", shipped.replace("value = 0.0861", f"value = {price}"))
-        made.append(tco("price", "gb200-nvl72", "--data", own.folder, "--redact", "--format", form))
-    assert [done.exit_code for done in made] == [0, 0]
-    assert made[0].stdout == made[1].stdout
-    assert "withheld" in made[0].stderr
-    assert made[0].stdout != tco("price", "gb200-nvl72", "--redact", "--format", form).stdout
+        redacted_answers.append(
+            tco("price", "gb200-nvl72", "--data", own.folder, "--redact", "--format", form)
+        )
+    assert [done.exit_code for done in redacted_answers] == [0, 0]
+    assert redacted_answers[0].stdout == redacted_answers[1].stdout
+    assert "withheld" in redacted_answers[0].stderr
+    assert (
+        redacted_answers[0].stdout
+        != tco("price", "gb200-nvl72", "--redact", "--format", form).stdout
+    )
 
 
 def test_a_hash_of_own_rows_is_withheld_as_who_guesses_one_could_make_sure_of_it(folder):
@@ -220,19 +229,22 @@ def test_an_answer_says_that_something_is_withheld(folder):
 
 
 def test_what_does_not_rest_on_own_values_stays(folder):
-    plain, kept = (
+    plain, redacted_bill = (
         json.loads(tco("bom", "trn3-nl72x2", *more, "--format", "json").stdout)
         for more in ((), ("--data", folder, "--redact"))
     )
-    assert kept["totals"]["chips"] == 144
-    assert kept["quantity_by_part"] == plain["quantity_by_part"]
+    assert redacted_bill["totals"]["chips"] == 144
+    assert redacted_bill["quantity_by_part"] == plain["quantity_by_part"]
     same = [
-        (one, other)
-        for one, other in zip(plain["lines"], kept["lines"], strict=True)
-        if one["part"] in ("backplane-cable", "ddr5-dimm")
+        (plain_line, redacted_line)
+        for plain_line, redacted_line in zip(plain["lines"], redacted_bill["lines"], strict=True)
+        if plain_line["part"] in ("backplane-cable", "ddr5-dimm")
     ]
     assert same
-    assert all(one["extended_usd"] == other["extended_usd"] for one, other in same)
+    assert all(
+        plain_line["extended_usd"] == redacted_line["extended_usd"]
+        for plain_line, redacted_line in same
+    )
 
 
 def test_the_environment_may_ask_for_it(folder):
@@ -254,11 +266,11 @@ def test_where_nothing_is_ones_own_all_is_shown(command):
     """What a shipped file sets is nobody's own, nor is what one answer lends another to tell what
     moved.
     """
-    plain, kept = tco(*command), tco(*command, "--redact")
+    plain, redacted_answer = tco(*command), tco(*command, "--redact")
     assert (plain.exit_code, plain.stdout, plain.stderr) == (
-        kept.exit_code,
-        kept.stdout,
-        kept.stderr,
+        redacted_answer.exit_code,
+        redacted_answer.stdout,
+        redacted_answer.stderr,
     )
 
 
@@ -268,11 +280,11 @@ def test_a_baseline_keeps_no_own_value(folder, tmp_path, monkeypatch):
     assert (
         tco("baseline", "save", "main", "trn3-nl72x2", "--data", folder, "--redact").exit_code == 0
     )
-    kept = (tmp_path / "reports" / "baselines" / "main.json").read_text()
-    assert "SECRETNOTE" not in kept
+    baseline_text = (tmp_path / "reports" / "baselines" / "main.json").read_text()
+    assert "SECRETNOTE" not in baseline_text
     for secret in (PRICE, TDP):
-        assert not derived(numbers(json.loads(kept)), secret, 1e-9)
-    state = json.loads(kept)["scenarios"]["trn3-nl72x2"]
+        assert not derived(numbers(json.loads(baseline_text)), secret, 1e-9)
+    state = json.loads(baseline_text)["scenarios"]["trn3-nl72x2"]
     assert "capex_usd_per_chip" in state["withheld"]
     assert "output_tokens_per_s_per_chip" in state["metrics"]
     assert tco("baseline", "check", "main", "--data", folder).exit_code == 0
@@ -282,11 +294,11 @@ def test_a_baseline_keeps_no_own_value(folder, tmp_path, monkeypatch):
         ).exit_code
         == 0
     )
-    moved = tco(
+    changed_check = tco(
         "baseline", "check", "main", "--data", folder, "--set", "parts.trn3.hbm_bandwidth=4.5 TB/s"
     )
-    assert moved.exit_code == 1
-    assert "parts.trn3.hbm_bandwidth" in moved.stdout
+    assert changed_check.exit_code == 1
+    assert "parts.trn3.hbm_bandwidth" in changed_check.stdout
 
 
 def test_redacted_baseline_of_two_scenarios_keeps_no_drawn_figures(folder, tmp_path, monkeypatch):
@@ -305,7 +317,7 @@ def test_what_drives_a_metric_is_told_alike_whatever_the_own_value_is(own):
     """Its document holds so many numbers of shipped rows that some difference of two is any number:
     hold it against that of another value.
     """
-    found = []
+    sensitivity_rows = []
     for tdp in (TDP, 1.07 * TDP):
         own.write(
             "parts/mine.csv",
@@ -324,24 +336,24 @@ def test_what_drives_a_metric_is_told_alike_whatever_the_own_value_is(own):
             "--redact",
         )
         document = json.loads(tco(*arguments, "--format", "json").stdout)
-        found.append({row.pop("path"): row for row in document["inputs"]})
+        sensitivity_rows.append({row.pop("path"): row for row in document["inputs"]})
         assert document["metric_value"] is None
         assert "SECRETNOTE" not in tco(*arguments).stdout
-    one, other = found
-    for path, row in one.items():
+    first_rows, second_rows = sensitivity_rows
+    for path, row in first_rows.items():
         for name, value in row.items():
             # a swing of what only adds to the price is the same but for its last digit, which may
             # hold it back
-            its = other[path][name]
-            assert None in (value, its) or value == (
-                pytest.approx(its, rel=1e-9) if isinstance(value, float) else its
+            second_value = second_rows[path][name]
+            assert None in (value, second_value) or value == (
+                pytest.approx(second_value, rel=1e-9) if isinstance(value, float) else second_value
             ), (path, name)
     assert {
         value
-        for name, value in one["parts.trn3.tdp"].items()
+        for name, value in first_rows["parts.trn3.tdp"].items()
         if name in ("value", "low", "high", "metric_low", "metric_high", "swing")
     } == {None}
-    assert one["site.electricity_price"]["low"] is not None
+    assert first_rows["site.electricity_price"]["low"] is not None
 
 
 def test_what_was_saved_with_own_values_is_not_opened(folder, tmp_path, monkeypatch):
@@ -407,9 +419,9 @@ cluster = "tor-100g-16k"
 """
 
 
-def of_own(own, kind, other):
+def of_own(own, kind, is_second_person):
     """Write what one of two people has of some kind, and return what a command is asked with."""
-    value = (3, 5)[other]
+    value = (3, 5)[is_second_person]
     if kind == "system":
         own.write("parts/mine.csv", COLUMNS + TRAY)
         own.write("systems/mine.toml", SYSTEM.format(value))
@@ -491,8 +503,8 @@ def cases():
 @pytest.mark.parametrize(("kind", "command", "form"), list(cases()))
 def test_two_people_with_other_files_of_their_own_get_the_same_bytes(own, kind, command, form):
     answers = []
-    for other in (False, True):
-        first, *more = of_own(own, kind, other)
+    for is_second_person in (False, True):
+        first, *more = of_own(own, kind, is_second_person)
         done = tco(command, first, *ASKED[command], *more, "--redact", "--format", form)
         answers.append((done.exit_code, done.stdout, done.stderr))
     assert answers[0] == answers[1]
@@ -503,8 +515,8 @@ def test_two_people_with_other_files_of_their_own_get_the_same_bytes(own, kind, 
 def test_two_people_have_other_answers_where_nothing_is_kept_back(own, kind):
     """Else the same bytes would say nothing."""
     answers = []
-    for other in (False, True):
-        first, *more = of_own(own, kind, other)
+    for is_second_person in (False, True):
+        first, *more = of_own(own, kind, is_second_person)
         done = tco("price", first, *more, "--format", "json")
         answers.append((done.exit_code, done.stdout, done.stderr))
     assert answers[0] != answers[1]
@@ -541,8 +553,8 @@ def test_an_error_of_a_setting_names_its_path_and_not_its_value(own, kind):
 
 def test_own_measured_rows_and_claims_are_refused(own, tmp_path):
     """An error times a prediction is a measurement."""
-    mine = own.write("mine.csv", "chip,model\n")
-    done = tco("validate", mine, "--redact")
+    measured_path = own.write("mine.csv", "chip,model\n")
+    done = tco("validate", measured_path, "--redact")
     assert (done.exit_code, done.stdout) == (2, "")
     assert "measured rows of your own cannot be withheld" in done.stderr
     own.write("claims/ledger.csv", "id\n")

@@ -14,13 +14,13 @@ SOURCES = "id,title,url,date\nown-quote,SECRET{} of a friend,https://example.org
 # What two people have of their own. The second stops at what the DMA engines move, the third
 # decides which parts stand in the rack.
 OWN = {
-    "price": lambda one: [("nitro-v6-400g", "price", ("12345.67", "9876.54")[one], "USD")],
-    "bandwidth": lambda one: [("trn3", "hbm_bandwidth", ("4.7", "4.4")[one], "TB/s")],
-    "parts": lambda one: [
-        ("scorpio-p-32", "price", ("183.17", "419.53")[one], "USD"),
-        ("trn3", "tdp", ("870", "1130.5")[one], "W"),
+    "price": lambda person: [("nitro-v6-400g", "price", ("12345.67", "9876.54")[person], "USD")],
+    "bandwidth": lambda person: [("trn3", "hbm_bandwidth", ("4.7", "4.4")[person], "TB/s")],
+    "parts": lambda person: [
+        ("scorpio-p-32", "price", ("183.17", "419.53")[person], "USD"),
+        ("trn3", "tdp", ("870", "1130.5")[person], "W"),
     ],
-    "clock": lambda one: [("gb200-gpu", "clock", ("2.111", "1.7")[one], "GHz")],
+    "clock": lambda person: [("gb200-gpu", "clock", ("2.111", "1.7")[person], "GHz")],
 }
 PAIR = ("trn3-nl72x2", "gb200-nvl72")
 QUICK = [
@@ -93,48 +93,49 @@ KINDS_AND_FORMS = [
 ]
 
 
-def told(command, own, kind, one, monkeypatch, folder):
+def told(command, own, kind, person, monkeypatch, folder):
     """Return all that a command tells one of two people of: how it ends, both streams, every file
     it writes.
     """
     folder.mkdir(exist_ok=True)
-    rows = OWN[kind](one)
+    rows = OWN[kind](person)
     own.write(
         "parts/mine.csv",
         COLUMNS
         + "".join(
-            f"{part},{name},{value},{unit},{value},{value},2025-11,vendor,own-quote,SECRET{one},\n"
+            f"{part},{name},{value},{unit},{value},{value},2025-11,vendor,own-quote,SECRET{person},\n"
             for part, name, value, unit in rows
         ),
     )
-    own.write("sources.csv", SOURCES.format(one, one))
+    own.write("sources.csv", SOURCES.format(person, person))
     monkeypatch.chdir(folder)
     done = tco(*command, "--data", own.folder, "--redact")
-    found = {"code": done.exit_code, "stdout": done.stdout, "stderr": done.stderr}
+    answer_parts = {"code": done.exit_code, "stdout": done.stdout, "stderr": done.stderr}
     for path in sorted(path for path in folder.rglob("*") if path.is_file()):
-        found[path.relative_to(folder).as_posix()] = path.read_bytes()
+        answer_parts[path.relative_to(folder).as_posix()] = path.read_bytes()
         path.unlink()
-    return found
+    return answer_parts
 
 
 def same(command, own, kind, monkeypatch, tmp_path):
-    found = [told(command, own, kind, one, monkeypatch, tmp_path / "out") for one in (0, 1)]
+    answers = [told(command, own, kind, person, monkeypatch, tmp_path / "out") for person in (0, 1)]
     # whether a check holds is what its exit code is for: that much is told
     if command[:2] == (
         "scenarios",
         "check",
     ):
-        assert {one.pop("code") for one in found} <= {0, 1}
-    assert found[0] == found[1]
+        assert {answer.pop("code") for answer in answers} <= {0, 1}
+    assert answers[0] == answers[1]
     words = b"".join(
-        one if isinstance(one, bytes) else str(one).encode() for one in found[0].values()
+        answer_part if isinstance(answer_part, bytes) else str(answer_part).encode()
+        for answer_part in answers[0].values()
     )
     assert b"SECRET" not in words
     assert b"Traceback" not in words
-    for one in (0, 1):
-        for _, name, value, _ in OWN[kind](one):
+    for person in (0, 1):
+        for _, name, value, _ in OWN[kind](person):
             assert name != "price" or value.encode() not in words
-    return found[0]
+    return answers[0]
 
 
 @pytest.mark.parametrize(
@@ -152,8 +153,10 @@ def test_two_own_prices_are_told_in_the_same_bytes(own, monkeypatch, tmp_path, c
 
 @pytest.mark.parametrize("command", FILES[:1] + FILES[2:3], ids=" ".join)
 def test_two_own_prices_are_written_in_the_same_bytes(own, monkeypatch, tmp_path, command):
-    found = same(command, own, "price", monkeypatch, tmp_path)
-    assert any(b"withheld" in content for content in found.values() if isinstance(content, bytes))
+    answer_parts = same(command, own, "price", monkeypatch, tmp_path)
+    assert any(
+        b"withheld" in content for content in answer_parts.values() if isinstance(content, bytes)
+    )
 
 
 @pytest.mark.thorough
@@ -207,13 +210,17 @@ def test_every_file_holds_the_same_bytes(own, monkeypatch, tmp_path, command):
 )
 @pytest.mark.parametrize("form", [pytest.param("table", marks=pytest.mark.thorough), "json"])
 def test_two_settings_are_told_in_the_same_bytes(command, setting, values, form):
-    one, other = (
+    first_answer, second_answer = (
         tco(*command, "--set", setting.format(value), "--redact", "--format", form)
         for value in values
     )
-    assert (one.exit_code, one.stdout, one.stderr) == (other.exit_code, other.stdout, other.stderr)
-    assert one.exit_code == 0
-    assert not any(value in one.stdout + one.stderr for value in values)
+    assert (first_answer.exit_code, first_answer.stdout, first_answer.stderr) == (
+        second_answer.exit_code,
+        second_answer.stdout,
+        second_answer.stderr,
+    )
+    assert first_answer.exit_code == 0
+    assert not any(value in first_answer.stdout + first_answer.stderr for value in values)
 
 
 @pytest.mark.parametrize(
@@ -225,15 +232,15 @@ def test_two_own_scenarios_are_told_in_the_same_bytes(tmp_path, command):
     """A file is a person's own whatever its name, and its settings are wherever they go: a frontier
     takes its workload on to the others.
     """
-    found = []
+    answers = []
     for rate, speed in (("0.0876543", "47"), ("0.0712", "41")):
         file = tmp_path / "gb200-nvl72.toml"
         settings = f'[set]\n"terms.rate" = "{rate}"\n"workload.interactivity" = "{speed} token/s"\n'
         file.write_text(f"{(scenario_directory() / file.name).read_text()}\n{settings}")
         done = tco(command[0], file, *command[1:], "--redact")
         assert done.exit_code == 0, done.stderr
-        found.append((done.stdout, done.stderr))
-    assert found[0] == found[1]
+        answers.append((done.stdout, done.stderr))
+    assert answers[0] == answers[1]
 
 
 def test_a_fault_tells_no_number(own, monkeypatch, tmp_path):

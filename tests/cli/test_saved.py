@@ -22,11 +22,11 @@ def kept(tmp_path_factory):
 @pytest.mark.thorough
 def test_compare_takes_saved_results(kept):
     names = ("trn3-nl72x2", "gb200-nvl72")
-    found, live = (
+    saved_document, live = (
         document("compare", *(kept / f"{name}.json" for name in names)),
         document("compare", *names),
     )
-    assert found == live
+    assert saved_document == live
 
 
 def test_a_saved_result_is_priced_and_has_no_operators(kept):
@@ -40,13 +40,13 @@ def test_a_saved_result_is_priced_and_has_no_operators(kept):
 
 
 def test_diff_takes_saved_results(kept):
-    one, other = kept / "trn3-nl72x2.json", kept / "gb200-nvl72.json"
-    assert document("diff", one, "trn3-nl72x2")["metrics"] == []
+    trn3_path, gb200_path = kept / "trn3-nl72x2.json", kept / "gb200-nvl72.json"
+    assert document("diff", trn3_path, "trn3-nl72x2")["metrics"] == []
     assert (
-        document("diff", one, other)["metrics"]
+        document("diff", trn3_path, gb200_path)["metrics"]
         == document("diff", "trn3-nl72x2", "gb200-nvl72")["metrics"]
     )
-    assert tco("diff", one, other, "--exit-code").exit_code == 1
+    assert tco("diff", trn3_path, gb200_path, "--exit-code").exit_code == 1
 
 
 def test_a_baseline_takes_saved_results(kept, monkeypatch, tmp_path):

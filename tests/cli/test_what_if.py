@@ -15,18 +15,22 @@ WORDS = [word for path, value in MOVED.items() for word in ("--what-if", f"{path
 
 
 def test_it_holds_what_was_decided():
-    found = document("compare", *PAIR, *WORDS, "--no-range")
-    assert found["what_if"] == list(MOVED)
-    for row in found["rows"]:
-        one = result(row["scenario"])
-        held = evaluate(row["scenario"], MOVED, structure=one.structure, catalogue=CATALOGUE)
+    compare_document = document("compare", *PAIR, *WORDS, "--no-range")
+    assert compare_document["what_if"] == list(MOVED)
+    for row in compare_document["rows"]:
+        scenario_result = result(row["scenario"])
+        fixed_plan_result = evaluate(
+            row["scenario"], MOVED, structure=scenario_result.structure, catalogue=CATALOGUE
+        )
         for metric in (
             "tco_usd_per_chip_hour",
             "usd_per_million_output_tokens",
             "tokens_per_s_per_user",
         ):
-            assert row["metrics"][metric] == pytest.approx(held.metrics[metric], rel=1e-12)
-    slow = found["rows"][0]["metrics"]["tokens_per_s_per_user"]
+            assert row["metrics"][metric] == pytest.approx(
+                fixed_plan_result.metrics[metric], rel=1e-12
+            )
+    slow = compare_document["rows"][0]["metrics"]["tokens_per_s_per_user"]
     assert slow < 50 * 0.9  # a search would keep the target, at another batch
 
 
@@ -44,7 +48,7 @@ def test_it_says_what_is_held_and_draws_on_it():
 
 def test_a_plan_that_memory_no_longer_holds_gives_nothing_and_says_why():
     words = ("compare", *PAIR, "--what-if", "parts.gb200-gpu.hbm_capacity=20 GB", "--no-range")
-    other, row = document(*words)["rows"]
+    unmoved_row, row = document(*words)["rows"]
     assert {
         row["metrics"][name]
         for name in ("usd_per_million_output_tokens", "output_tokens_per_s_per_chip", "tpot_s")
@@ -56,7 +60,7 @@ def test_a_plan_that_memory_no_longer_holds_gives_nothing_and_says_why():
         "the plan that is held needs " in note and " GB are usable" in note for note in row["notes"]
     )
     assert (
-        other["metrics"]["usd_per_million_output_tokens"]
+        unmoved_row["metrics"]["usd_per_million_output_tokens"]
         == result("trn3-nl72x2").metrics["usd_per_million_output_tokens"]
     )
     training = "llama-3.1-405b-training-gb200-nvl72"
@@ -95,8 +99,8 @@ def test_a_plan_that_memory_no_longer_holds_gives_nothing_and_says_why():
 def test_what_it_does_not_move_or_no_longer_meets_is_said(setting, note):
     (row,) = document("compare", "gb200-nvl72", "--what-if", setting, "--no-range")["rows"]
     path = setting.partition("=")[0]
-    assert [one for one in row["notes"] if note in one]
-    assert len([one for one in row["notes"] if path in one.partition(" ")[0]]) <= 1
+    assert [row_note for row_note in row["notes"] if note in row_note]
+    assert len([row_note for row_note in row["notes"] if path in row_note.partition(" ")[0]]) <= 1
 
 
 @pytest.mark.parametrize(

@@ -35,8 +35,11 @@ EMPTY = {}  # standard errors of draws that are the same
 @cache
 def found(*arguments):
     """Return the document of a comparison, and the points of its curve by scenario and speed."""
-    said = document("compare", *arguments)
-    return said, {(one["scenario"], one["tokens_per_s_per_user"]): one for one in said["curve"]}
+    compare_document = document("compare", *arguments)
+    return compare_document, {
+        (curve_point["scenario"], curve_point["tokens_per_s_per_user"]): curve_point
+        for curve_point in compare_document["curve"]
+    }
 
 
 # ---------------------------------------------------------------- points
@@ -46,29 +49,37 @@ def found(*arguments):
 )
 def test_each_speed_costs_what_a_search_for_it_finds(settings):
     _, curve = found(*settings)
-    asked = {"workload.as_deployed": "0"} if settings else {}
+    base_settings = {"workload.as_deployed": "0"} if settings else {}
     assert sorted(curve) == sorted((name, speed) for name in HEADLINE for speed in SPEEDS)
-    for (name, speed), one in curve.items():
-        alone = tco.evaluate(name, asked | {SPEED: f"{speed} token/s"}).metrics[COST]
-        if alone is None:
-            assert one[COST] is None
-            assert one["note"] == f"no plan that fits memory gives a user {speed} tokens/s"
+    for (name, speed), curve_point in curve.items():
+        searched_cost = tco.evaluate(name, base_settings | {SPEED: f"{speed} token/s"}).metrics[
+            COST
+        ]
+        if searched_cost is None:
+            assert curve_point[COST] is None
+            assert curve_point["note"] == f"no plan that fits memory gives a user {speed} tokens/s"
         else:
-            assert one[COST] == pytest.approx(alone, rel=1e-3), (name, speed)
+            assert curve_point[COST] == pytest.approx(searched_cost, rel=1e-3), (name, speed)
 
 
 def test_at_its_own_speed_the_curve_is_the_answer():
-    said, curve = found()
-    for row in said["rows"]:
-        own = curve[row["scenario"], 50]
-        assert (own[COST], own[RATIO]) == (row["metrics"][COST], row["metrics"][RATIO])
-        assert own["meets"] == row["share_of_draws_that_meet_the_target"]
+    compare_document, curve = found()
+    for row in compare_document["rows"]:
+        curve_point = curve[row["scenario"], 50]
+        assert (curve_point[COST], curve_point[RATIO]) == (
+            row["metrics"][COST],
+            row["metrics"][RATIO],
+        )
+        assert curve_point["meets"] == row["share_of_draws_that_meet_the_target"]
         if row["scenario"] != GB200:
             assert (
-                own["probability_better_than_baseline"] == row["probability_better_than_baseline"]
+                curve_point["probability_better_than_baseline"]
+                == row["probability_better_than_baseline"]
             )
-            assert {at: own["range"][at] for at in ("p10", "p50", "p90")} == {
-                at: row["range"][RATIO][at] for at in ("p10", "p50", "p90")
+            assert {
+                percentile: curve_point["range"][percentile] for percentile in ("p10", "p50", "p90")
+            } == {
+                percentile: row["range"][RATIO][percentile] for percentile in ("p10", "p50", "p90")
             }
 
 
@@ -76,21 +87,23 @@ def test_a_higher_speed_is_never_cheaper_and_met_no_more_often():
     _, curve = found()
     for name in HEADLINE:
         points = [curve[name, speed] for speed in SPEEDS]
-        costs = [np.inf if one[COST] is None else one[COST] for one in points]
+        costs = [
+            np.inf if curve_point[COST] is None else curve_point[COST] for curve_point in points
+        ]
         assert costs == sorted(costs)
-        shares = [one["meets"] for one in points]
+        shares = [curve_point["meets"] for curve_point in points]
         assert shares == sorted(shares, reverse=True)
 
 
 def test_what_misses_the_speed_is_no_win():
-    for (name, _), one in found()[1].items():
+    for (name, _), curve_point in found()[1].items():
         if name == GB200:
-            assert one["probability_better_than_baseline"] is None
+            assert curve_point["probability_better_than_baseline"] is None
             continue
-        assert one["probability_better_than_baseline"] <= one["meets"]
-        assert one["ties"] <= 1 - one["meets"]
-        assert {"public", "best"} == one["by_software"].keys()
-        assert 0 <= one["software_share_of_range"] < 1
+        assert curve_point["probability_better_than_baseline"] <= curve_point["meets"]
+        assert curve_point["ties"] <= 1 - curve_point["meets"]
+        assert {"public", "best"} == curve_point["by_software"].keys()
+        assert 0 <= curve_point["software_share_of_range"] < 1
 
 
 @pytest.mark.thorough
@@ -100,18 +113,18 @@ def test_chances_at_a_speed_are_those_of_the_study_asked_for_it(speed):
     or there be more.
     """
     for name in (TRN3, MI450X):
-        one = found()[1][name, speed]
+        curve_point = found()[1][name, speed]
         study = tco.uncertainty(
             name, GB200, samples=DRAWS, seed=0, set={SPEED: f"{speed} token/s"}
         ).sample
-        many = study.metrics[RATIO]
-        assert one["meets"] == pytest.approx(study.meets.mean(), abs=2 / DRAWS)
-        assert one["probability_better_than_baseline"] == pytest.approx(
-            np.mean(many > 1), abs=3 / DRAWS
+        ratio_draws = study.metrics[RATIO]
+        assert curve_point["meets"] == pytest.approx(study.meets.mean(), abs=2 / DRAWS)
+        assert curve_point["probability_better_than_baseline"] == pytest.approx(
+            np.mean(ratio_draws > 1), abs=3 / DRAWS
         )
-        if one["range"]["p50"] is not None and one["range"]["p50"] > 0:
-            assert one["range"]["p50"] == pytest.approx(
-                np.quantile(many[~np.isnan(many)], 0.5), rel=0.02
+        if curve_point["range"]["p50"] is not None and curve_point["range"]["p50"] > 0:
+            assert curve_point["range"]["p50"] == pytest.approx(
+                np.quantile(ratio_draws[~np.isnan(ratio_draws)], 0.5), rel=0.02
             )
 
 
@@ -144,13 +157,14 @@ def test_no_strong_input_leaves_the_printed_range(name):
             GB200,
             "--no-range",
             "--set",
-            f"{one['path']}={one[end]!r} {one['unit']}".strip(),
+            f"{strong_input['path']}={strong_input[end]!r} {strong_input['unit']}".strip(),
         )["rows"]
-        for one in inputs
+        for strong_input in inputs
         for end in ("low", "high")
     ]
     ratios = [
-        {row["scenario"]: row["metrics"][RATIO] or 0.0 for row in some}[name] for some in rows
+        {row["scenario"]: row["metrics"][RATIO] or 0.0 for row in scenario_rows}[name]
+        for scenario_rows in rows
     ]
     outside = [
         ratio
@@ -163,13 +177,16 @@ def test_no_strong_input_leaves_the_printed_range(name):
 @pytest.mark.thorough
 @pytest.mark.parametrize("name", [TRN3, MI450X])
 def test_a_comparison_and_other_draws_agree_within_their_errors(name):
-    one = found()[1][name, 50]
-    other = document("uncertainty", name, "--baseline", GB200, "--samples", "4000", "--seed", "5")
-    errors = np.hypot(
-        one["probability_error"], other["monte_carlo_error"]["probability_better_than_baseline"]
+    curve_point = found()[1][name, 50]
+    uncertainty_document = document(
+        "uncertainty", name, "--baseline", GB200, "--samples", "4000", "--seed", "5"
     )
-    assert one["probability_better_than_baseline"] == pytest.approx(
-        other["probability_better_than_baseline"], abs=3 * errors
+    errors = np.hypot(
+        curve_point["probability_error"],
+        uncertainty_document["monte_carlo_error"]["probability_better_than_baseline"],
+    )
+    assert curve_point["probability_better_than_baseline"] == pytest.approx(
+        uncertainty_document["probability_better_than_baseline"], abs=3 * errors
     )
 
 
@@ -196,20 +213,20 @@ def test_training_has_no_speed_and_is_rated_by_what_its_tokens_cost():
     done = command("compare", *TRAINED, "--speeds", "20,30")
     assert done.exit_code == 2
     assert "leave --speeds out" in done.stderr
-    said = document("compare", *TRAINED)
-    rows = {row["scenario"]: row for row in said["rows"]}
+    compare_document = document("compare", *TRAINED)
+    rows = {row["scenario"]: row for row in compare_document["rows"]}
     costs = {name: row["metrics"]["train_usd_per_trillion_tokens"] for name, row in rows.items()}
-    assert said["curve"] == []
+    assert compare_document["curve"] == []
     assert rows[TRAINED[1]]["metrics"][RATIO] == pytest.approx(
         costs[TRAINED[0]] / costs[TRAINED[1]], rel=1e-12
     )
     range_ = rows[TRAINED[1]]["range"][RATIO]
     assert range_["p10"] < range_["p50"] < range_["p90"]
     assert len(rows[TRAINED[1]]["drivers"]) == 3
-    (regime,) = said["verdict"]
+    (regime,) = compare_document["verdict"]
     assert (regime["from"], regime["to"]) == (None, None)
-    kept = {name: row["share_of_best"]["mean"] for name, row in rows.items()}
-    assert max(kept, key=kept.get) in regime["picks"]
+    mean_shares = {name: row["share_of_best"]["mean"] for name, row in rows.items()}
+    assert max(mean_shares, key=mean_shares.get) in regime["picks"]
 
 
 # ---------------------------------------------------------------- the verdict
@@ -235,13 +252,20 @@ def test_the_least_regret_is_picked_and_as_sure_as_resamplings_say():
     """
     kinds = {55: "tie", 76: "close", 85: "likely", 92: "likely", 97: "clear", 100: "clear"}
     for count, kind in kinds.items():
-        (one,) = regimes_of(
+        (regime,) = regimes_of(
             ["a", "b", "c"], (20.0,), [costs_of(wins(count), ONE, lambda draw: 9 * ONE(draw))], True
         )
-        assert (one.kind, one.foremost, one.rival, one.probability) == (kind, "a", "b", count / 100)
-        assert (one.picks, one.choose) == ((("a", "b"), None) if kind == "tie" else (("a",), "a"))
-        assert (one.start, one.end) == (None, None)
-        assert one.most == pytest.approx((count + (100 - count) / 2) / 100)
+        assert (regime.kind, regime.foremost, regime.rival, regime.probability) == (
+            kind,
+            "a",
+            "b",
+            count / 100,
+        )
+        assert (regime.picks, regime.choose) == (
+            (("a", "b"), None) if kind == "tie" else (("a",), "a")
+        )
+        assert (regime.start, regime.end) == (None, None)
+        assert regime.most == pytest.approx((count + (100 - count) / 2) / 100)
 
 
 def test_a_single_rack_has_no_regime():
@@ -263,21 +287,23 @@ def test_what_misses_a_speed_loses_to_all_that_reach_it():
     def missed(draw):
         return np.where(draw < 95, np.nan, 0.1)
 
-    (one,) = regimes_of(["a", "b"], (100.0,), [costs_of(missed, ONE)], True)
-    assert (one.kind, one.choose, one.probability) == ("alone", "b", 0.95)
-    (one,) = regimes_of(["a", "b"], (100.0,), [costs_of(missed, missed)], True)
-    assert (one.kind, one.choose) == ("nobody", None)
+    (regime,) = regimes_of(["a", "b"], (100.0,), [costs_of(missed, ONE)], True)
+    assert (regime.kind, regime.choose, regime.probability) == ("alone", "b", 0.95)
+    (regime,) = regimes_of(["a", "b"], (100.0,), [costs_of(missed, missed)], True)
+    assert (regime.kind, regime.choose) == ("nobody", None)
 
 
 def test_neighbours_with_one_choice_are_one_regime_and_no_speed_is_left_out():
-    some = [costs_of(wins(count), ONE) for count in (97, 92, 80, 3)]
-    found = regimes_of(["a", "b"], (20.0, 30.0, 50.0, 200.0), some, True)
-    assert [(one.kind, one.choose, one.speeds, one.probability) for one in found] == [
+    speed_costs = [costs_of(wins(count), ONE) for count in (97, 92, 80, 3)]
+    regimes = regimes_of(["a", "b"], (20.0, 30.0, 50.0, 200.0), speed_costs, True)
+    assert [
+        (regime.kind, regime.choose, regime.speeds, regime.probability) for regime in regimes
+    ] == [
         ("close", "a", (20, 30, 50), 0.8),
         ("clear", "b", (200,), 0.97),
     ]
-    assert [(one.start, one.end) for one in found] == [(None, 100), (100, None)]
-    assert (found[0].keeps, found[0].most) == (pytest.approx(0.9), pytest.approx(0.985))
+    assert [(regime.start, regime.end) for regime in regimes] == [(None, 100), (100, None)]
+    assert (regimes[0].keeps, regimes[0].most) == (pytest.approx(0.9), pytest.approx(0.985))
 
 
 def test_where_each_end_of_software_surely_has_another_choice_it_decides():
@@ -286,8 +312,8 @@ def test_where_each_end_of_software_surely_has_another_choice_it_decides():
             "public": costs_of(wins(100 - count), ONE).drawn,
             "best": costs_of(wins(count), ONE).drawn,
         }
-        (one,) = regimes_of(["a", "b"], (20.0,), [costs_of(wins(60), ONE, ends=ends)], True)
-        assert (one.kind, one.by_software, one.foremost) == (
+        (regime,) = regimes_of(["a", "b"], (20.0,), [costs_of(wins(60), ONE, ends=ends)], True)
+        assert (regime.kind, regime.by_software, regime.foremost) == (
             kind,
             {"public": ("b",), "best": ("a",)},
             "a",
@@ -295,23 +321,26 @@ def test_where_each_end_of_software_surely_has_another_choice_it_decides():
 
 
 def test_the_document_covers_every_speed():
-    said, curve = found()
-    regimes = said["verdict"]
+    compare_document, curve = found()
+    regimes = compare_document["verdict"]
     assert regimes[0]["from"] is None
     assert regimes[-1]["to"] is None
-    assert all(one["to"] == other["from"] for one, other in pairwise(regimes))
-    assert [speed for one in regimes for speed in one["speeds"]] == list(SPEEDS)
-    for one in regimes:
-        if one["leader"] not in (None, GB200):
+    assert all(
+        lower_regime["to"] == higher_regime["from"]
+        for lower_regime, higher_regime in pairwise(regimes)
+    )
+    assert [speed for regime in regimes for speed in regime["speeds"]] == list(SPEEDS)
+    for regime in regimes:
+        if regime["leader"] not in (None, GB200):
             assert (
                 max(
-                    curve[one["leader"], speed]["probability_better_than_baseline"]
-                    for speed in one["speeds"]
+                    curve[regime["leader"], speed]["probability_better_than_baseline"]
+                    for speed in regime["speeds"]
                 )
                 >= 0.5
             )
     drafts = {name: tco.evaluate(name).plan.decode.drafts for name in HEADLINE}
-    assert said["deployed"]["draft_tokens"] == drafts
+    assert compare_document["deployed"]["draft_tokens"] == drafts
     assert min(drafts.values()) >= 1
 
 
@@ -326,12 +355,16 @@ def test_the_document_covers_every_speed():
     ],
 )
 def test_other_work_and_other_owners_are_in_no_order(names, reason):
-    said, curve = found(*names, "--no-range")
-    own, other = (row["metrics"][RATIO] for row in said["rows"])
-    assert (own, other) == (1, None)
-    assert f"performance per cost says nothing here: {reason}" in said["rows"][1]["notes"]
-    assert all(one[RATIO] is None for (name, _), one in curve.items() if name == names[1])
-    assert said["verdict"] == []
+    compare_document, curve = found(*names, "--no-range")
+    baseline_ratio, second_ratio = (row["metrics"][RATIO] for row in compare_document["rows"])
+    assert (baseline_ratio, second_ratio) == (1, None)
+    assert (
+        f"performance per cost says nothing here: {reason}" in compare_document["rows"][1]["notes"]
+    )
+    assert all(
+        curve_point[RATIO] is None for (name, _), curve_point in curve.items() if name == names[1]
+    )
+    assert compare_document["verdict"] == []
 
 
 @pytest.mark.thorough
@@ -347,8 +380,8 @@ def test_another_date_is_in_no_order_and_two_ways_to_write_one_day_are(tmp_path)
 
 
 def test_where_nothing_has_a_cost_there_is_no_verdict():
-    said, _ = found(GB200, "gb300-nvl72", "--set", "site=us-air-hall", "--no-range")
-    assert said["verdict"] == []
+    compare_document, _ = found(GB200, "gb300-nvl72", "--set", "site=us-air-hall", "--no-range")
+    assert compare_document["verdict"] == []
     done = command("compare", GB200, "gb300-nvl72", "--set", "site=us-air-hall", "--no-range")
     assert "No verdict: gb200-nvl72 does not fit its site; gb300-nvl72 does not fit" in done.stdout
 
@@ -382,17 +415,17 @@ def test_whole_engines_on_few_racks_cost_more_and_what_perf_says_of_one_domain()
     _, fleet = found()
     _, two = found("--racks", "2")
     dearer = {
-        key: two[key][COST] / one[COST]
-        for key, one in fleet.items()
-        if one[COST] is not None and two[key][COST] is not None
+        key: two[key][COST] / fleet_point[COST]
+        for key, fleet_point in fleet.items()
+        if fleet_point[COST] is not None and two[key][COST] is not None
     }
     assert min(dearer.values()) >= 1 - 1e-9
     assert max(dearer.values()) > 1.5
     # a domain of two racks
-    own = document("perf", "trn3-nl32x2", "--set", "workload.interactivity=100 token/s")
+    perf_document = document("perf", "trn3-nl32x2", "--set", "workload.interactivity=100 token/s")
     share = (
-        own["alone"]["output_tokens_per_s_per_chip"]
-        / own["metrics"]["output_tokens_per_s_per_chip"]
+        perf_document["alone"]["output_tokens_per_s_per_chip"]
+        / perf_document["metrics"]["output_tokens_per_s_per_chip"]
     )
     assert dearer["trn3-nl32x2", 100] == pytest.approx(1 / share, rel=0.02)
 
@@ -407,25 +440,25 @@ def test_the_share_of_inputs_in_the_variance_of_ranks():
     """Of a uniform sum of two equal normal places one holds half of the variance; infinities and
     equal losses have ranks.
     """
-    places = np.random.default_rng(1).standard_normal((2, 20_000))
-    both = places.sum(axis=0)
-    assert rank_share(both, list(places)) == pytest.approx(1, abs=0.05)
+    normal_deviates = np.random.default_rng(1).standard_normal((2, 20_000))
+    both = normal_deviates.sum(axis=0)
+    assert rank_share(both, list(normal_deviates)) == pytest.approx(1, abs=0.05)
     # of ranks: Spearman's rho of 0.69, squared
-    assert rank_share(np.exp(both), [places[0]]) == pytest.approx(0.48, abs=0.02)
-    assert rank_share(places[0], [places[1]]) == pytest.approx(0, abs=0.01)
+    assert rank_share(np.exp(both), [normal_deviates[0]]) == pytest.approx(0.48, abs=0.02)
+    assert rank_share(normal_deviates[0], [normal_deviates[1]]) == pytest.approx(0, abs=0.01)
     ended = np.where(both > 1, np.inf, np.where(both < 0, 0.0, both))
-    assert 0.3 < rank_share(ended, [places[0]]) < 0.5
-    assert rank_share(np.full(50, 1.0), [places[0][:50]]) is None
+    assert 0.3 < rank_share(ended, [normal_deviates[0]]) < 0.5
+    assert rank_share(np.full(50, 1.0), [normal_deviates[0][:50]]) is None
 
 
 # ---------------------------------------------------------------- why, and what would notice
 @pytest.mark.thorough
 def test_why_says_what_moves_each_regime_and_what_to_measure():
     tuned = ("--why", "--set", "workload.as_deployed=0")
-    said, _ = found(*tuned)
-    for one in said["verdict"]:
-        assert len(one["drivers"]) == 8
-        narrows = [each["narrows"] for each in one["measurements"]]
+    compare_document, _ = found(*tuned)
+    for regime in compare_document["verdict"]:
+        assert len(regime["drivers"]) == 8
+        narrows = [measurement["narrows"] for measurement in regime["measurements"]]
         assert len(narrows) == 3
         assert narrows == sorted(narrows, reverse=True)
         assert all(0 < share < 1 for share in narrows)
@@ -433,19 +466,26 @@ def test_why_says_what_moves_each_regime_and_what_to_measure():
     assert "performance." not in text
     assert "tco measure" in text or "a serving run" in text
     # of a system and of one run of it: one line, with the variance of both
-    for one, table in zip(said["verdict"], text.split("\n\n"), strict=True):
+    for regime, table in zip(compare_document["verdict"], text.split("\n\n"), strict=True):
         lines = re.findall(r"^model error on (\S+) +([+-]\d+\.\d\d) ", table, re.MULTILINE)
         swings = {
             name: rf"performance\.((configuration|run)-)?{name}\.unexplained_.*"
             for name, _ in lines
         }
         parts = {
-            name: [each["swing"] for each in one["drivers"] if re.fullmatch(path, each["path"])]
+            name: [
+                driver["swing"]
+                for driver in regime["drivers"]
+                if re.fullmatch(path, driver["path"])
+            ]
             for name, path in swings.items()
         }
         assert len(parts) == len(lines)
-        assert any(len(some) > 1 for some in parts.values())
-        both = {name: np.sign(some[0]) * np.hypot.reduce(some) for name, some in parts.items()}
+        assert any(len(swing_parts) > 1 for swing_parts in parts.values())
+        both = {
+            name: np.sign(swing_parts[0]) * np.hypot.reduce(swing_parts)
+            for name, swing_parts in parts.items()
+        }
         assert {name: float(swing) for name, swing in lines} == pytest.approx(both, abs=0.006)
 
 
@@ -458,9 +498,15 @@ def test_evidence_is_the_error_that_validating_with_an_input_set_gives():
         tco.evaluate(GB200, catalogue=CATALOGUE).inputs,
         "performance.nvidia.exchange_wait",
     )
-    asked = {one: inputs[one] for one in (path, "performance.owner.software_reach")}
-    row = next(one for one in evidence_of(CATALOGUE, asked) if one.kind == "inference")
-    assert {one.path for one in evidence_of(CATALOGUE, asked)} == {path}
+    studied_inputs = {
+        input_path: inputs[input_path] for input_path in (path, "performance.owner.software_reach")
+    }
+    row = next(
+        evidence_row
+        for evidence_row in evidence_of(CATALOGUE, studied_inputs)
+        if evidence_row.kind == "inference"
+    )
+    assert {evidence_row.path for evidence_row in evidence_of(CATALOGUE, studied_inputs)} == {path}
     low = inputs[path].low
     scored = {}
     for end, more in {"error": (), "error_low": ("--set", f"{path}={low!r} s")}.items():
@@ -468,20 +514,28 @@ def test_evidence_is_the_error_that_validating_with_an_input_set_gives():
             f"data/measured/{name}.csv.gz"
             for name in ("inference", "mlperf_inference", "trainium_inference")
         )
-        some = [
-            one for file in files for one in document("validate", file, "--rows", *more)["rows"]
+        validation_rows = [
+            validation_row
+            for file in files
+            for validation_row in document("validate", file, "--rows", *more)["rows"]
         ]
-        scored[end] = [np.log1p(one["error"]) for one in some if not one["skipped"]]
-    moved = [
-        (one, other)
-        for one, other in zip(scored["error"], scored["error_low"], strict=True)
-        if one != other
+        scored[end] = [
+            np.log1p(validation_row["error"])
+            for validation_row in validation_rows
+            if not validation_row["skipped"]
+        ]
+    error_pairs = [
+        (base_error, low_error)
+        for base_error, low_error in zip(scored["error"], scored["error_low"], strict=True)
+        if base_error != low_error
     ]
-    assert row.rows == len(moved)
-    at_value, at_low = (np.sqrt(np.mean(np.array(side) ** 2)) for side in zip(*moved, strict=True))
+    assert row.rows == len(error_pairs)
+    at_value, at_low = (
+        np.sqrt(np.mean(np.array(side) ** 2)) for side in zip(*error_pairs, strict=True)
+    )
     assert row.errors[:2] == pytest.approx((at_low, at_value), rel=1e-6)
     rows = document("compare", TRN3, GB200, "--evidence")["evidence"]
-    assert any(one["kind"] is None and one["rows"] == 0 for one in rows)
+    assert any(evidence_row["kind"] is None and evidence_row["rows"] == 0 for evidence_row in rows)
 
 
 def test_a_draw_is_needed_to_say_why():

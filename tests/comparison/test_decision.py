@@ -27,33 +27,39 @@ COSTS = arrays(float, (3, 40), elements=st.one_of(st.just(np.nan), st.floats(0.1
 
 def test_by_hand():
     """Four draws: a is the cheapest, b is, neither reaches the speed, both cost the same."""
-    one, other = stakes(np.array([[1.0, 4.0, np.nan, 2.0], [2.0, 1.0, np.nan, 2.0]]))
-    assert (one.share_cheapest, other.share_cheapest, one.share_nobody) == (0.375, 0.375, 0.25)
-    assert one.share_of_best.mean == pytest.approx((1 + 0.25 + 1) / 3)
-    assert other.share_of_best.mean == pytest.approx((0.5 + 1 + 1) / 3)
+    first_stake, second_stake = stakes(np.array([[1.0, 4.0, np.nan, 2.0], [2.0, 1.0, np.nan, 2.0]]))
+    assert (first_stake.share_cheapest, second_stake.share_cheapest, first_stake.share_nobody) == (
+        0.375,
+        0.375,
+        0.25,
+    )
+    assert first_stake.share_of_best.mean == pytest.approx((1 + 0.25 + 1) / 3)
+    assert second_stake.share_of_best.mean == pytest.approx((0.5 + 1 + 1) / 3)
 
 
 @given(COSTS)
 def test_shares_sum_to_one_and_the_best_keeps_all(costs):
-    found = stakes(costs)
-    assert sum(one.share_cheapest for one in found) + found[0].share_nobody == pytest.approx(1)
-    kept = shares_of_best(costs)
-    assert (kept.max(axis=0, initial=1.0) == 1).all()
-    assert ((kept >= 0) & (kept <= 1)).all()
-    assert all(one.share_of_best.p10 <= one.share_of_best.p50 for one in found)
+    scenario_stakes = stakes(costs)
+    assert sum(stake.share_cheapest for stake in scenario_stakes) + scenario_stakes[
+        0
+    ].share_nobody == pytest.approx(1)
+    kept_shares = shares_of_best(costs)
+    assert (kept_shares.max(axis=0, initial=1.0) == 1).all()
+    assert ((kept_shares >= 0) & (kept_shares <= 1)).all()
+    assert all(stake.share_of_best.p10 <= stake.share_of_best.p50 for stake in scenario_stakes)
 
 
 @given(COSTS, st.floats(0.01, 100))
 def test_a_currency_changes_nothing(costs, rate):
-    for one, other in zip(stakes(costs), stakes(costs * rate), strict=True):
-        assert one.share_of_best == pytest.approx(other.share_of_best)
+    for stake, converted_stake in zip(stakes(costs), stakes(costs * rate), strict=True):
+        assert stake.share_of_best == pytest.approx(converted_stake.share_of_best)
 
 
 @given(COSTS, st.floats(0, 1))
 def test_a_mix_keeps_what_its_dollars_keep(costs, share):
-    alone = [one.share_of_best.mean for one in stakes(costs)]
+    mean_shares = [stake.share_of_best.mean for stake in stakes(costs)]
     mixed = rated(SpendingMix("", {"a": share, "b": 1 - share}), ["a", "b", "c"], costs)
-    assert mixed.mean == pytest.approx(share * alone[0] + (1 - share) * alone[1])
+    assert mixed.mean == pytest.approx(share * mean_shares[0] + (1 - share) * mean_shares[1])
 
 
 def test_equal_racks_are_a_tie_in_19_of_20_samples():
@@ -62,8 +68,8 @@ def test_equal_racks_are_a_tie_in_19_of_20_samples():
     """
     random, ties = np.random.default_rng(7), 0
     for _ in range(400):
-        places = random.standard_normal((2, 128))
-        both = np.stack([places, -places], axis=2).reshape(2, 256)
+        normal_deviates = random.standard_normal((2, 128))
+        both = np.stack([normal_deviates, -normal_deviates], axis=2).reshape(2, 256)
         ties += len(least_regret(np.exp(0.3 * both + 0.1 * both**2))) == 2
     assert ties / 400 == pytest.approx(0.95, abs=0.03)
 
@@ -89,49 +95,65 @@ def test_the_order_of_racks_moves_no_pick(costs, order):
 
 
 def test_the_order_of_arguments_moves_nothing():
-    said = document("compare", *HEADLINE)
+    compare_document = document("compare", *HEADLINE)
     turned = document("compare", *reversed(HEADLINE))
-    assert turned["verdict"] == said["verdict"]
-    assert turned["price_turns"] == said["price_turns"]
-    assert turned["later"] == said["later"]
+    assert turned["verdict"] == compare_document["verdict"]
+    assert turned["price_turns"] == compare_document["price_turns"]
+    assert turned["later"] == compare_document["later"]
 
 
 @pytest.mark.parametrize(
     "names", [HEADLINE[2:], pytest.param(HEADLINE, marks=pytest.mark.thorough)]
 )
 def test_another_seed_draws_other_samples_and_shares_a_pick(names):
-    said, other = (
+    first_document, second_document = (
         document("compare", *names, "--speeds", "30,50", "--seed", seed) for seed in ("0", "1")
     )
     medians = [
-        [one["median_usd_per_million_output_tokens"] for one in each["curve"]]
-        for each in (said, other)
+        [
+            curve_point["median_usd_per_million_output_tokens"]
+            for curve_point in compare_document["curve"]
+        ]
+        for compare_document in (first_document, second_document)
     ]
     assert medians[0] != medians[1]
     for speed in (30, 50):
         picks = [
-            next(set(one["picks"]) for one in each["verdict"] if speed in one["speeds"])
-            for each in (said, other)
+            next(
+                set(regime["picks"])
+                for regime in compare_document["verdict"]
+                if speed in regime["speeds"]
+            )
+            for compare_document in (first_document, second_document)
         ]
         assert picks[0] & picks[1]
 
 
 def test_a_comparison_says_what_each_choice_keeps():
-    said = document("compare", "--choose", f"{HEADLINE[2]},{HEADLINE[2]}:0.25+{HEADLINE[3]}:0.75")
-    at = {(one["scenario"], one["tokens_per_s_per_user"]): one for one in said["curve"]}
-    for regime in said["verdict"]:
+    compare_document = document(
+        "compare", "--choose", f"{HEADLINE[2]},{HEADLINE[2]}:0.25+{HEADLINE[3]}:0.75"
+    )
+    curve_points = {
+        (curve_point["scenario"], curve_point["tokens_per_s_per_user"]): curve_point
+        for curve_point in compare_document["curve"]
+    }
+    for regime in compare_document["verdict"]:
         for speed in regime["speeds"]:
-            kept = {name: at[name, speed]["share_of_best"]["mean"] for name in HEADLINE}
-            assert max(kept, key=kept.get) in regime["picks"]
-            assert all(regime["keeps"] <= kept[name] for name in regime["picks"])
+            mean_shares = {
+                name: curve_points[name, speed]["share_of_best"]["mean"] for name in HEADLINE
+            }
+            assert max(mean_shares, key=mean_shares.get) in regime["picks"]
+            assert all(regime["keeps"] <= mean_shares[name] for name in regime["picks"])
         assert regime["choose"] == (regime["picks"][0] if len(regime["picks"]) == 1 else None)
-    kept = [
-        one["share_of_best"]["mean"]
-        for one in said["choices"]
-        if one["tokens_per_s_per_user"] == 50
+    mean_shares = [
+        choice["share_of_best"]["mean"]
+        for choice in compare_document["choices"]
+        if choice["tokens_per_s_per_user"] == 50
     ]
-    own = [at[name, 50]["share_of_best"]["mean"] for name in HEADLINE[2:]]
-    assert kept == pytest.approx([own[0], 0.25 * own[0] + 0.75 * own[1]])
+    rack_shares = [curve_points[name, 50]["share_of_best"]["mean"] for name in HEADLINE[2:]]
+    assert mean_shares == pytest.approx(
+        [rack_shares[0], 0.25 * rack_shares[0] + 0.75 * rack_shares[1]]
+    )
 
 
 @pytest.mark.parametrize(
@@ -153,22 +175,25 @@ def test_what_is_no_choice_is_refused(text):
 @pytest.mark.thorough
 def test_the_workloads_stand_side_by_side():
     cells = document("compare", "gb200-nvl72", "mi450x-ualoe72", "--workloads")["workloads"]
-    own = {
-        (one["scenario"], one["tokens_per_s_per_user"]): one
-        for one in document("compare", "gb200-nvl72", "mi450x-ualoe72")["curve"]
+    curve_points = {
+        (curve_point["scenario"], curve_point["tokens_per_s_per_user"]): curve_point
+        for curve_point in document("compare", "gb200-nvl72", "mi450x-ualoe72")["curve"]
     }
-    headline = [one for one in cells if one["workload"] == "deepseek-v3-8k-1k"]
+    headline = [cell for cell in cells if cell["workload"] == "deepseek-v3-8k-1k"]
     assert headline
-    for one in headline:
-        assert one["share_of_best"] == pytest.approx(
-            own[one["scenario"], one["tokens_per_s_per_user"]]["share_of_best"]
+    for headline_cell in headline:
+        assert headline_cell["share_of_best"] == pytest.approx(
+            curve_points[headline_cell["scenario"], headline_cell["tokens_per_s_per_user"]][
+                "share_of_best"
+            ]
         )
-    assert len({one["workload"] for one in cells}) >= 5
-    places = {(one["workload"], one["tokens_per_s_per_user"]) for one in cells}
-    for place in places:  # one pick, or the racks of a tie
+    assert len({cell["workload"] for cell in cells}) >= 5
+    workload_speeds = {(cell["workload"], cell["tokens_per_s_per_user"]) for cell in cells}
+    for workload_speed in workload_speeds:  # one pick, or the racks of a tie
         picks = [
-            one["share_of_best"]["mean"]
-            for one in cells
-            if one["choose"] and (one["workload"], one["tokens_per_s_per_user"]) == place
+            cell["share_of_best"]["mean"]
+            for cell in cells
+            if cell["choose"]
+            and (cell["workload"], cell["tokens_per_s_per_user"]) == workload_speed
         ]
         assert picks == pytest.approx([max(picks, default=0.0)] * len(picks), abs=0.02)

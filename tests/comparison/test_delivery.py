@@ -28,24 +28,25 @@ def test_every_row_says_when_it_is_delivered_and_of_when_its_prices_are():
 
 @pytest.mark.thorough
 def test_the_later_picks_are_those_of_a_comparison_at_that_date():
-    said = document("compare", GB200, MI450X, *SPEEDS)
-    later = said["later"]
+    compare_document = document("compare", GB200, MI450X, *SPEEDS)
+    later = compare_document["later"]
     assert later["date"] == next(
-        row["delivered"] for row in said["rows"] if row["scenario"] == MI450X
+        row["delivered"] for row in compare_document["rows"] if row["scenario"] == MI450X
     )
     then = document("compare", GB200, MI450X, *SPEEDS, "--date", later["date"])
     assert "later" not in then
     for speed in (20, 50):
         assert picks_at(later["verdict"], speed) == picks_at(then["verdict"], speed)
     assert later["differs"] == any(
-        picks_at(later["verdict"], speed) != picks_at(said["verdict"], speed) for speed in (20, 50)
+        picks_at(later["verdict"], speed) != picks_at(compare_document["verdict"], speed)
+        for speed in (20, 50)
     )
 
 
 def test_what_is_there_within_three_months_waits_for_nothing():
-    said = document("compare", GB200, MI450X, *SPEEDS, "--date", "2027-03")
-    assert "later" not in said
-    assert all(regime["late"] == {} for regime in said["verdict"])
+    compare_document = document("compare", GB200, MI450X, *SPEEDS, "--date", "2027-03")
+    assert "later" not in compare_document
+    assert all(regime["late"] == {} for regime in compare_document["verdict"])
 
 
 @pytest.mark.parametrize("option", ["--hold", "--no-range"])

@@ -23,8 +23,8 @@ SHOWN = 6e-4  # of a figure that is told at four digits
 
 @cache
 def alone(name, *settings):
-    (found,) = frontier([name], set=dict(settings))
-    return found
+    (system_frontier,) = frontier([name], set=dict(settings))
+    return system_frontier
 
 
 @cache
@@ -50,8 +50,8 @@ def everything(found) -> dict[str, np.ndarray]:
     )
     fits = np.isfinite(grid.cost)
     return {
-        axis: np.broadcast_to(many, grid.cost.shape)[fits]
-        for axis, many in zip(AXES, figures, strict=True)
+        axis: np.broadcast_to(axis_figures, grid.cost.shape)[fits]
+        for axis, axis_figures in zip(AXES, figures, strict=True)
     }
 
 
@@ -62,57 +62,70 @@ def ahead(axis: str, theirs, own):
 
 @pytest.mark.thorough
 def test_no_plan_of_any_system_beats_a_free_design_and_every_other_is_beaten_by_what_is_named():
-    found, every = designs_of(frontiers()), [everything(one) for one in frontiers()]
-    assert len(found) == sum(len(one.points) for one in frontiers())
-    free = [one for one in found if one.by is None]
+    all_designs, plan_grids = (
+        designs_of(frontiers()),
+        [everything(system_frontier) for system_frontier in frontiers()],
+    )
+    assert len(all_designs) == sum(len(system_frontier.points) for system_frontier in frontiers())
+    free = [design for design in all_designs if design.by is None]
     assert {design.frontier.decode.result.scenario for design in free} >= {
         "gb200-nvl72",
         "mi450x-ualoe72",
     }
     for design in free:
-        for grid in every:
+        for grid in plan_grids:
             leads = [
-                ahead(axis, grid[axis], own) for axis, own in zip(AXES, design.figures, strict=True)
+                ahead(axis, grid[axis], own_figure)
+                for axis, own_figure in zip(AXES, design.figures, strict=True)
             ]
             assert not np.any(np.minimum.reduce(leads) >= 1 + SHOWN)
-    beaten = [one for one in found if one.by is not None]
+    beaten = [design for design in all_designs if design.by is not None]
     assert len(beaten) > 50
-    for one in beaten:
+    for beaten_design in beaten:
         assert all(
-            one.by.frontier is not other.frontier or one.by.point is not other.point
-            for other in beaten
+            beaten_design.by.frontier is not rival_design.frontier
+            or beaten_design.by.point is not rival_design.point
+            for rival_design in beaten
         )
         leads = [
-            ahead(axis, theirs, own)
-            for axis, theirs, own in zip(AXES, one.by.figures, one.figures, strict=True)
+            ahead(axis, theirs, own_figure)
+            for axis, theirs, own_figure in zip(
+                AXES, beaten_design.by.figures, beaten_design.figures, strict=True
+            )
         ]
         assert min(leads) > 1 - SHOWN
         assert max(leads) > 1
         changes = [
-            theirs / own - 1 for theirs, own in zip(one.by.figures, one.figures, strict=True)
+            theirs / own_figure - 1
+            for theirs, own_figure in zip(
+                beaten_design.by.figures, beaten_design.figures, strict=True
+            )
         ]
-        assert list(one.changes.values()) == pytest.approx(changes)
+        assert list(beaten_design.changes.values()) == pytest.approx(changes)
 
 
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.lists(st.integers(1, 4), min_size=3, max_size=3), min_size=1, max_size=12))
 def test_beaten_by_plain_loops(rows):
-    def beats(one, other):
-        return all(a >= b for a, b in zip(one, other, strict=True)) and one != other
+    def beats(first_row, second_row):
+        return (
+            all(a >= b for a, b in zip(first_row, second_row, strict=True))
+            and first_row != second_row
+        )
 
-    free = [not any(beats(other, own) for other in rows) for own in rows]
-    for own, by in zip(rows, beaten_by(np.array(rows, dtype=float)).tolist(), strict=True):
+    free = [not any(beats(rival_row, row) for rival_row in rows) for row in rows]
+    for row, by in zip(rows, beaten_by(np.array(rows, dtype=float)).tolist(), strict=True):
         better = [
-            other
-            for other, is_free in zip(rows, free, strict=True)
-            if is_free and beats(other, own)
+            rival_row
+            for rival_row, is_free in zip(rows, free, strict=True)
+            if is_free and beats(rival_row, row)
         ]
-        leads = [min(a - b for a, b in zip(other, own, strict=True)) for other in better]
+        leads = [min(a - b for a, b in zip(rival_row, row, strict=True)) for rival_row in better]
         assert (by < 0) is (not leads)
         if leads:
             assert free[by]
-            assert beats(rows[by], own)
-            assert min(a - b for a, b in zip(rows[by], own, strict=True)) == max(leads)
+            assert beats(rows[by], row)
+            assert min(a - b for a, b in zip(rows[by], row, strict=True)) == max(leads)
 
 
 def test_a_difference_that_is_not_shown_is_none():
@@ -127,9 +140,13 @@ def test_a_difference_that_is_not_shown_is_none():
 def test_designs_of_other_workloads_are_not_held_against_each_other():
     """A rack that serves half the answer does less for its money."""
     together = [alone("gb200-nvl72"), alone("h200-hgx8", ("workload.output_tokens", "512"))]
-    apart = [one for found in together for one in designs_of([found])]
-    assert designs_of(together) == apart
+    separate_designs = [
+        design for system_frontier in together for design in designs_of([system_frontier])
+    ]
+    assert designs_of(together) == separate_designs
     same = alone("h200-hgx8")
     assert any(
-        one.by is not None for one in designs_of([together[0], same]) if one.frontier is same
+        design.by is not None
+        for design in designs_of([together[0], same])
+        if design.frontier is same
     )

@@ -19,11 +19,11 @@ def test_the_example_of_a_public_function_is_so(name):
     assert name in tco.__all__
     module = importlib.import_module(function.__module__)
     (example,) = (
-        one
-        for one in doctest.DocTestFinder(recurse=False).find(
+        doc_test
+        for doc_test in doctest.DocTestFinder(recurse=False).find(
             function, name, module=module, globs=vars(module)
         )
-        if one.examples
+        if doc_test.examples
     )
     result = doctest.DocTestRunner().run(example, out=sys.stdout.write)
     assert result.attempted

@@ -24,44 +24,48 @@ ELECTRICITY, SPEED, GPU = (
     ("metric", "least", "most"), [(HOUR, 1 - 1e-9, 1 + 1e-9), (COST, 0.7, 1 + 2e-3)]
 )  # a batch is solved, not one of a grid
 def test_a_cell_is_the_answer_of_the_scenario_there(metric, least, most):
-    found = field_of(
+    metric_field = field_of(
         ["gb200-nvl72", "trn3-nl72x2"],
         [ELECTRICITY, SPEED],
         metric,
         set={"workload.draft_tokens": "0"},
         steps=3,
     )
-    every = found.values
-    for at, name in enumerate(("gb200-nvl72", "trn3-nl72x2")):
-        for y, speed in enumerate(found.y.values):
-            for x, price in enumerate(found.x.values):
-                asked = {
+    field_values = metric_field.values
+    for scenario_index, name in enumerate(("gb200-nvl72", "trn3-nl72x2")):
+        for y, speed in enumerate(metric_field.y.values):
+            for x, price in enumerate(metric_field.x.values):
+                cell_settings = {
                     "workload.draft_tokens": "0",
-                    ELECTRICITY: f"{price!r} {found.x.unit}",
-                    SPEED: f"{speed!r} {found.y.unit}",
+                    ELECTRICITY: f"{price!r} {metric_field.x.unit}",
+                    SPEED: f"{speed!r} {metric_field.y.unit}",
                 }
-                alone = tco.evaluate(name, asked, catalogue=CATALOGUE).metrics[metric]
-                if alone is None:
-                    assert np.isnan(every[at, y, x])
+                evaluated_metric = tco.evaluate(name, cell_settings, catalogue=CATALOGUE).metrics[
+                    metric
+                ]
+                if evaluated_metric is None:
+                    assert np.isnan(field_values[scenario_index, y, x])
                 else:
-                    assert least < every[at, y, x] / alone < most
-    beyond = np.isnan(every[1, 2]).all()  # three times the interactivity is more than that rack can
+                    assert least < field_values[scenario_index, y, x] / evaluated_metric < most
+    beyond = np.isnan(
+        field_values[1, 2]
+    ).all()  # three times the interactivity is more than that rack can
     assert beyond == (metric == COST)
-    assert np.isfinite(every[0]).all()
+    assert np.isfinite(field_values[0]).all()
 
 
 def test_an_input_that_a_scenario_does_not_rest_on_leaves_it_as_it_is():
-    found = field_of(
+    metric_field = field_of(
         ["gb200-nvl72", "trn3-nl72x2"],
         [GPU, ELECTRICITY],
         HOUR,
         [("20000 USD", "40000 USD"), (None, None)],
         steps=3,
     )
-    own, other = found.values
-    assert np.allclose(other, other[:, :1])
-    assert (np.diff(own, axis=1) > 0).all()
-    assert (np.diff(other, axis=0) > 0).all()
+    gb200_values, trn3_values = metric_field.values
+    assert np.allclose(trn3_values, trn3_values[:, :1])
+    assert (np.diff(gb200_values, axis=1) > 0).all()
+    assert (np.diff(trn3_values, axis=0) > 0).all()
     still = field_of(
         ["gb200-nvl72", "trn3-nl72x2"], [GPU, "parts.nvlink-cable.price"], HOUR, steps=2
     )
@@ -69,25 +73,25 @@ def test_an_input_that_a_scenario_does_not_rest_on_leaves_it_as_it_is():
 
 
 def test_values_are_even_in_ratio_around_today_and_within_the_bounds_of_the_input():
-    found = field_of(["gb200-nvl72"], ["terms.utilisation", ELECTRICITY], HOUR, steps=5)
-    assert found.x.values[-1] == 1  # not three times 0.8
-    assert np.allclose(np.diff(np.log(found.y.values)), np.log(9) / 4)
-    assert found.y.values[2] == pytest.approx(found.y.today)
+    metric_field = field_of(["gb200-nvl72"], ["terms.utilisation", ELECTRICITY], HOUR, steps=5)
+    assert metric_field.x.values[-1] == 1  # not three times 0.8
+    assert np.allclose(np.diff(np.log(metric_field.y.values)), np.log(9) / 4)
+    assert metric_field.y.values[2] == pytest.approx(metric_field.y.today)
 
 
 def test_from_nought_values_are_even_in_difference():
-    found = field_of(
+    metric_field = field_of(
         ["gb200-nvl72"],
         [ELECTRICITY, "terms.rate"],
         HOUR,
         [("0 USD/kWh", "0.2 USD/kWh"), (None, None)],
         steps=3,
     )
-    assert found.x.values == pytest.approx([0, 0.1, 0.2])
+    assert metric_field.x.values == pytest.approx([0, 0.1, 0.2])
 
 
 @pytest.mark.parametrize(
-    ("vary", "metric", "ends", "kind", "said"),
+    ("vary", "metric", "ends", "kind", "message"),
     [
         ([ELECTRICITY], HOUR, [(None, None)], UsageError, "two inputs"),
         ([ELECTRICITY, ELECTRICITY], HOUR, [(None, None)] * 2, UsageError, "two inputs"),
@@ -125,6 +129,6 @@ def test_from_nought_values_are_even_in_difference():
         ([ELECTRICITY, "terms.residual"], HOUR, [(None, None)] * 2, UsageError, "zero"),
     ],
 )
-def test_a_bad_question_is_refused(vary, metric, ends, kind, said):
-    with pytest.raises(kind, match=said):
+def test_a_bad_question_is_refused(vary, metric, ends, kind, message):
+    with pytest.raises(kind, match=message):
         field_of(["gb200-nvl72"], vary, metric, ends)

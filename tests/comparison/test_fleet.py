@@ -13,8 +13,8 @@ STATED = ("--set", "workload=stated", "--set", "workload.output_rate=500 token/s
 
 
 def test_each_wave_is_its_own_hall_at_its_own_prices():
-    found = document("fleet", *WAVES, "--power", "100 MW", *STATED)
-    assert [wave["scenario"] for wave in found["waves"]] == ["trn3-nl32x2", "gb200-nvl72"]
+    fleet_document = document("fleet", *WAVES, "--power", "100 MW", *STATED)
+    assert [wave["scenario"] for wave in fleet_document["waves"]] == ["trn3-nl32x2", "gb200-nvl72"]
     halls = [
         document(
             "compare",
@@ -26,9 +26,9 @@ def test_each_wave_is_its_own_hall_at_its_own_prices():
             f"terms.date={wave['date']}",
             *STATED,
         )["rows"][0]
-        for wave, power in zip(found["waves"], ("60 MW", "40 MW"), strict=True)
+        for wave, power in zip(fleet_document["waves"], ("60 MW", "40 MW"), strict=True)
     ]
-    for wave, row in zip(found["waves"], halls, strict=True):
+    for wave, row in zip(fleet_document["waves"], halls, strict=True):
         assert {name: wave[name] for name in ("racks", "chips", "capex_usd")} == {
             name: row["hall"][name] for name in ("racks", "chips", "capex_usd")
         }
@@ -37,9 +37,9 @@ def test_each_wave_is_its_own_hall_at_its_own_prices():
         )
         paid = wave["cost_usd_per_year"] / (wave["output_tokens_per_s"] * 8760 * 3600) * 1e6
         assert paid == pytest.approx(row["metrics"]["usd_per_million_output_tokens"])
-    for name, value in found["fleet"].items():
-        assert value == pytest.approx(sum(wave[name] for wave in found["waves"]))
-    assert found["waves"][0]["so_far"]["chips"] == found["waves"][0]["chips"]
+    for name, value in fleet_document["fleet"].items():
+        assert value == pytest.approx(sum(wave[name] for wave in fleet_document["waves"]))
+    assert fleet_document["waves"][0]["so_far"]["chips"] == fleet_document["waves"][0]["chips"]
 
 
 def test_the_table_has_a_row_for_all():
@@ -57,9 +57,9 @@ def test_the_table_has_a_row_for_all():
 
 
 def test_who_states_no_rate_has_no_tokens():
-    found = document("fleet", *WAVES, "--set", "workload=stated")
-    assert found["fleet"]["output_tokens_per_s"] is None
-    assert found["power_w"] is None
+    fleet_document = document("fleet", *WAVES, "--set", "workload=stated")
+    assert fleet_document["fleet"]["output_tokens_per_s"] is None
+    assert fleet_document["power_w"] is None
 
 
 @pytest.mark.parametrize(

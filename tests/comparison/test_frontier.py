@@ -19,8 +19,8 @@ TRN3, GB200 = "trn3-nl72x2", "gb200-nvl72"
 
 @cache
 def alone(name, *settings):
-    (found,) = frontier([name], set=dict(settings))
-    return found
+    (system_frontier,) = frontier([name], set=dict(settings))
+    return system_frontier
 
 
 @cache
@@ -55,8 +55,8 @@ def test_no_pair_of_plans_beats_a_point(name):
 
 @pytest.mark.parametrize("name", HEADLINE)
 def test_the_chosen_point_is_the_plan_of_the_scenario(name):
-    found, metrics = alone(name).chosen, result(name).metrics
-    assert found is not None
+    chosen_point, metrics = alone(name).chosen, result(name).metrics
+    assert chosen_point is not None
     for field in (
         "tokens_per_s_per_user",
         "output_tokens_per_s_per_chip",
@@ -67,9 +67,9 @@ def test_the_chosen_point_is_the_plan_of_the_scenario(name):
         "tpot_s",
         "ttft_s",
     ):
-        assert getattr(found, field) == pytest.approx(metrics[field], rel=1e-9), field
+        assert getattr(chosen_point, field) == pytest.approx(metrics[field], rel=1e-9), field
     plan = result(name).plan
-    assert (found.chips, found.tp, found.prefill_chips) == (
+    assert (chosen_point.chips, chosen_point.tp, chosen_point.prefill_chips) == (
         plan.decode.chips,
         plan.decode.tensor_parallel,
         plan.prefill.chips,
@@ -78,7 +78,10 @@ def test_the_chosen_point_is_the_plan_of_the_scenario(name):
 
 def test_interactivity_moves_only_the_mark_and_the_batch_solved_for_it():
     slow = alone(TRN3, ("workload.interactivity", "20 token/s"))
-    solved = {one.decode.result.plan.decode.sequences for one in (alone(TRN3), slow)}
+    solved = {
+        system_frontier.decode.result.plan.decode.sequences
+        for system_frontier in (alone(TRN3), slow)
+    }
 
     def of_the_grid(found):
         return {
@@ -103,7 +106,7 @@ def test_a_pair_is_made_of_each_pool_alone(decode, prefill):
         "workload.as_deployed",
         "0",
     )
-    mixed, own, other = (
+    mixed, decode_point, prefill_point = (
         pair(*both, tuned).chosen
         for both in ((decode, prefill), (decode, decode), (prefill, prefill))
     )
@@ -111,10 +114,14 @@ def test_a_pair_is_made_of_each_pool_alone(decode, prefill):
     sharpness = result(decode).inputs["performance.serving.pool_sharpness"].value
     # of one system the best split is known in closed form, and with it what each pool makes alone
     q = 1 / (1 + 1 / sharpness)
-    made = own.output_tokens_per_s_per_chip / (1 - own.prefill_share) ** (1 / q)
-    read = other.output_tokens_per_s_per_chip / other.prefill_share ** (1 / q)
+    decode_rate = decode_point.output_tokens_per_s_per_chip / (1 - decode_point.prefill_share) ** (
+        1 / q
+    )
+    read = prefill_point.output_tokens_per_s_per_chip / prefill_point.prefill_share ** (1 / q)
     share = np.linspace(0.01, 0.99, 100_001)
-    rate = ((share * made) ** -sharpness + ((1 - share) * read) ** -sharpness) ** (-1 / sharpness)
+    rate = ((share * decode_rate) ** -sharpness + ((1 - share) * read) ** -sharpness) ** (
+        -1 / sharpness
+    )
     costs = (hours[decode] * share + hours[prefill] * (1 - share)) / rate / 3600 * 1e6
     best = share[costs.argmin()]
     assert mixed.usd_per_million_output_tokens == pytest.approx(costs.min(), rel=1e-8)
@@ -160,20 +167,22 @@ def test_the_prefill_pool_takes_on_the_workload(tmp_path):
 
 
 def test_the_cheapest_points_of_several_systems():
-    points = [point for found in frontier([TRN3, GB200]) for point in found.points]
+    points = [
+        point for system_frontier in frontier([TRN3, GB200]) for point in system_frontier.points
+    ]
     for point in points:
         beaten = any(
-            other.tokens_per_s_per_user >= point.tokens_per_s_per_user
-            and other.usd_per_million_output_tokens < point.usd_per_million_output_tokens
-            for other in points
+            rival_point.tokens_per_s_per_user >= point.tokens_per_s_per_user
+            and rival_point.usd_per_million_output_tokens < point.usd_per_million_output_tokens
+            for rival_point in points
         )
         assert point.cheapest != beaten
 
 
 def test_a_model_that_does_not_fit_says_so():
-    found = alone("trn1-16", ("workload.model", "moe-5t"))
-    assert (found.points, found.chosen) == ([], None)
-    assert "the model does not fit" in found.reason
+    system_frontier = alone("trn1-16", ("workload.model", "moe-5t"))
+    assert (system_frontier.points, system_frontier.chosen) == ([], None)
+    assert "the model does not fit" in system_frontier.reason
 
 
 def test_a_limit_no_prompt_meets():

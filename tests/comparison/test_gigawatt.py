@@ -35,15 +35,17 @@ def test_a_gigawatt_is_one_for_all_who_ask(rows, name):
 def test_its_dollars_are_those_of_its_parts(rows, name):
     row = rows[name]
     assert sum(line["usd"] for line in row["lines"]) == pytest.approx(row["usd"], rel=1e-12)
-    found = result(name)
-    worlds = row["chips"] / found.metrics["chips"]
+    scenario_result = result(name)
+    worlds = row["chips"] / scenario_result.metrics["chips"]
     assert row["it_w"] == pytest.approx(
-        worlds * found.metrics["chips"] * found.metrics["it_power_w_per_chip"], rel=1e-12
+        worlds * scenario_result.metrics["chips"] * scenario_result.metrics["it_power_w_per_chip"],
+        rel=1e-12,
     )
-    assert row["it_w"] <= 1e9 / found.inputs["site.pue_peak"].value
+    assert row["it_w"] <= 1e9 / scenario_result.inputs["site.pue_peak"].value
     chips = next(line["usd"] for line in row["lines"] if line["kind"] == "chips")
     assert chips == pytest.approx(
-        worlds * sum(line.extended for line in found.bill.lines if line.part == RACKS[name]),
+        worlds
+        * sum(line.extended for line in scenario_result.bill.lines if line.part == RACKS[name]),
         rel=1e-12,
     )
 
@@ -54,11 +56,14 @@ def test_what_is_kept_in_hand_holds_no_rack(rows):
 
 
 def test_what_others_say_stands_beside(rows):
-    said = {(one["source"], one["low"], one["high"]) for one in rows["gb200-nvl72"]["published"]}
-    assert {("bernstein-gw-2025", 35, 35), ("bernstein-gw-2025", 50, 60)} <= said
-    shown = tco("gigawatt", "gb200-nvl72").stdout
-    assert re.search(r"gb200-nvl72 +Bernstein +35\.0 +35\.0 ", shown)
-    assert "hall" in shown
+    published_bounds = {
+        (published_row["source"], published_row["low"], published_row["high"])
+        for published_row in rows["gb200-nvl72"]["published"]
+    }
+    assert {("bernstein-gw-2025", 35, 35), ("bernstein-gw-2025", 50, 60)} <= published_bounds
+    printed_text = tco("gigawatt", "gb200-nvl72").stdout
+    assert re.search(r"gb200-nvl72 +Bernstein +35\.0 +35\.0 ", printed_text)
+    assert "hall" in printed_text
     header, line = tco(
         "gigawatt", "gb200-nvl72", "--power", "100 MW", "--date", "2026-09", "--format", "csv"
     ).stdout.splitlines()

@@ -79,21 +79,21 @@ def test_a_rack_of_another_number_of_servers(catalogue, name, servers):
     """Each carries its share of the rack, its power units and its management switch; nothing else
     differs.
     """
-    usual, other = (
+    usual, changed_rack = (
         evaluate(name, variant=variant, catalogue=catalogue)
         for variant in ({}, {"servers": str(servers)})
     )
-    assert other.metrics["racks"] == pytest.approx(1 / servers)
+    assert changed_rack.metrics["racks"] == pytest.approx(1 / servers)
     shared = sum(
         line.extended
         for line in usual.bill.lines
         if line.path in ("hgx-rack", "hgx-rack/rack-pdu", "hgx-rack/management-switch")
     )
     labour = 60 * 32 / 4  # of a rack's 32 hours, for each of four servers
-    assert other.bill.price - usual.bill.price == pytest.approx(
+    assert changed_rack.bill.price - usual.bill.price == pytest.approx(
         (shared + labour) * (4 / servers - 1), rel=1e-6
     )
-    counts = {line.part: line.quantity for line in other.bill.lines}
+    counts = {line.part: line.quantity for line in changed_rack.bill.lines}
     assert {
         part: counts[part]
         for part in counts
@@ -116,9 +116,11 @@ def test_a_rack_of_more_servers_is_filled_to_its_power(catalogue):
     )
     assert not any("stand in a rack" in note for note in wide.notes)
     (note,) = (
-        one
-        for one in evaluate("h100-hgx8", {"site.rack_kw_max": "35 kW"}, catalogue=catalogue).notes
-        if "stand in a rack" in one
+        site_note
+        for site_note in evaluate(
+            "h100-hgx8", {"site.rack_kw_max": "35 kW"}, catalogue=catalogue
+        ).notes
+        if "stand in a rack" in site_note
     )
     assert note.endswith("; servers=3 prices it as it stands")
     exact = evaluate(
@@ -137,10 +139,10 @@ def test_worlds_that_stand_in_a_rack(most, power, racks, together):
 
 # ---------------------------------------------------------------- side by side
 def test_what_does_not_fit_stays_in_the_table():
-    found = document(
+    compare_document = document(
         "compare", *HEADLINE, "--set", "site=us-air-hall", "--hall", "20 MW", "--no-range"
     )
-    rows = {row["scenario"]: row for row in found["rows"]}
+    rows = {row["scenario"]: row for row in compare_document["rows"]}
     assert list(rows) == list(HEADLINE)
     for name in ("trn3-nl72x2", "gb200-nvl72", "mi450x-ualoe72"):
         row = rows[name]
@@ -156,11 +158,11 @@ def test_what_does_not_fit_stays_in_the_table():
             for note in row["notes"]
         )
     assert rows["trn3-nl32x2"]["hall"]["racks"] > 300
-    assert found["baseline"] == "trn3-nl32x2"  # the first that has a cost
+    assert compare_document["baseline"] == "trn3-nl32x2"  # the first that has a cost
 
 
 def test_the_table_of_a_site():
-    asked = (
+    hall_arguments = (
         "--set",
         "site=us-air-hall",
         "--hall",
@@ -169,7 +171,7 @@ def test_the_table_of_a_site():
         "money.rent=2 USD/chip/h",
         "--no-range",
     )
-    done = tco("compare", "trn3-nl32x2", "gb200-nvl72", *asked)
+    done = tco("compare", "trn3-nl32x2", "gb200-nvl72", *hall_arguments)
     assert done.exit_code == 0
     for words in ("THE SITE FILLED", "~ racks", "~ chips", "~ margin a MW and year"):
         assert words in done.stdout

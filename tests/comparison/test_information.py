@@ -36,9 +36,9 @@ def test_a_measurement_with_an_error_is_worth_less(error):
 
 def test_two_causes_are_worth_what_their_sum_is():
     shares = np.array([0.1 * (NORMAL[0] + NORMAL[1]), np.zeros(DRAWS), -0.2 + 0.1 * NORMAL[2]])
-    both, one = gain(shares, list(NORMAL[:2])), gain(shares, [NORMAL[0]])
+    both, single_gain = gain(shares, list(NORMAL[:2])), gain(shares, [NORMAL[0]])
     assert both == pytest.approx(0.1 * math.sqrt(2) / math.sqrt(2 * math.pi), rel=0.05)
-    assert one == pytest.approx(0.1 / math.sqrt(2 * math.pi), rel=0.05)
+    assert single_gain == pytest.approx(0.1 / math.sqrt(2 * math.pi), rel=0.05)
 
 
 def test_few_draws_gain_nothing_by_chance():
@@ -51,13 +51,13 @@ def test_the_error_of_rows_is_told_in_widths_of_the_belief():
     run has alone.
     """
     ranges = beliefs_of(result("trn3-nl32x2"))
-    one = ranges["performance.run-trn3-nl32x2.deployment_efficiency"]
-    width = math.log(one.high / one.low) / (2 * P95)
+    belief = ranges["performance.run-trn3-nl32x2.deployment_efficiency"]
+    width = math.log(belief.high / belief.low) / (2 * P95)
     missed = next(
         float(row.split(",")[3])
         for row in (CATALOGUE.folders[0] / "accuracy/kinds.csv").read_text().splitlines()
         if row.startswith("inference,accelerator")
     )
-    assert standardised_measurement_error(CATALOGUE, "inference", one) == pytest.approx(
+    assert standardised_measurement_error(CATALOGUE, "inference", belief) == pytest.approx(
         math.log1p(missed) / 0.6745 / width
     )

@@ -22,34 +22,40 @@ SPEED, PRICE = "workload.interactivity", "parts.gb200-gpu.price"
 
 
 def test_a_point_is_what_an_evaluation_finds_there():
-    found = map_of(
+    metric_map = map_of(
         [TRN3, GB200],
         (SPEED, PRICE),
         TOKEN,
         (("20 token/s", "60 token/s"), ("20000 USD", "60000 USD")),
     )
-    for row, column in ((0, 0), (len(found.y.values) - 1, 3)):
+    for row, column in ((0, 0), (len(metric_map.y.values) - 1, 3)):
         settings = {
-            SPEED: f"{float(found.x.values[column])!r} token/s",
-            PRICE: f"{float(found.y.values[row])!r} USD",
+            SPEED: f"{float(metric_map.x.values[column])!r} token/s",
+            PRICE: f"{float(metric_map.y.values[row])!r} USD",
         }
         costs = [
             tco.evaluate(name, settings, catalogue=CATALOGUE).metrics[TOKEN]
             for name in (TRN3, GB200)
         ]
         # a batch is solved here, and searched on a grid there
-        assert found.values[:, row, column] == pytest.approx(costs, rel=0.02)
-        assert found.best[row, column] == int(np.argmin(costs))
+        assert metric_map.values[:, row, column] == pytest.approx(costs, rel=0.02)
+        assert metric_map.best[row, column] == int(np.argmin(costs))
     # the price of the other's chip moves nothing
-    assert np.ptp(found.values[0], axis=0) == pytest.approx(0)
-    assert sum(found.leaders.values()) == pytest.approx(1)
+    assert np.ptp(metric_map.values[0], axis=0) == pytest.approx(0)
+    assert sum(metric_map.leaders.values()) == pytest.approx(1)
 
 
 def test_the_best_of_costs_is_the_least_and_of_rates_the_most_and_nobody_where_none_has_one():
     values = np.array([[1.0, 3.0, np.nan], [2.0, np.nan, np.nan]])
-    found = replace(map_of([GB200], ("terms.rate", PRICE), "tco_usd_per_chip_hour"), values=values)
-    assert found.best.tolist() == [0, 0, NOBODY]
-    assert replace(found, metric="output_tokens_per_s_per_chip").best.tolist() == [1, 0, NOBODY]
+    metric_map = replace(
+        map_of([GB200], ("terms.rate", PRICE), "tco_usd_per_chip_hour"), values=values
+    )
+    assert metric_map.best.tolist() == [0, 0, NOBODY]
+    assert replace(metric_map, metric="output_tokens_per_s_per_chip").best.tolist() == [
+        1,
+        0,
+        NOBODY,
+    ]
 
 
 def test_the_command_prints_table_and_document():
@@ -71,15 +77,19 @@ def test_the_command_prints_table_and_document():
         "--until",
         f"{TOKEN}={GB200}",
     )
-    found = document(*words)
-    assert found["schema"] == "tco.solve-map/1"
-    assert {one for row in found["best"] for one in row} <= {TRN3, GB200, None}
-    assert len(found["best"]) == len(found["inputs"][1]["values"])
+    map_document = document(*words)
+    assert map_document["schema"] == "tco.solve-map/1"
+    assert {best_scenario for row in map_document["best"] for best_scenario in row} <= {
+        TRN3,
+        GB200,
+        None,
+    }
+    assert len(map_document["best"]) == len(map_document["inputs"][1]["values"])
     assert f"A {TRN3}" in command(*words).stdout
 
 
 @pytest.mark.parametrize(
-    ("words", "code", "said"),
+    ("words", "code", "message"),
     [
         (("--vary", PRICE, "--until", f"{TOKEN}={GB200}"), 2, "name both"),
         (
@@ -95,9 +105,9 @@ def test_the_command_prints_table_and_document():
         ),
     ],
 )
-def test_what_cannot_be_mapped_is_refused(words, code, said):
+def test_what_cannot_be_mapped_is_refused(words, code, message):
     done = command("solve", TRN3, "--vary", PRICE, *words)
-    assert (done.exit_code, said in done.stderr) == (code, True), done.stderr
+    assert (done.exit_code, message in done.stderr) == (code, True), done.stderr
 
 
 def test_inputs_that_move_nothing_are_refused():

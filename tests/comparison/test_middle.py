@@ -25,28 +25,32 @@ def cases():
 def test_the_parts_make_the_middle_of_the_draws(cases):
     curve = document("compare", *NAMES)["curve"]
     middles = {
-        one["scenario"]: one["median_usd_per_million_output_tokens"]
-        for one in curve
-        if one["tokens_per_s_per_user"] == 50
+        curve_point["scenario"]: curve_point["median_usd_per_million_output_tokens"]
+        for curve_point in curve
+        if curve_point["tokens_per_s_per_user"] == 50
     }
-    for one in cases:
-        assert one["median_usd_per_million_output_tokens"] == middles[one["scenario"]]
-        assert one[COST] == pytest.approx(
-            evaluate(one["scenario"], catalogue=CATALOGUE).metrics[COST], rel=1e-6
+    for median_case in cases:
+        assert (
+            median_case["median_usd_per_million_output_tokens"] == middles[median_case["scenario"]]
         )
-    assert [one["scenario"] for one in cases] == list(NAMES)
+        assert median_case[COST] == pytest.approx(
+            evaluate(median_case["scenario"], catalogue=CATALOGUE).metrics[COST], rel=1e-6
+        )
+    assert [median_case["scenario"] for median_case in cases] == list(NAMES)
 
 
 def test_an_input_at_its_median_is_an_answer_with_it_there(cases):
-    for one in cases:
-        first = one["causes"][0]
-        unit = evaluate(one["scenario"], catalogue=CATALOGUE).inputs[first["path"]].unit
-        alone = evaluate(
-            one["scenario"], {first["path"]: f"{first['median']!r} {unit}"}, catalogue=CATALOGUE
+    for median_case in cases:
+        first = median_case["causes"][0]
+        unit = evaluate(median_case["scenario"], catalogue=CATALOGUE).inputs[first["path"]].unit
+        median_input_cost = evaluate(
+            median_case["scenario"],
+            {first["path"]: f"{first['median']!r} {unit}"},
+            catalogue=CATALOGUE,
         ).metrics[COST]
-        assert first["factor"] == pytest.approx(alone / one[COST], rel=1e-5)
-        assert [abs(cause["factor"] - 1) for cause in one["causes"][:2]] == sorted(
-            [abs(cause["factor"] - 1) for cause in one["causes"][:2]], reverse=True
+        assert first["factor"] == pytest.approx(median_input_cost / median_case[COST], rel=1e-5)
+        assert [abs(cause["factor"] - 1) for cause in median_case["causes"][:2]] == sorted(
+            [abs(cause["factor"] - 1) for cause in median_case["causes"][:2]], reverse=True
         )
 
 
@@ -54,18 +58,22 @@ def test_with_nothing_left_to_draw_that_matters_the_middle_is_the_base_case():
     """Every input is set to its value but the carbon of the grid, which costs nothing."""
     result = evaluate("gb200-nvl72", catalogue=CATALOGUE)
     ranged = (
-        one
-        for one in result.inputs.values()
-        if one.low is not None and one.high is not None and one.low < one.high
+        scenario_input
+        for scenario_input in result.inputs.values()
+        if scenario_input.low is not None
+        and scenario_input.high is not None
+        and scenario_input.low < scenario_input.high
     )
     settings = {
-        one.path: f"{one.value!r} {one.unit}" for one in ranged if one.path != "site.grid_carbon"
+        scenario_input.path: f"{scenario_input.value!r} {scenario_input.unit}"
+        for scenario_input in ranged
+        if scenario_input.path != "site.grid_carbon"
     }
-    asked = evaluate_each(["gb200-nvl72"], None, settings, refuse=False, what_if={})
-    base, _ = compare_results([one.result for one in asked], None)
-    found = confidence_of(asked, base, ConfidenceRequest((20.0, 75.0)))
-    assert len(found.curve) == 2
-    for point in found.curve:
+    evaluations = evaluate_each(["gb200-nvl72"], None, settings, refuse=False, what_if={})
+    base, _ = compare_results([evaluation.result for evaluation in evaluations], None)
+    confidence = confidence_of(evaluations, base, ConfidenceRequest((20.0, 75.0)))
+    assert len(confidence.curve) == 2
+    for point in confidence.curve:
         assert point.median_usd_per_million_output_tokens == pytest.approx(
             point.usd_per_million_output_tokens, rel=1e-9
         )

@@ -66,12 +66,12 @@ def test_a_rate_of_return_is_a_spreadsheets(income, share):
     rate.
     """
     price = share * sum(income)
-    each = pyxirr.irr([-price, *income])
-    assume(each < 1)
-    found = rate_of_return(
+    monthly_return = pyxirr.irr([-price, *income])
+    assume(monthly_return < 1)
+    yearly_return = rate_of_return(
         [Payment(month, usd, "x") for month, usd in enumerate([price, *(-usd for usd in income)])]
     )
-    assert found == pytest.approx((1 + each) ** 12 - 1, rel=1e-6)
+    assert yearly_return == pytest.approx((1 + monthly_return) ** 12 - 1, rel=1e-6)
 
 
 @given(AMOUNTS, st.floats(0, 0.5))
@@ -90,11 +90,16 @@ def test_no_rate_where_nothing_comes_back_or_nothing_is_paid(amounts):
 def test_payback_is_the_month_after_which_nothing_is_owed(amounts):
     owed = list(accumulate(amounts))
     expected = next(
-        (month for month in range(len(owed)) if all(one <= 1e-9 for one in owed[month:])), None
+        (
+            month
+            for month in range(len(owed))
+            if all(balance_usd <= 1e-9 for balance_usd in owed[month:])
+        ),
+        None,
     )
-    found = payback([Payment(month, usd, "x") for month, usd in enumerate(amounts)])
-    if all(abs(one) > 1e-6 for one in owed):
-        assert found == expected
+    payback_month = payback([Payment(month, usd, "x") for month, usd in enumerate(amounts)])
+    if all(abs(balance_usd) > 1e-6 for balance_usd in owed):
+        assert payback_month == expected
 
 
 # ---------------------------------------------------------------- one world
@@ -110,19 +115,19 @@ def test_what_is_paid_is_worth_what_is_charged(lives, catalogue):
     """Bought again where it does not last, worth at the end what is left of it: the present value
     is that of the yearly charges.
     """
-    result, found = money(catalogue, lives)
+    result, cash_flow = money(catalogue, lives)
     rate, years = 0.09, 5
     capital = sum(line.usd_per_chip_hour for line in result.lines if not line.recurs) * 8760 * 72
     recurring = sum(line.amount for line in result.lines if line.recurs)
     expected = -pyxirr.pv(rate / 12, 12 * years, (capital + recurring) / 12)
-    assert net_present_value(found.payments, rate) == pytest.approx(expected, rel=1e-9)
+    assert net_present_value(cash_flow.payments, rate) == pytest.approx(expected, rel=1e-9)
 
 
 def test_an_hour_at_the_break_even_gains_nothing(catalogue):
     for settings in ({}, {**DEAL, "money.take_or_pay": "0.9"}):
         hour = money(catalogue, settings)[1].break_even_usd_per_used_chip_hour
         _, even = money(catalogue, {**settings, "money.rent": f"{hour!r} USD/chip/h"})
-        paid = sum(abs(one.usd) for one in even.payments)
+        paid = sum(abs(payment.usd) for payment in even.payments)
         assert even.npv_usd == pytest.approx(0, abs=1e-9 * paid)
         assert even.irr_per_year == pytest.approx(GROWTH, abs=1e-6)
 
@@ -138,8 +143,10 @@ def test_a_token_at_the_break_even_gains_nothing(catalogue):
 
 
 def test_owning_pays_from_the_break_even_utilisation(catalogue):
-    found = money(catalogue, {"money.rent": "3.3 USD/chip/h"})[1].break_even_utilisation
-    _, even = money(catalogue, {"money.rent": "3.3 USD/chip/h", "terms.utilisation": repr(found)})
+    even_utilisation = money(catalogue, {"money.rent": "3.3 USD/chip/h"})[1].break_even_utilisation
+    _, even = money(
+        catalogue, {"money.rent": "3.3 USD/chip/h", "terms.utilisation": repr(even_utilisation)}
+    )
     assert even.irr_per_year == pytest.approx(GROWTH, abs=1e-6)
 
 
@@ -151,30 +158,36 @@ def test_a_months_delay_is_the_difference_of_a_month(catalogue):
 
 
 def test_a_loan_is_repaid_as_a_spreadsheet_says(catalogue):
-    result, found = money(catalogue, DEAL)
+    result, cash_flow = money(catalogue, DEAL)
     bought = sum(line.usd for line in result.lines if line.usd is not None)
-    loan = [one.usd for one in found.payments if one.line == DEBT]
+    loan = [payment.usd for payment in cash_flow.payments if payment.line == DEBT]
     assert loan[0] == pytest.approx(-0.6 * bought)
     assert loan[1:] == pytest.approx([-pyxirr.pmt(0.11 / 12, 48, 0.6 * bought)] * 48)
     _, without = money(catalogue, {**DEAL, "money.debt_share": "0"})
-    assert (found.npv_usd, found.irr_per_year) == (
+    assert (cash_flow.npv_usd, cash_flow.irr_per_year) == (
         without.npv_usd,
         without.irr_per_year,
     )  # of the project, whoever lends
     assert without.equity_irr_per_year is None
     # dear debt helps nobody
-    assert (found.equity_irr_per_year > found.irr_per_year) == (
-        found.irr_per_year > (1 + 0.11 / 12) ** 12 - 1
+    assert (cash_flow.equity_irr_per_year > cash_flow.irr_per_year) == (
+        cash_flow.irr_per_year > (1 + 0.11 / 12) ** 12 - 1
     )
 
 
 def test_the_calendar_of_a_deal(catalogue):
-    result, found = money(catalogue, DEAL)
+    result, cash_flow = money(catalogue, DEAL)
     servers = sum(
         line.usd for line in result.lines if line.asset in ("servers", "storage", "network")
     )
-    assert sum(one.usd for one in found.payments if one.month == -6) == pytest.approx(0.2 * servers)
-    income = {one.month: -one.usd for one in found.payments if one.line == INCOME and one.month > 4}
+    assert sum(
+        payment.usd for payment in cash_flow.payments if payment.month == -6
+    ) == pytest.approx(0.2 * servers)
+    income = {
+        payment.month: -payment.usd
+        for payment in cash_flow.payments
+        if payment.line == INCOME and payment.month > 4
+    }
     assert min(income) == 5
     assert max(income) == 64
     full = 3.3 * 72 * 730 * result.metrics["goodput"] * 0.8
@@ -182,20 +195,26 @@ def test_the_calendar_of_a_deal(catalogue):
     # the contract's last month, a quarter of it paid ahead
     assert income[40] == pytest.approx(full * 0.75)
     assert income[41] == pytest.approx(full * 0.8 ** (41 / 12))
-    ahead = next(-one.usd for one in found.payments if one.line == INCOME and one.month == 4)
+    ahead = next(
+        -payment.usd
+        for payment in cash_flow.payments
+        if payment.line == INCOME and payment.month == 4
+    )
     assert ahead == pytest.approx(sum(income[month] for month in range(5, 41)) / 3)
     least = money(catalogue, {**DEAL, "money.take_or_pay": "1"})[1]
     assert min(
-        -one.usd for one in least.payments if one.line == INCOME and 4 < one.month <= 40
+        -payment.usd
+        for payment in least.payments
+        if payment.line == INCOME and 4 < payment.month <= 40
     ) == pytest.approx(full / 0.8 * 0.75)
 
 
 def test_books_fall_to_the_residual(catalogue):
-    _, found = money(catalogue, {"terms.residual": "0.1"})
-    first, last = found.books[0], found.books[-1]
+    _, cash_flow = money(catalogue, {"terms.residual": "0.1"})
+    first, last = cash_flow.books[0], cash_flow.books[-1]
     assert first.straight_line_usd == first.declining_usd
     assert last.straight_line_usd == pytest.approx(0.1 * first.straight_line_usd)
-    assert [book.declining_usd / first.declining_usd for book in found.books] == pytest.approx(
+    assert [book.declining_usd / first.declining_usd for book in cash_flow.books] == pytest.approx(
         [0.6**year for year in range(6)]
     )
 
@@ -209,7 +228,7 @@ TOKENS = {"workload.output_rate": "1000 token/s/chip", "money.token_price": "1 U
 
 
 def income_of(found):
-    return {one.month: -one.usd for one in found.payments if one.line == INCOME}
+    return {payment.month: -payment.usd for payment in found.payments if payment.line == INCOME}
 
 
 def test_software_that_grows_up(catalogue):
@@ -235,29 +254,29 @@ def test_software_that_grows_up(catalogue):
 
 
 def test_what_is_paid_before_the_first_revenue_bears_interest(catalogue):
-    result, found = money(catalogue, DEAL)
-    early = {one.month: 0.0 for one in found.payments if one.month <= 4}
-    for one in found.payments:
-        if one.month <= 4 and one.line not in (INCOME, DEBT):
-            early[one.month] += one.usd
-    assert found.working_capital_usd == pytest.approx(sum(early.values()))
-    assert found.working_capital_usd == pytest.approx(
+    result, cash_flow = money(catalogue, DEAL)
+    early = {payment.month: 0.0 for payment in cash_flow.payments if payment.month <= 4}
+    for payment in cash_flow.payments:
+        if payment.month <= 4 and payment.line not in (INCOME, DEBT):
+            early[payment.month] += payment.usd
+    assert cash_flow.working_capital_usd == pytest.approx(sum(early.values()))
+    assert cash_flow.working_capital_usd == pytest.approx(
         sum(line.usd for line in result.lines if line.usd is not None)
     )
-    assert found.carrying_usd == pytest.approx(
+    assert cash_flow.carrying_usd == pytest.approx(
         sum(usd * ((1 + 0.09 / 12) ** (4 - month) - 1) for month, usd in early.items())
     )
     assert money(catalogue)[1].carrying_usd == 0
 
 
 def swapped(catalogue, month=24, key="switch", value="gen2", **settings):
-    wanted = {
+    base_settings = {
         "workload": "stated",
         **TOKENS,
         **{path.replace("__", "."): text for path, text in settings.items()},
     }
-    before = evaluate("trn3-nl72x2", wanted, catalogue=catalogue)
-    after = evaluate("trn3-nl72x2", wanted, catalogue=catalogue, variant={key: value})
+    before = evaluate("trn3-nl72x2", base_settings, catalogue=catalogue)
+    after = evaluate("trn3-nl72x2", base_settings, catalogue=catalogue, variant={key: value})
     return before, after, money_of(before, catalogue, after, month)
 
 
@@ -265,13 +284,13 @@ def test_switches_swapped_in_the_field(catalogue):
     """40 switches of 320 lanes are bought in month 24; the world stands for three days, and runs as
     the new variant after.
     """
-    before, after, found = swapped(catalogue)
-    spent = [one for one in found.payments if one.line.startswith("swap/")]
+    before, after, cash_flow = swapped(catalogue)
+    spent = [payment for payment in cash_flow.payments if payment.line.startswith("swap/")]
     new = next(line for line in after.bill.lines if line.part == "scorpio-x-320")
-    assert [(one.month, one.line, one.usd) for one in spent] == [
+    assert [(payment.month, payment.line, payment.usd) for payment in spent] == [
         (24, "swap/scorpio-x-320", pytest.approx(40 * new.unit_price))
     ]
-    income = income_of(found)
+    income = income_of(cash_flow)
     up, full = (
         [result.metrics["goodput"] for result in (before, after)],
         1000 * 144 * 730 * 3600 * 0.8 / 1e6,
@@ -279,7 +298,11 @@ def test_switches_swapped_in_the_field(catalogue):
     assert income[24] == pytest.approx(full * up[0])
     assert income[25] == pytest.approx(full * up[1] * (1 - 72 / 730))
     assert income[26] == pytest.approx(full * up[1])
-    energy = {one.month: one.usd for one in found.payments if one.line == "site/energy"}
+    energy = {
+        payment.month: payment.usd
+        for payment in cash_flow.payments
+        if payment.line == "site/energy"
+    }
     assert energy[24] / energy[25] == pytest.approx(
         before.metrics["energy_usd_per_chip_hour"] / after.metrics["energy_usd_per_chip_hour"]
     )
@@ -287,9 +310,9 @@ def test_switches_swapped_in_the_field(catalogue):
 
 
 def test_a_swap_that_changes_nothing_costs_its_stop(catalogue):
-    before, _, found = swapped(catalogue, 12, "switch", "gen1", money__swap_stop="0 h")
-    assert found.payments == money_of(before, catalogue).payments
-    assert swapped(catalogue, 12, "switch", "gen1")[2].npv_usd < found.npv_usd
+    before, _, cash_flow = swapped(catalogue, 12, "switch", "gen1", money__swap_stop="0 h")
+    assert cash_flow.payments == money_of(before, catalogue).payments
+    assert swapped(catalogue, 12, "switch", "gen1")[2].npv_usd < cash_flow.npv_usd
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ COST = "usd_per_million_output_tokens"
 def test_every_system_has_a_place_or_a_reason():
     rows = document("compare", "--all")["rows"]
     assert sorted(row["system"] for row in rows) == sorted(
-        one["id"] for one in document("systems", "list")["items"]
+        listed_system["id"] for listed_system in document("systems", "list")["items"]
     )
     ranked = [row for row in rows if row["rank"] is not None]
     medians = [row[f"median_{COST}"] for row in ranked]
@@ -40,7 +40,8 @@ def test_every_system_has_a_place_or_a_reason():
 def test_the_middle_of_a_system_is_that_of_its_comparison():
     """With fewer speeds the plans that are looked at differ a little."""
     curve = {
-        (one["scenario"], one["tokens_per_s_per_user"]): one for one in document("compare")["curve"]
+        (curve_point["scenario"], curve_point["tokens_per_s_per_user"]): curve_point
+        for curve_point in document("compare")["curve"]
     }
     rows = {row["system"]: row for row in document("compare", "--all")["rows"]}
     for name in ("trn3-nl32x2", "trn3-nl72x2", "gb200-nvl72", "mi450x-ualoe72"):
@@ -68,7 +69,7 @@ def test_the_cheapest_of_all_is_named_below_the_shipped_comparison_alone():
 
 def test_a_line_each():
     lines = command("compare", "--all").stdout.splitlines()
-    systems = [one["id"] for one in document("systems", "list")["items"]]
+    systems = [listed_system["id"] for listed_system in document("systems", "list")["items"]]
     assert len(lines) <= len(systems) + 6
     assert all(
         sum(f" {system} " in line or f" {system}:" in line for line in lines) == 1
@@ -79,14 +80,14 @@ def test_a_line_each():
 def test_those_of_a_vendor_that_air_cools_at_a_date():
     rows = document("compare", "--all", "--vendor", "amd", "--air", "--date", "2026-06")["rows"]
     assert {row["system"] for row in rows} == {"mi300x-8", "mi325x-8"}
-    alone = tco.evaluate("mi300x-8", {"terms.date": "2026-06"}).metrics[COST]
+    direct_cost = tco.evaluate("mi300x-8", {"terms.date": "2026-06"}).metrics[COST]
     assert next(
         row["metrics"][COST] for row in rows if row["system"] == "mi300x-8"
-    ) == pytest.approx(alone, rel=1e-12)
+    ) == pytest.approx(direct_cost, rel=1e-12)
 
 
 @pytest.mark.parametrize(
-    ("words", "code", "said"),
+    ("words", "code", "message"),
     [
         (("--vendor", "AMD"), 2, "go with --all"),
         (("--all", "gb200-nvl72"), 2, "takes no scenario"),
@@ -94,6 +95,6 @@ def test_those_of_a_vendor_that_air_cools_at_a_date():
     ],
     ids=["vendor", "scenario", "typo"],
 )
-def test_what_is_wrong_is_told(words, code, said):
+def test_what_is_wrong_is_told(words, code, message):
     done = command("compare", *words)
-    assert (done.exit_code, said in done.stderr) == (code, True), done.stderr
+    assert (done.exit_code, message in done.stderr) == (code, True), done.stderr

@@ -30,10 +30,10 @@ def test_every_rent_says_what_it_is_and_whose():
 
 
 def test_renters_are_compared_by_one_statistic_of_one_publisher():
-    found = document("compare", "gb200-nvl72", "b200-hgx8", "h100-hgx8", "trn3-nl72x2", *RENTER)[
-        "rows"
-    ]
-    rents = {row["scenario"]: row.get("rent") for row in found}
+    compared_rows = document(
+        "compare", "gb200-nvl72", "b200-hgx8", "h100-hgx8", "trn3-nl72x2", *RENTER
+    )["rows"]
+    rents = {row["scenario"]: row.get("rent") for row in compared_rows}
     contract = {"statistic": "contracts of three years", "publisher": "SemiAnalysis"}
     assert rents == {
         "gb200-nvl72": contract,
@@ -41,13 +41,13 @@ def test_renters_are_compared_by_one_statistic_of_one_publisher():
         "h100-hgx8": contract,
         "trn3-nl72x2": None,
     }
-    left = next(row for row in found if row["scenario"] == "trn3-nl72x2")
+    left = next(row for row in compared_rows if row["scenario"] == "trn3-nl72x2")
     assert left["metrics"]["usd_per_million_output_tokens"] is None
     assert any(
         "stated by nobody, those of the others of SemiAnalysis: left out" in note
         for note in left["notes"]
     )
-    hours = {row["scenario"]: row["metrics"]["tco_usd_per_chip_hour"] for row in found}
+    hours = {row["scenario"]: row["metrics"]["tco_usd_per_chip_hour"] for row in compared_rows}
     assert [round(hours[name], 9) for name in ("gb200-nvl72", "b200-hgx8", "h100-hgx8")] == [
         2.6,
         2.6,
@@ -56,7 +56,7 @@ def test_renters_are_compared_by_one_statistic_of_one_publisher():
 
 
 def test_lists_of_two_publishers_are_not_compared():
-    found = document(
+    compared_rows = document(
         "compare",
         "gb200-nvl72",
         "b200-hgx8",
@@ -65,26 +65,26 @@ def test_lists_of_two_publishers_are_not_compared():
         "--set",
         "terms.commitment=on-demand",
     )["rows"]
-    assert {row["rent"]["publisher"] for row in found if "rent" in row} == {
+    assert {row["rent"]["publisher"] for row in compared_rows if "rent" in row} == {
         "GPU rental price index"
     }
-    assert "rent" not in next(row for row in found if row["scenario"] == "gb200-nvl72")
+    assert "rent" not in next(row for row in compared_rows if row["scenario"] == "gb200-nvl72")
 
 
 def test_who_rents_alone_pays_the_nearest_to_a_contract():
-    asked = {"terms.perspective": "renter", "terms.date": "2026-08", "workload": "stated"}
-    one, bound, own = (
-        evaluate(name, asked | more, catalogue=CATALOGUE)
+    renter_settings = {"terms.perspective": "renter", "terms.date": "2026-08", "workload": "stated"}
+    contract_result, bound, set_rent_result = (
+        evaluate(name, renter_settings | more, catalogue=CATALOGUE)
         for name, more in (
             ("h100-hgx8", {}),
             ("trn3-nl72x2", {}),
             ("h100-hgx8", {"parts.h100-sxm.rent": "3 USD/chip/h"}),
         )
     )
-    assert one.rent == ("rent_one_year", "SemiAnalysis")
+    assert contract_result.rent == ("rent_one_year", "SemiAnalysis")
     assert bound.rent[0] == "rent_bound"
     assert any("upper bound" in note for note in bound.notes)
-    assert own.metrics["tco_usd_per_chip_hour"] == pytest.approx(3)
+    assert set_rent_result.metrics["tco_usd_per_chip_hour"] == pytest.approx(3)
 
 
 def test_margins_follow_from_rent_and_cost():
@@ -95,23 +95,29 @@ def test_margins_follow_from_rent_and_cost():
             assert row["margin"] == pytest.approx(
                 1 - row["cost_usd_per_chip_hour"] / row["usd_per_chip_hour"]
             )
-    asked = {"terms.perspective": "neocloud", "terms.date": "2026-06", "workload": "stated"}
-    cost = evaluate("h100-hgx8", asked, catalogue=CATALOGUE).metrics["tco_usd_per_chip_hour"]
+    neocloud_settings = {
+        "terms.perspective": "neocloud",
+        "terms.date": "2026-06",
+        "workload": "stated",
+    }
+    cost = evaluate("h100-hgx8", neocloud_settings, catalogue=CATALOGUE).metrics[
+        "tco_usd_per_chip_hour"
+    ]
     assert next(
         row["cost_usd_per_chip_hour"] for row in rows if row["date"] == "2026-06"
     ) == pytest.approx(cost, rel=1e-9)
 
 
 def test_contracts_leave_a_margin_that_owners_live_on():
-    found = [
+    contract_rows = [
         row
         for row in document("rents")["rows"]
         if row["statistic"].startswith("contracts") and row["margin"] is not None
     ]
     by_month: dict[str, list[float]] = {}
-    for row in found:
+    for row in contract_rows:
         by_month.setdefault(row["date"], []).append(row["margin"])
-    assert all(-0.1 <= median(many) <= 0.7 for many in by_month.values()), by_month
+    assert all(-0.1 <= median(margins) <= 0.7 for margins in by_month.values()), by_month
 
 
 def test_a_system_stands_for_its_chip_and_a_chip_nobody_lets_is_told():
@@ -125,17 +131,17 @@ def test_a_system_stands_for_its_chip_and_a_chip_nobody_lets_is_told():
 
 
 def test_agreements_show_strike_price_share_and_path():
-    found = document("rebates", "show", "astera-2022", "--set", "terms.date=2025-12")
-    terms = {one["path"]: one["value"] for one in found["terms"]}
+    agreement = document("rebates", "show", "astera-2022", "--set", "terms.date=2025-12")
+    terms = {term["path"]: term["value"] for term in agreement["terms"]}
     assert terms["rebates.astera-2022.strike"] == 20.34
     price, strike, then = (
         terms["shares.astera.price"],
         20.34,
         terms["rebates.astera-2022.reference_price"],
     )
-    assert found["given_back"] == pytest.approx(0.23 * (price - strike) / (then - strike))
+    assert agreement["given_back"] == pytest.approx(0.23 * (price - strike) / (then - strike))
     assert (
-        f"{found['given_back'] * 100:.2f} %"
+        f"{agreement['given_back'] * 100:.2f} %"
         in tco("rebates", "show", "astera-2022", "--date", "2025-12").stdout
     )
 
@@ -143,9 +149,9 @@ def test_agreements_show_strike_price_share_and_path():
 # ---------------------------------------------------------------- one renter that can be priced
 def test_one_priced_renter_is_no_recommendation_and_the_output_says_why():
     drawn = RENTER[:-1]
-    said = document("compare", "trn3-nl32x2", "gb200-nvl72", "mi450x-ualoe72", *drawn)
-    assert said["verdict"] == []
-    assert all(one["share_cheapest"] is None for one in said["curve"])
+    comparison = document("compare", "trn3-nl32x2", "gb200-nvl72", "mi450x-ualoe72", *drawn)
+    assert comparison["verdict"] == []
+    assert all(curve_point["share_cheapest"] is None for curve_point in comparison["curve"])
     text = tco("compare", "trn3-nl32x2", "gb200-nvl72", "mi450x-ualoe72", *drawn).stdout
     assert "Only gb200-nvl72 can be priced" in text
     assert "trn3-nl32x2 cannot be priced: parts.trn3.rent" in text.replace("\n", " ")
@@ -153,8 +159,8 @@ def test_one_priced_renter_is_no_recommendation_and_the_output_says_why():
 
 
 def test_at_its_break_even_rent_a_rack_costs_what_the_cheapest_does():
-    said = document("compare", "trn3-nl72x2", "gb200-nvl72", *RENTER)
-    (rent,) = said["break_even_rents"]
+    comparison = document("compare", "trn3-nl72x2", "gb200-nvl72", *RENTER)
+    (rent,) = comparison["break_even_rents"]
     assert (rent["scenario"], rent["against"]) == ("trn3-nl72x2", "gb200-nvl72")
     assert rent["upper_bound_usd_per_chip_hour"] == 1.29
     setting = f"parts.trn3.rent={rent['usd_per_chip_hour']!r} USD/chip/h"

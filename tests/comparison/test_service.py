@@ -41,8 +41,8 @@ def test_a_tighter_promise_is_never_cheaper(loose, tighter):
         >= loose["metrics"]["usd_per_million_output_tokens"]
     )
     for text in tighter:
-        one = promise_of(text)
-        assert tight["metrics"][f"{one.metric}_p{one.quantile * 100:g}_s"] <= one.limit
+        promise = promise_of(text)
+        assert tight["metrics"][f"{promise.metric}_p{promise.quantile * 100:g}_s"] <= promise.limit
     assert tight["metrics"]["attainment"] >= 0.8
 
 
@@ -133,27 +133,27 @@ def test_range_is_of_what_is_bought():
 
 
 def test_the_same_seed_gives_the_same_answer_and_another_one_nearly_so(loose):
-    again, other = (
+    again, reseeded_answer = (
         answer(
             *BASE, "--promise", "ttft p90 <= 5 s", "--promise", "tpot p90 <= 60 ms", "--seed", seed
         )
         for seed in ("0", "7")
     )
     assert again["metrics"] == loose["metrics"]
-    assert other["metrics"]["ttft_p50_s"] != loose["metrics"]["ttft_p50_s"]
-    assert other["metrics"]["chips"] == pytest.approx(loose["metrics"]["chips"], rel=0.2)
+    assert reseeded_answer["metrics"]["ttft_p50_s"] != loose["metrics"]["ttft_p50_s"]
+    assert reseeded_answer["metrics"]["chips"] == pytest.approx(loose["metrics"]["chips"], rel=0.2)
 
 
 @pytest.mark.thorough
 def test_agents_cost_less_where_their_contexts_are_found_again():
-    kept, lost = (
+    high_reuse, lost = (
         answer("service", "gb300-nvl72", "--traffic", "agents", "--set", f"traffic.reuse={share}")[
             "metrics"
         ]
         for share in (0.931, 0.5)
     )
-    assert kept["hit_rate"] > 0.8 > 0.5 >= lost["hit_rate"]
-    assert kept["usd_per_agent_hour"] < lost["usd_per_agent_hour"]
+    assert high_reuse["hit_rate"] > 0.8 > 0.5 >= lost["hit_rate"]
+    assert high_reuse["usd_per_agent_hour"] < lost["usd_per_agent_hour"]
 
 
 @pytest.mark.thorough
@@ -163,7 +163,7 @@ def test_racks_are_held_against_the_best_of_them_and_those_that_keep_no_promise_
     )
     cost = [row["metrics"]["usd_per_million_output_tokens"] for row in done["rows"]]
     assert [row["share_of_best"] for row in done["rows"]] == pytest.approx(
-        [min(cost) / own for own in cost]
+        [min(cost) / row_cost for row_cost in cost]
     )
     assert [row["scenario"] for row in done["rows"]] == ["gb200-nvl72", "h100-hgx8"]
     assert any(note.startswith("trn2-nl16: no plan keeps") for note in done["notes"])
@@ -233,10 +233,16 @@ def test_racks_of_mlperf_are_as_large_as_their_load_asks_for():
     """
     off = []
     for system, model, rate, chips in RACKS:
-        tokens, (first, each) = LENGTHS[model]
-        names = (f"{side}_p{at}" for side in ("input", "output") for at in (50, 90, 99))
-        own = {"requests_per_s": rate, "arrival_cv": 1, **dict(zip(names, tokens, strict=True))}
-        settings = [f"traffic.{key}={value}" for key, value in own.items()]
+        tokens, (first, token_time) = LENGTHS[model]
+        names = (
+            f"{side}_p{percentile}" for side in ("input", "output") for percentile in (50, 90, 99)
+        )
+        traffic_inputs = {
+            "requests_per_s": rate,
+            "arrival_cv": 1,
+            **dict(zip(names, tokens, strict=True)),
+        }
+        settings = [f"traffic.{key}={value}" for key, value in traffic_inputs.items()]
         # tuned
         settings += [
             f"workload.model={model}",
@@ -244,11 +250,16 @@ def test_racks_of_mlperf_are_as_large_as_their_load_asks_for():
             "workload.draft_tokens=0",
             "workload.as_deployed=0",
         ]
-        promised = ("--promise", f"ttft p99 <= {first} ms", "--promise", f"tpot p99 <= {each} ms")
-        found = answer(
+        promised = (
+            "--promise",
+            f"ttft p99 <= {first} ms",
+            "--promise",
+            f"tpot p99 <= {token_time} ms",
+        )
+        service_answer = answer(
             "service", system, *promised, *(word for text in settings for word in ("--set", text))
         )
-        plan = found["plan"].values()
+        plan = service_answer["plan"].values()
         off.append(sum(pool["chips"] * pool["engines"] for pool in plan) / chips - 1)
     assert np.median(np.abs(off)) <= 0.15
     assert np.abs(off).max() <= 0.34
@@ -257,19 +268,24 @@ def test_racks_of_mlperf_are_as_large_as_their_load_asks_for():
 @pytest.mark.parametrize("name", CATALOGUE.ids("traffic"))
 def test_shipped_traffic_has_the_quantiles_and_the_rate_it_states(name):
     traffic = load_traffic(CATALOGUE, name)
-    before, found = traffic.requests(1, "random", 50_000, 0, 60.0)
-    assert 50_000 / found.arrived[-1] == pytest.approx(traffic.values["requests_per_s"], rel=0.15)
-    assert (np.diff(found.arrived) >= 0).all()
-    assert (found.known < found.prompt).all()
+    before, drawn_requests = traffic.requests(1, "random", 50_000, 0, 60.0)
+    assert 50_000 / drawn_requests.arrived[-1] == pytest.approx(
+        traffic.values["requests_per_s"], rel=0.15
+    )
+    assert (np.diff(drawn_requests.arrived) >= 0).all()
+    assert (drawn_requests.known < drawn_requests.prompt).all()
     if not traffic.parts:
-        for side, many in (("input", found.prompt), ("output", found.answer)):
-            for at in (50, 90, 99):
-                assert np.quantile(many, at / 100) == pytest.approx(
-                    traffic.values[f"{side}_p{at}"], rel=0.06
+        for side, token_counts in (
+            ("input", drawn_requests.prompt),
+            ("output", drawn_requests.answer),
+        ):
+            for percentile in (50, 90, 99):
+                assert np.quantile(token_counts, percentile / 100) == pytest.approx(
+                    traffic.values[f"{side}_p{percentile}"], rel=0.06
                 )
-        assert np.diff(found.arrived).std() / np.diff(found.arrived).mean() == pytest.approx(
-            traffic.values["arrival_cv"], rel=0.1
-        )
+        assert np.diff(drawn_requests.arrived).std() / np.diff(
+            drawn_requests.arrived
+        ).mean() == pytest.approx(traffic.values["arrival_cv"], rel=0.1)
     assert len(before.slot) == 50_000
 
 
@@ -282,21 +298,28 @@ def test_means_of_lengths_are_those_of_the_traces():
         ("code", (2047.8, 27.9)),
         ("long-documents", (12035.1, 342.6)),
     ):
-        found = load_traffic(CATALOGUE, name).requests(1, "random", 50_000, 0, 60.0)[1]
-        assert (found.prompt.mean(), found.answer.mean()) == pytest.approx(means, rel=0.18)
+        drawn_requests = load_traffic(CATALOGUE, name).requests(1, "random", 50_000, 0, 60.0)[1]
+        assert (drawn_requests.prompt.mean(), drawn_requests.answer.mean()) == pytest.approx(
+            means, rel=0.18
+        )
 
 
 def test_a_trace_comes_back_as_the_traffic_it_was_made_of(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    _, made = load_traffic(CATALOGUE, "chat").requests(1, "random", 20_000, 0, 60.0)
-    rows = zip(made.arrived.tolist(), made.prompt.tolist(), made.answer.tolist(), strict=True)
+    _, drawn_requests = load_traffic(CATALOGUE, "chat").requests(1, "random", 20_000, 0, 60.0)
+    rows = zip(
+        drawn_requests.arrived.tolist(),
+        drawn_requests.prompt.tolist(),
+        drawn_requests.answer.tolist(),
+        strict=True,
+    )
     (tmp_path / "trace.csv").write_text(
         HEADER + "".join(f"{a!r},{p:g},{o:g}\n" for a, p, o in rows)
     )
     assert tco("traffic", "from", "trace.csv", "-o", "mine.toml").exit_code == 0
-    mine, like = (load_traffic(CATALOGUE, name).values for name in ("mine.toml", "chat"))
+    traced_values, like = (load_traffic(CATALOGUE, name).values for name in ("mine.toml", "chat"))
     for key in ("requests_per_s", "arrival_cv", "input_p50", "input_p99", "output_p90"):
-        assert mine[key] == pytest.approx(like[key], rel=0.1)
+        assert traced_values[key] == pytest.approx(like[key], rel=0.1)
     priced, shipped = (
         answer("service", "gb200-nvl72", "--traffic", name, "--promise", "ttft p90 <= 2 s")[
             "metrics"
@@ -309,10 +332,18 @@ def test_a_trace_comes_back_as_the_traffic_it_was_made_of(tmp_path, monkeypatch)
 
 
 def test_sessions_and_prefixes_of_a_trace_are_read(tmp_path):
-    rows = [f"{at},1000,50,{'ab'[at % 2]},{900 if at > 1 else 0}\n" for at in range(20)]
+    rows = [
+        f"{row_index},1000,50,{'ab'[row_index % 2]},{900 if row_index > 1 else 0}\n"
+        for row_index in range(20)
+    ]
     (tmp_path / "trace.csv").write_text(f"{HEADER.strip()},session,prefix\n" + "".join(rows))
-    found = trace_statistics(read_trace(tmp_path / "trace.csv"))
-    assert (found["turns"], found["thinking_time"], found["reuse"], found["arrival_cv"]) == (
+    traffic_statistics = trace_statistics(read_trace(tmp_path / "trace.csv"))
+    assert (
+        traffic_statistics["turns"],
+        traffic_statistics["thinking_time"],
+        traffic_statistics["reuse"],
+        traffic_statistics["arrival_cv"],
+    ) == (
         10,
         2,
         pytest.approx(0.9),
@@ -321,7 +352,7 @@ def test_sessions_and_prefixes_of_a_trace_are_read(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         (HEADER + "1,-5,10\n", "t.csv:2:2: input_tokens is '-5'"),
         (HEADER + "1,5,10\n2,banana,10\n", "t.csv:3:2: input_tokens is 'banana'"),
@@ -335,12 +366,12 @@ def test_sessions_and_prefixes_of_a_trace_are_read(tmp_path):
         ("", "t.csv: is empty"),
     ],
 )
-def test_a_bad_trace_is_told_by_line_and_column(tmp_path, monkeypatch, text, said):
+def test_a_bad_trace_is_told_by_line_and_column(tmp_path, monkeypatch, text, message):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "t.csv").write_text(text)
     done = tco("traffic", "from", "t.csv", "-o", "bad.toml")
     assert done.exit_code == 3
-    assert said in done.stderr
+    assert message in done.stderr
     assert not (tmp_path / "bad.toml").exists()
 
 
@@ -350,7 +381,7 @@ def test_promises_are_read():
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (("--promise", "ttft p99 <= 1 us"), "the nearest is"),
         pytest.param(
@@ -381,15 +412,15 @@ def test_promises_are_read():
         (("--set", "workload.input_tokens=3"), "set traffic.* instead"),
     ],
 )
-def test_what_cannot_be_is_refused(words, said):
+def test_what_cannot_be_is_refused(words, message):
     done = tco("service", "gb200-nvl72", *words)
     assert done.exit_code == 3
-    assert said in done.stderr
+    assert message in done.stderr
     assert len(done.stderr.strip().splitlines()) == 1
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("promises = 'ttft'\n[shares]\nchat = 1\n", "requests_per_s is missing"),
         ("[shares]\nchat = 'much'\n", "shares: expected NAME = SHARE"),
@@ -401,7 +432,7 @@ def test_what_cannot_be_is_refused(words, said):
         ("{rate}", "input_p50 is missing"),
     ],
 )
-def test_traffic_of_ones_own_that_cannot_be_is_refused(tmp_path, monkeypatch, text, said):
+def test_traffic_of_ones_own_that_cannot_be_is_refused(tmp_path, monkeypatch, text, message):
     monkeypatch.chdir(tmp_path)
     rate = (
         "[requests_per_s]\nvalue = 9\nunit = ''\nlow = 9\nhigh = 9\nkind = 'assumed'\nsource = "
@@ -410,4 +441,4 @@ def test_traffic_of_ones_own_that_cannot_be_is_refused(tmp_path, monkeypatch, te
     (tmp_path / "own.toml").write_text(text.format(rate=rate), encoding="utf-8")
     done = tco("service", "gb200-nvl72", "--traffic", "own.toml")
     assert done.exit_code == 3
-    assert said in done.stderr
+    assert message in done.stderr

@@ -42,28 +42,28 @@ def at(name, found, metric):
     ],
 )
 def test_the_value_brings_the_metric_to_the_target(name, path, until, times):
-    found = document("solve", name, "--vary", path, "--until", until)
+    solution = document("solve", name, "--vary", path, "--until", until)
     metric = until.partition("=")[0]
     today = tco.evaluate(name, catalogue=CATALOGUE).metrics[metric]
-    assert found["crossing"] is True
-    assert found["metric_today"] == pytest.approx(today, rel=1e-12)
-    assert found["target"] == pytest.approx(times * today, rel=1e-12)
-    assert found["value"] == found["values"][0]
-    assert at(name, found, metric) == pytest.approx(times * today, rel=1e-9)
+    assert solution["crossing"] is True
+    assert solution["metric_today"] == pytest.approx(today, rel=1e-12)
+    assert solution["target"] == pytest.approx(times * today, rel=1e-12)
+    assert solution["value"] == solution["values"][0]
+    assert at(name, solution, metric) == pytest.approx(times * today, rel=1e-9)
 
 
 def test_a_target_in_a_unit_of_its_own():
-    one, other = (
+    without_unit, with_unit = (
         solve(GB200, "terms.rate", f"{HOUR}={words}") for words in ("2.2", "2.2 USD/chip/h")
     )
-    assert one.breaks == other.breaks
-    assert one.breaks[0].metric == pytest.approx(2.2, rel=1e-9)
+    assert without_unit.breaks == with_unit.breaks
+    assert without_unit.breaks[0].metric == pytest.approx(2.2, rel=1e-9)
 
 
 def test_equal_to_another_scenario_which_an_input_of_both_moves_too():
-    found = solve(GB200, "parts.gb200-gpu.price", f"{TOKEN}={TRN3}")
-    (price,) = (one.value for one in found.breaks)
-    assert found.centre == pytest.approx(
+    solution = solve(GB200, "parts.gb200-gpu.price", f"{TOKEN}={TRN3}")
+    (price,) = (break_point.value for break_point in solution.breaks)
+    assert solution.centre == pytest.approx(
         tco.evaluate(GB200, catalogue=CATALOGUE).metrics[TOKEN], rel=1e-12
     )
     costs = [
@@ -81,7 +81,7 @@ def test_equal_to_another_scenario_which_an_input_of_both_moves_too():
 
 
 def test_a_plan_is_chosen_anew_and_a_target_within_a_step_is_reached_with_it():
-    found = document(
+    solution = document(
         "solve",
         TRN3,
         "--vary",
@@ -93,10 +93,10 @@ def test_a_plan_is_chosen_anew_and_a_target_within_a_step_is_reached_with_it():
         "--to",
         "6 TB/s",
     )
-    first, target = found["reached"][0], found["target"]
-    reached = at(TRN3, found, TOKEN)
+    first, target = solution["reached"][0], solution["target"]
+    reached = at(TRN3, solution, TOKEN)
     assert reached == pytest.approx(first["metric"], rel=1e-12)
-    assert found["plan"] == "re-optimised"
+    assert solution["plan"] == "re-optimised"
     if first["step"]:
         assert first["metric_before"] < target < reached
         nearer = first["value"] * (1 + 1e-12)
@@ -111,46 +111,59 @@ def test_a_plan_is_chosen_anew_and_a_target_within_a_step_is_reached_with_it():
 @pytest.mark.thorough
 def test_a_step_is_told_by_both_its_sides():
     """A cluster that outgrows a tier of switches pays for another one at once."""
-    found = document(
+    solution = document(
         "solve", TRN3, "--vary", "cluster.chips", "--until", f"{HOUR}=+1%", "--to", "100000"
     )
-    (step,) = (one for one in found["reached"] if one["value"] == found["value"])
+    (step,) = (
+        reached_point
+        for reached_point in solution["reached"]
+        if reached_point["value"] == solution["value"]
+    )
     assert step["step"]
     assert (
         step["metric_before"]
-        < found["target"]
+        < solution["target"]
         < step["metric"]
-        == pytest.approx(at(TRN3, found, HOUR), rel=1e-12)
+        == pytest.approx(at(TRN3, solution, HOUR), rel=1e-12)
     )
     just_short = tco.evaluate(
-        TRN3, {"cluster.chips": repr(found["value"] * (1 - 1e-13))}, catalogue=CATALOGUE
+        TRN3, {"cluster.chips": repr(solution["value"] * (1 - 1e-13))}, catalogue=CATALOGUE
     )
     assert just_short.metrics[HOUR] == pytest.approx(step["metric_before"], rel=1e-9)
-    assert any("moves in steps" in note for note in found["notes"])
+    assert any("moves in steps" in note for note in solution["notes"])
 
 
 def test_a_plan_that_is_held_leaves_no_steps():
     base = tco.evaluate(TRN3, catalogue=CATALOGUE)
-    (one,) = solve(TRN3, BANDWIDTH, f"{TOKEN}=+5%", hold=True).breaks
-    assert one.metric == one.short == pytest.approx(1.05 * base.metrics[TOKEN], rel=1e-9)
-    held = tco.evaluate(TRN3, {BANDWIDTH: f"{one.value!r} TB/s"}, base.plan, catalogue=CATALOGUE)
-    assert held.metrics[TOKEN] == pytest.approx(1.05 * base.metrics[TOKEN], rel=1e-9)
+    (break_point,) = solve(TRN3, BANDWIDTH, f"{TOKEN}=+5%", hold=True).breaks
+    assert (
+        break_point.metric
+        == break_point.short
+        == pytest.approx(1.05 * base.metrics[TOKEN], rel=1e-9)
+    )
+    held_result = tco.evaluate(
+        TRN3, {BANDWIDTH: f"{break_point.value!r} TB/s"}, base.plan, catalogue=CATALOGUE
+    )
+    assert held_result.metrics[TOKEN] == pytest.approx(1.05 * base.metrics[TOKEN], rel=1e-9)
 
 
 def test_ends_name_a_unit_and_answers_are_told_in_it():
-    asked = ("solve", TRN3, "--until", f"{TOKEN}=+5%", "--hold", "--vary", BANDWIDTH)
-    found, other = (
-        document(*asked, "--from", low, "--to", high)
+    solve_words = ("solve", TRN3, "--until", f"{TOKEN}=+5%", "--hold", "--vary", BANDWIDTH)
+    terabyte_solution, gigabyte_solution = (
+        document(*solve_words, "--from", low, "--to", high)
         for low, high in (("2 TB/s", "6 TB/s"), ("2000 GB/s", "6000 GB/s"))
     )
-    assert (found["unit"], other["unit"]) == ("TB/s", "GB/s")
+    assert (terabyte_solution["unit"], gigabyte_solution["unit"]) == ("TB/s", "GB/s")
     for key in ("value", "today"):
-        assert other[key] == pytest.approx(found[key] * 1000, rel=1e-9)
-    held = tco.evaluate(TRN3, catalogue=CATALOGUE)
+        assert gigabyte_solution[key] == pytest.approx(terabyte_solution[key] * 1000, rel=1e-9)
+    base_result = tco.evaluate(TRN3, catalogue=CATALOGUE)
     reached = tco.evaluate(
-        TRN3, {BANDWIDTH: other["set"].partition("=")[2]}, held.plan, catalogue=CATALOGUE
+        TRN3,
+        {BANDWIDTH: gigabyte_solution["set"].partition("=")[2]},
+        base_result.plan,
+        catalogue=CATALOGUE,
     )
-    assert reached.metrics[TOKEN] == pytest.approx(1.05 * held.metrics[TOKEN], rel=1e-9)
+    assert reached.metrics[TOKEN] == pytest.approx(1.05 * base_result.metrics[TOKEN], rel=1e-9)
 
 
 MONTHS = [f"{year}-{month:02}" for year in (2025, 2026, 2027) for month in range(1, 13)][11:]
@@ -168,7 +181,7 @@ def by_month(metric):
 def test_a_date_is_the_first_month_at_whose_prices_the_target_is_reached():
     """Against every month by itself."""
     levels = by_month(HOUR)
-    found = document(
+    solution = document(
         "solve",
         GB200,
         "--vary",
@@ -182,21 +195,21 @@ def test_a_date_is_the_first_month_at_whose_prices_the_target_is_reached():
         "--date",
         "2025-12",
     )
-    assert [point["value"] for point in found["points"]] == MONTHS
-    assert [point["metric"] for point in found["points"]] == pytest.approx(
+    assert [point["value"] for point in solution["points"]] == MONTHS
+    assert [point["metric"] for point in solution["points"]] == pytest.approx(
         list(levels.values()), rel=1e-12
     )
     expected = next(month for month in MONTHS if levels[month] >= 1.05 * levels["2025-12"])
-    assert (found["value"], found["set"], found["today"], found["unit"]) == (
+    assert (solution["value"], solution["set"], solution["today"], solution["unit"]) == (
         expected,
         f"terms.date={expected}",
         "2025-12",
         "date",
     )
-    (reached,) = found["reached"]
+    (reached,) = solution["reached"]
     assert (
         reached["metric_before"]
-        < found["target"]
+        < solution["target"]
         <= reached["metric"]
         == pytest.approx(levels[expected], rel=1e-12)
     )
@@ -221,20 +234,20 @@ def test_a_date_is_the_first_month_at_whose_prices_the_target_is_reached():
 def test_a_date_before_todays_is_the_last_month_at_which_the_target_was_reached():
     levels = by_month(HOUR)
     target = 1.001 * levels["2025-12"]
-    found = solve(
+    solution = solve(
         GB200,
         "terms.date",
         f"{HOUR}={target!r}",
         ("2025-12", "2027-06"),
         set={"terms.date": "2027-06"},
     )
-    assert found.today.text(found.breaks[0].value) == max(
+    assert solution.today.text(solution.breaks[0].value) == max(
         month for month in MONTHS if levels[month] <= target
     )
 
 
 def test_a_date_at_which_two_scenarios_are_level_moves_both_and_may_never_come():
-    found = document(
+    solution = document(
         "solve",
         GB200,
         "--vary",
@@ -246,9 +259,9 @@ def test_a_date_at_which_two_scenarios_are_level_moves_both_and_may_never_come()
         "--date",
         "2025-12",
     )
-    assert found["crossing"] is False
-    assert "below that of trn3-nl32x2 everywhere" in found["why"]
-    assert "terms.date is moved in trn3-nl32x2 too" in found["notes"]
+    assert solution["crossing"] is False
+    assert "below that of trn3-nl32x2 everywhere" in solution["why"]
+    assert "terms.date is moved in trn3-nl32x2 too" in solution["notes"]
 
 
 def test_a_month_beyond_the_newest_price_is_said_to_be():
@@ -259,8 +272,8 @@ def test_a_month_beyond_the_newest_price_is_said_to_be():
     (note,) = beyond("2028-01")
     newest = re.search(r"the last is of (\d{4})-(\d\d)", note)
     months = 12 * int(newest[1]) + int(newest[2]) - 1
-    own, later = (f"{month // 12}-{month % 12 + 1:02}" for month in (months, months + 1))
-    assert beyond(own) == []
+    newest_month, later = (f"{month // 12}-{month % 12 + 1:02}" for month in (months, months + 1))
+    assert beyond(newest_month) == []
     assert beyond(later) == [note.replace("2028-01", later)]
 
 
@@ -300,19 +313,21 @@ def test_of_several_the_nearest_to_today_comes_first(today):
         "--to",
         "64000",
     )
-    found = document("solve", GB200, *words, "--until", "usd_per_million_tokens=0.093")["values"]
-    assert len(found) == 2
-    assert (found[0] < found[1]) is (today == 6000)
-    assert abs(found[0] - today) < abs(found[1] - today)
+    solved_values = document("solve", GB200, *words, "--until", "usd_per_million_tokens=0.093")[
+        "values"
+    ]
+    assert len(solved_values) == 2
+    assert (solved_values[0] < solved_values[1]) is (today == 6000)
+    assert abs(solved_values[0] - today) < abs(solved_values[1] - today)
 
 
 def test_no_crossing_says_between_what_the_metric_lies():
-    found = document("solve", TRN3, "--vary", "terms.rate", "--until", f"{HOUR}=0.1")
-    assert found["crossing"] is False
-    assert found["value"] is None
-    assert found["values"] == []
-    assert "lies between" in found["why"]
-    assert "the target is 0.1" in found["why"]
+    solution = document("solve", TRN3, "--vary", "terms.rate", "--until", f"{HOUR}=0.1")
+    assert solution["crossing"] is False
+    assert solution["value"] is None
+    assert solution["values"] == []
+    assert "lies between" in solution["why"]
+    assert "the target is 0.1" in solution["why"]
     assert (
         "No value of it reaches the target"
         in command("solve", TRN3, "--vary", "terms.rate", "--until", f"{HOUR}=0.1").stdout
@@ -321,18 +336,18 @@ def test_no_crossing_says_between_what_the_metric_lies():
 
 def test_values_without_an_answer_are_counted_with_the_reason():
     alike = {"workload.software": "public", "workload.draft_tokens": "0"}
-    found = solve(
+    solution = solve(
         GB200,
         "workload.interactivity",
         f"{TOKEN}=-20%",
         ends=("20 token/s", "400 token/s"),
         set=alike,
     )
-    missing = [value for value, metric in found.points if metric is None]
+    missing = [value for value, metric in solution.points if metric is None]
     assert missing
-    assert f"no answer at {len(missing)} of the {len(found.points)} values" in found.notes[0]
-    assert "tokens/s a user" in found.notes[0]
-    assert found.breaks
+    assert f"no answer at {len(missing)} of the {len(solution.points)} values" in solution.notes[0]
+    assert "tokens/s a user" in solution.notes[0]
+    assert solution.breaks
 
 
 @pytest.mark.parametrize(

@@ -21,21 +21,26 @@ def span_of(value, low, high, path=PATH):
     return Range(path, low, value, high, "USD", 0.0, 1e9, False, None, path)
 
 
-@pytest.mark.parametrize("other", [80.0, 130.0])
-def test_a_rack_that_costs_its_price_turns_where_that_is_the_rivals_cost(other):
+@pytest.mark.parametrize("rival_cost", [80.0, 130.0])
+def test_a_rack_that_costs_its_price_turns_where_that_is_the_rivals_cost(rival_cost):
     """Of log-normal prices and their opposites the mean regrets of both are equal where the median
     price is the rival's cost.
     """
     dice, span = Dice(CATALOGUE, 0, 0, 512), span_of(100.0, 50.0, 200.0)
     prices = span.quantile(dice.correlated_deviates(span))
-    racks = [Priced("a", {PATH: span}, 100.0, {PATH: (50.0, 200.0)}), Priced("b", {}, other, {})]
-    drawn = np.array([prices, np.full(512, other)])
-    pick = "b" if other < 100 else "a"
+    racks = [
+        Priced("a", {PATH: span}, 100.0, {PATH: (50.0, 200.0)}),
+        Priced("b", {}, rival_cost, {}),
+    ]
+    drawn = np.array([prices, np.full(512, rival_cost)])
+    pick = "b" if rival_cost < 100 else "a"
     (turn,) = price_turns(racks, drawn, pick, dice)
     assert (turn.path, turn.pick, turn.to) == (PATH, pick, "a" if pick == "b" else "b")
-    assert turn.turns_at == pytest.approx(other, rel=0.01)
-    assert turn.break_even == pytest.approx(other, rel=1e-12)
-    assert turn.sigmas == pytest.approx(abs(np.log(other / 100)) / (np.log(2) / 1.6449), rel=0.02)
+    assert turn.turns_at == pytest.approx(rival_cost, rel=0.01)
+    assert turn.break_even == pytest.approx(rival_cost, rel=1e-12)
+    assert turn.sigmas == pytest.approx(
+        abs(np.log(rival_cost / 100)) / (np.log(2) / 1.6449), rel=0.02
+    )
 
 
 def test_a_price_that_both_pay_alike_turns_nothing():
@@ -77,15 +82,17 @@ def test_what_is_no_price_is_none(path):
 
 @pytest.mark.thorough
 def test_base_cases_cost_the_same_at_the_break_even_price_and_another_is_picked_beyond_the_turn():
-    said = document("compare", GB200, MI450X, "--speeds", "50")
-    turn = next(one for one in said["price_turns"] if one["path"] == PATH)
-    at = {
+    comparison = document("compare", GB200, MI450X, "--speeds", "50")
+    turn = next(
+        price_turn for price_turn in comparison["price_turns"] if price_turn["path"] == PATH
+    )
+    even_metrics = {
         row["scenario"]: row["metrics"]
         for row in document(
             "compare", GB200, MI450X, "--no-range", "--set", f"{PATH}={turn['break_even']} USD"
         )["rows"]
     }
-    assert at[MI450X]["perf_per_tco_vs_baseline"] == pytest.approx(1, rel=1e-6)
+    assert even_metrics[MI450X]["perf_per_tco_vs_baseline"] == pytest.approx(1, rel=1e-6)
     picks = []
     for factor in (0.93, 1.07):
         verdict = document(

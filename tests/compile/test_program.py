@@ -41,29 +41,31 @@ def kernel_of(program, varying, **results):
 @over({row.id: row for row in ROWS})
 def test_a_formula_taken_apart_is_the_formula(row):
     """With all inputs varying, with the first alone, and with none."""
-    many = {name: value * SPREAD for name, value in row.inputs.items()}
-    for varying in (list(many), list(many)[:1], []):
+    spread_inputs = {name: value * SPREAD for name, value in row.inputs.items()}
+    for varying in (list(spread_inputs), list(spread_inputs)[:1], []):
         program = Program()
         with np.errstate(all="ignore"), recorded_by(program):
-            found = row.formula.function.__globals__[row.formula.name](
+            formula_output = row.formula.function.__globals__[row.formula.name](
                 **leaves(program, row.inputs, row.formula.parameters)
             )
-        kernel, places = kernel_of(program, [f"test.{name}" for name in varying], found=found)
+        kernel, output_slots = kernel_of(
+            program, [f"test.{name}" for name in varying], found=formula_output
+        )
         with np.errstate(all="ignore"):
             (got,) = kernel_outputs(
                 kernel,
-                [places["found"]],
-                kernel.values({f"test.{name}": many[name] for name in varying}),
+                [output_slots["found"]],
+                kernel.values({f"test.{name}": spread_inputs[name] for name in varying}),
                 len(SPREAD),
             )
-            wanted = row.formula.function(
+            expected_values = row.formula.function(
                 **{
-                    name: many[name] if name in varying else value
+                    name: spread_inputs[name] if name in varying else value
                     for name, value in row.inputs.items()
                 }
             )
         assert np.broadcast_to(got, len(SPREAD)) == pytest.approx(
-            np.broadcast_to(wanted, len(SPREAD)), rel=1e-12, abs=0, nan_ok=True
+            np.broadcast_to(expected_values, len(SPREAD)), rel=1e-12, abs=0, nan_ok=True
         )
 
 
@@ -71,57 +73,70 @@ def test_gatherings_and_what_is_computed_once():
     units = dict.fromkeys("abc", "s")
     program = Program()
     with recorded_by(program):
-        made = leaves(program, {"a": 1.0, "b": 2.0, "c": 3.0}, units)
+        leaf_values = leaves(program, {"a": 1.0, "b": 2.0, "c": 3.0}, units)
         results = {
-            name: how(name, [*made.values()])
+            name: how(name, [*leaf_values.values()])
             for name, how in (("total", total), ("least", least), ("greatest", greatest))
         }
-        results["again"] = total("total of the same", [*made.values()])
-    kernel, places = kernel_of(program, ["test.b"], **results)
-    assert places["again"] == places["total"]
+        results["again"] = total("total of the same", [*leaf_values.values()])
+    kernel, output_slots = kernel_of(program, ["test.b"], **results)
+    assert output_slots["again"] == output_slots["total"]
     values = kernel.values({"test.b": np.array([0.5, 5.0])})
-    found = dict(zip(places, kernel_outputs(kernel, [*places.values()], values, 2), strict=True))
-    assert found["total"].tolist() == [4.5, 9.0]
-    assert found["least"].tolist() == [0.5, 1.0]
-    assert found["greatest"].tolist() == [3.0, 5.0]
+    outputs_by_name = dict(
+        zip(output_slots, kernel_outputs(kernel, [*output_slots.values()], values, 2), strict=True)
+    )
+    assert outputs_by_name["total"].tolist() == [4.5, 9.0]
+    assert outputs_by_name["least"].tolist() == [0.5, 1.0]
+    assert outputs_by_name["greatest"].tolist() == [3.0, 5.0]
     # the sum of the others is known
-    assert len(kernel.schedule([places["total"]], values).lines) == 1
+    assert len(kernel.schedule([output_slots["total"]], values).lines) == 1
 
 
 def draws_of(name, count, seed=3):
     """Draws of every input that has a range, in logarithm between its ends and its value."""
     base, generator = tco.evaluate(name, ROOM, catalogue=CATALOGUE), np.random.default_rng(seed)
-    whole = {
+    structural_paths = {
         path for path, reading in base.structure.readings.items() if not isinstance(reading, bool)
     }
     drawn = {}
-    for path, one in base.inputs.items():
-        if one.low is not None and one.low < one.high and path not in whole:
+    for path, base_input in base.inputs.items():
+        if (
+            base_input.low is not None
+            and base_input.low < base_input.high
+            and path not in structural_paths
+        ):
             share = generator.uniform(-1, 1, count)
-            many = np.where(
+            drawn_values = np.where(
                 share < 0,
-                one.value + (one.value - one.low) * share,
-                one.value + (one.high - one.value) * share,
+                base_input.value + (base_input.value - base_input.low) * share,
+                base_input.value + (base_input.high - base_input.value) * share,
             )
-            drawn[path] = (many, one.unit)
+            drawn[path] = (drawn_values, base_input.unit)
     return base, drawn
 
 
 @pytest.mark.parametrize("name", [*HEADLINE, *TRAINING])
 def test_draws_are_what_the_chain_gives_of_each(name):
     base, drawn = draws_of(name, 3)
-    found = tco.evaluate_draws(name, ROOM | drawn, structure=base.structure, catalogue=CATALOGUE)
-    for place in range(3):
+    drawn_result = tco.evaluate_draws(
+        name, ROOM | drawn, structure=base.structure, catalogue=CATALOGUE
+    )
+    for draw_index in range(3):
         plan = base.plan
-        if found.sequences is not None:
+        if drawn_result.sequences is not None:
             plan = plan._replace(
-                decode=plan.decode._replace(sequences=float(found.sequences[place]))
+                decode=plan.decode._replace(sequences=float(drawn_result.sequences[draw_index]))
             )
-        one = {path: (float(many[place]), unit) for path, (many, unit) in drawn.items()}
-        alone = tco.evaluate(name, ROOM | one, plan, structure=base.structure, catalogue=CATALOGUE)
-        for metric, value in alone.metrics.items():
+        single_draw = {
+            path: (float(drawn_values[draw_index]), unit)
+            for path, (drawn_values, unit) in drawn.items()
+        }
+        single_result = tco.evaluate(
+            name, ROOM | single_draw, plan, structure=base.structure, catalogue=CATALOGUE
+        )
+        for metric, value in single_result.metrics.items():
             assert value is None or value == pytest.approx(
-                found.metrics[metric][place], rel=1e-11
+                drawn_result.metrics[metric][draw_index], rel=1e-11
             ), metric
 
 
@@ -131,28 +146,37 @@ def test_a_batch_leaves_no_room_for_a_larger_one(name):
     tiles, or is more than any group decodes.
     """
     base, drawn = draws_of(name, 200)
-    found = tco.evaluate_draws(name, ROOM | drawn, structure=base.structure, catalogue=CATALOGUE)
+    drawn_result = tco.evaluate_draws(
+        name, ROOM | drawn, structure=base.structure, catalogue=CATALOGUE
+    )
     speed, target = (
-        found.metrics["tokens_per_s_per_user"],
+        drawn_result.metrics["tokens_per_s_per_user"],
         base.inputs["workload.interactivity"].value,
     )
-    just = found.meets & (speed <= target * (1 + 2e-6))
-    assert just.sum() > 0.3 * found.meets.sum()
-    for place in np.flatnonzero(found.meets & ~just)[:3]:
-        one = {path: (float(many[place]), unit) for path, (many, unit) in drawn.items()}
+    just = drawn_result.meets & (speed <= target * (1 + 2e-6))
+    assert just.sum() > 0.3 * drawn_result.meets.sum()
+    for draw_index in np.flatnonzero(drawn_result.meets & ~just)[:3]:
+        single_draw = {
+            path: (float(drawn_values[draw_index]), unit)
+            for path, (drawn_values, unit) in drawn.items()
+        }
         plan = base.plan._replace(
-            decode=base.plan.decode._replace(sequences=float(found.sequences[place]) * 1.001)
+            decode=base.plan.decode._replace(
+                sequences=float(drawn_result.sequences[draw_index]) * 1.001
+            )
         )
-        more = tco.evaluate(name, ROOM | one, plan, structure=base.structure, catalogue=CATALOGUE)
+        more = tco.evaluate(
+            name, ROOM | single_draw, plan, structure=base.structure, catalogue=CATALOGUE
+        )
         late = more.metrics["tokens_per_s_per_user"] < target
-        less = more.metrics["output_tokens_per_s_per_chip"] <= found.metrics[
+        less = more.metrics["output_tokens_per_s_per_chip"] <= drawn_result.metrics[
             "output_tokens_per_s_per_chip"
-        ][place] * (1 + 1e-6)
+        ][draw_index] * (1 + 1e-6)
         assert (
             late
             or less
             or float(more.serving.decode.memory) > 0.9 * float(one_memory(more))
-            or found.sequences[place] >= 1024
+            or drawn_result.sequences[draw_index] >= 1024
         )
 
 
@@ -174,21 +198,25 @@ def test_no_other_plan_is_better_than_the_one_chosen(name):
             float(np.ravel(axis)[row if np.size(axis) == len(decode.chips) else 0])
             for axis in decode
         )
-        held = base.structure._replace(plan=base.plan._replace(decode=plan._replace(sequences=8.0)))
-        made = tco.evaluate_draws(name, ROOM | drawn, structure=held, catalogue=CATALOGUE)
-        best = np.maximum(best, np.where(made.meets, made.metrics[rate], 0.0))
+        held_structure = base.structure._replace(
+            plan=base.plan._replace(decode=plan._replace(sequences=8.0))
+        )
+        held_result = tco.evaluate_draws(
+            name, ROOM | drawn, structure=held_structure, catalogue=CATALOGUE
+        )
+        best = np.maximum(best, np.where(held_result.meets, held_result.metrics[rate], 0.0))
     assert np.all(free.metrics[rate] >= best * (1 - 1e-5))
 
 
 def test_many_draws_are_run_in_pieces():
     base, drawn = draws_of("trn3-nl32x2", 3 * CELLS + 7)
-    whole = tco.evaluate_draws(
+    all_draws = tco.evaluate_draws(
         "trn3-nl32x2", ROOM | drawn, structure=base.structure, catalogue=CATALOGUE
     )
-    last = {path: (many[-9:], unit) for path, (many, unit) in drawn.items()}
+    last = {path: (drawn_values[-9:], unit) for path, (drawn_values, unit) in drawn.items()}
     part = tco.evaluate_draws(
         "trn3-nl32x2", ROOM | last, structure=base.structure, catalogue=CATALOGUE
     )
-    for metric, many in whole.metrics.items():
-        if many is not None:
-            assert many[-9:] == pytest.approx(part.metrics[metric], rel=1e-9), metric
+    for metric, metric_values in all_draws.metrics.items():
+        if metric_values is not None:
+            assert metric_values[-9:] == pytest.approx(part.metrics[metric], rel=1e-9), metric

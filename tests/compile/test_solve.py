@@ -35,37 +35,39 @@ class Curve:
 )
 def test_it_finds_the_inverse_of_a_curve_in_few_looks(time_of, number_of, looks):
     curve = Curve(time_of)
-    found, time = largest_within(curve, WANTED, LOW, HIGH, np.full(3, 16.0), np.full(3, 0.5))
-    assert time == pytest.approx(time_of(found), rel=1e-15)
+    largest_numbers, time = largest_within(
+        curve, WANTED, LOW, HIGH, np.full(3, 16.0), np.full(3, 0.5)
+    )
+    assert time == pytest.approx(time_of(largest_numbers), rel=1e-15)
     assert np.all(time <= WANTED)
     assert np.all(time >= WANTED * (1 - SOON))
     if number_of is not None:
-        assert found == pytest.approx(number_of(WANTED), rel=4 * SOON)
+        assert largest_numbers == pytest.approx(number_of(WANTED), rel=4 * SOON)
     assert len(curve.looked) <= looks
 
 
 def test_the_number_that_is_expected_is_tried_first_and_stays_if_it_is_right():
     curve = Curve(np.sqrt)
-    found, _ = largest_within(
+    largest_numbers, _ = largest_within(
         curve, WANTED, LOW, HIGH, (WANTED * (1 - SOON / 4)) ** 2, np.full(3, 0.5)
     )
     assert len(curve.looked) == 1
-    assert curve.looked[0] == pytest.approx(found, rel=1e-15)
+    assert curve.looked[0] == pytest.approx(largest_numbers, rel=1e-15)
 
 
 def test_the_largest_number_within_a_time():
     """A line, a curve and a stair, against what is known of them."""
-    wanted = np.array([2.0, 5.0, 0.5, 100.0])
+    time_limits = np.array([2.0, 5.0, 0.5, 100.0])
     low, high = np.ones(4), np.full(4, 64.0)
     middle = np.full(4, 9.0)
 
     def largest(time):
-        found, its_time = largest_within(
-            lambda x, _: time(x), wanted, low, high, middle, np.ones(4)
+        largest_numbers, its_time = largest_within(
+            lambda x, _: time(x), time_limits, low, high, middle, np.ones(4)
         )
-        assert its_time == pytest.approx(time(found), rel=1e-12)
-        assert np.all((its_time <= wanted) | (found == low))
-        return found
+        assert its_time == pytest.approx(time(largest_numbers), rel=1e-12)
+        assert np.all((its_time <= time_limits) | (largest_numbers == low))
+        return largest_numbers
 
     assert largest(lambda x: 1 + x / 8) == pytest.approx([8, 32, 1, 64], rel=1e-5)
     assert largest(lambda x: np.sqrt(1 + (x / 8) ** 2)) == pytest.approx(
@@ -79,9 +81,9 @@ def test_a_step_is_found_by_halving_what_is_left_of_it():
     and those before a step is thought of.
     """
     curve = Curve(lambda x: 1 + np.ceil(x / 7) + x / 1e3)
-    found, time = largest_within(
+    largest_numbers, time = largest_within(
         curve, np.array([9.5, 3.2, 40.9]), LOW, HIGH, np.full(3, 16.0), np.full(3, 0.5)
     )
-    assert found == pytest.approx([56, 14, 273], rel=1e-5)
-    assert np.all((time <= [9.5, 3.2, 40.9]) & (found <= [56, 14, 273]))
+    assert largest_numbers == pytest.approx([56, 14, 273], rel=1e-5)
+    assert np.all((time <= [9.5, 3.2, 40.9]) & (largest_numbers <= [56, 14, 273]))
     assert len(curve.looked) <= 27 + 6

@@ -52,7 +52,7 @@ def check_function(definition):
             and ast.unparse(default) != "np.pi"
         ):
             refuse(default, "a default that is no number")
-    known = {parameter.arg for parameter in parameters.args}
+    defined_names = {parameter.arg for parameter in parameters.args}
     *body, last = definition.body
     if (
         body
@@ -68,35 +68,35 @@ def check_function(definition):
             or not isinstance(statement.targets[0], ast.Name)
         ):
             refuse(statement, "a statement that is no assignment to a name")
-        check_expression(statement.value, known)
-        known.add(statement.targets[0].id)
+        check_expression(statement.value, defined_names)
+        defined_names.add(statement.targets[0].id)
     if not isinstance(last, ast.Return) or last.value is None:
         refuse(last, "the last statement returns no value")
-    check_expression(last.value, known)
+    check_expression(last.value, defined_names)
 
 
-def check_expression(node, known):
+def check_expression(node, defined_names):
     match node:
         case ast.Constant():
             if type(node.value) not in (int, float):
                 refuse(node, "a constant that is no number")
         case ast.Name():
-            if node.id not in known:
+            if node.id not in defined_names:
                 refuse(node, "a name that is neither parameter nor assigned")
         case ast.BinOp(left, operator, right):
             if not isinstance(operator, OPERATORS):
                 refuse(node, "an operator beyond + - * / **")
-            check_expression(left, known)
-            check_expression(right, known)
+            check_expression(left, defined_names)
+            check_expression(right, defined_names)
         case ast.UnaryOp(ast.USub(), operand):
-            check_expression(operand, known)
+            check_expression(operand, defined_names)
         case ast.Call(function, arguments, []):
-            check_call(node, function, arguments, known)
+            check_call(node, function, arguments, defined_names)
         case _:
             refuse(node, "an expression beyond the closed list")
 
 
-def check_call(node, function, arguments, known):
+def check_call(node, function, arguments, defined_names):
     match function:
         case ast.Attribute(ast.Name("np"), name) if name in NUMPY and len(arguments) == (
             2 if name in ("maximum", "minimum") else 1
@@ -105,22 +105,22 @@ def check_call(node, function, arguments, known):
         case ast.Name(name) if HELPERS.get(name) == len(arguments):
             if name == "select":
                 condition, *arguments = arguments
-                check_condition(condition, known)
+                check_condition(condition, defined_names)
         case _:
             refuse(node, "a call beyond the closed list")
     for argument in arguments:
-        check_expression(argument, known)
+        check_expression(argument, defined_names)
 
 
-def check_condition(node, known):
+def check_condition(node, defined_names):
     if (
         not isinstance(node, ast.Compare)
         or len(node.ops) != 1
         or not isinstance(node.ops[0], COMPARISONS)
     ):
         refuse(node, "the condition of select is no single comparison by size")
-    check_expression(node.left, known)
-    check_expression(node.comparators[0], known)
+    check_expression(node.left, defined_names)
+    check_expression(node.comparators[0], defined_names)
 
 
 def tree_of(function):

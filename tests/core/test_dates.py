@@ -84,13 +84,14 @@ def test_a_scenario_at_no_date_is_refused(text):
 
 
 def test_the_third_quarter_ends_in_september(catalogue):
-    found = [
+    metrics_by_date = [
         evaluate("trn3-nl72x2", {"terms.date": text}, catalogue=catalogue).metrics
         for text in ("2026-Q3", "2026-09", "2026-09-30")
     ]
-    assert found[0] == found[1] == found[2]
+    assert metrics_by_date[0] == metrics_by_date[1] == metrics_by_date[2]
     assert (
-        found[0] != evaluate("trn3-nl72x2", {"terms.date": "2026-Q2"}, catalogue=catalogue).metrics
+        metrics_by_date[0]
+        != evaluate("trn3-nl72x2", {"terms.date": "2026-Q2"}, catalogue=catalogue).metrics
     )
 
 
@@ -122,7 +123,7 @@ def test_a_purchase_falls_under_one_of_two_agreements_that_follow_each_other(cat
         ("2025", old),
         ("2026", new),
     ):
-        assert [one for one in (old, new) if one.in_force(text)] == [holds], text
+        assert [agreement for agreement in (old, new) if agreement.in_force(text)] == [holds], text
 
 
 def test_an_agreement_with_no_date_is_refused(own):

@@ -25,7 +25,7 @@ A, B, C = (Symbol("name", name) for name in "abc")
 
 
 @pytest.mark.parametrize(
-    ("made", "text"),
+    ("built_expression", "text"),
     [
         (A + B * C, "a + b * c"),
         (A + B + C, "a + b + c"),
@@ -60,8 +60,8 @@ A, B, C = (Symbol("name", name) for name in "abc")
         (select(A <= 0.0, -A, A * 2), "select(a <= 0, -a, a * 2)"),
     ],
 )
-def test_text(made, text):
-    assert str(made) == text
+def test_text(built_expression, text):
+    assert str(built_expression) == text
 
 
 @pytest.mark.parametrize(
@@ -112,16 +112,16 @@ def written(text, unit="USD", defaults=(1.0,)):
 def test_a_fingerprint_is_of_what_a_formula_computes():
     usual = fingerprint(written("price * share"))
     assert fingerprint(written("(price * share)")) == usual
-    others = [
+    changed_formulas = [
         written("share * price"),
         written("price * share * 2"),
         written("price * share", unit="USD/year"),
         written("price * share", defaults=(2.0,)),
     ]
-    assert len({usual, *map(fingerprint, others)}) == 5
+    assert len({usual, *map(fingerprint, changed_formulas)}) == 5
 
 
 def test_fingerprints_tell_formulas_apart():
-    found = fingerprints(FORMULAS)
-    assert found.keys() == {formula.name for formula in FORMULAS}
-    assert all(re.fullmatch("[0-9a-f]{12}", text) for text in found.values())
+    formula_fingerprints = fingerprints(FORMULAS)
+    assert formula_fingerprints.keys() == {formula.name for formula in FORMULAS}
+    assert all(re.fullmatch("[0-9a-f]{12}", text) for text in formula_fingerprints.values())

@@ -79,9 +79,14 @@ def test_arithmetic_is_that_of_python(text):
 )
 def test_units_are_those_of_pint(text, expected):
     ours = registry()
-    other, found = ours.Quantity(ours.parse_expression(expected)).to_base_units(), value(text)
-    assert found.value == pytest.approx(other.magnitude, rel=1e-12)
-    assert found.powers == {name: float(str(power)) for name, power in other.dimensionality.items()}
+    pint_quantity, computed_amount = (
+        ours.Quantity(ours.parse_expression(expected)).to_base_units(),
+        value(text),
+    )
+    assert computed_amount.value == pytest.approx(pint_quantity.magnitude, rel=1e-12)
+    assert computed_amount.powers == {
+        name: float(str(power)) for name, power in pint_quantity.dimensionality.items()
+    }
 
 
 def test_names_hold_dots_hyphens_and_variants():

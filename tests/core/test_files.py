@@ -111,8 +111,8 @@ def test_bad_toml_is_refused(put, content, message):
 
 
 def test_a_name_that_no_file_can_have_leads_nowhere(tmp_path):
-    place = tmp_path / ("x" * 5000)
-    assert (files.is_there(place), files.is_folder(place)) == (False, False)
+    long_path = tmp_path / ("x" * 5000)
+    assert (files.is_there(long_path), files.is_folder(long_path)) == (False, False)
     assert (files.is_there(tmp_path), files.is_folder(tmp_path)) == (True, True)
 
 
@@ -265,7 +265,7 @@ def test_a_key_of_many_steps_is_refused_before_it_is_read(tmp_path, steps, aroun
 
 def test_a_long_list_of_numbers_and_a_long_text_are_plain(tmp_path):
     path = tmp_path / "long.toml"
-    path.write_text(f"x = {[one / 8 for one in range(1000)]}\ny = '{'a.' * 1000}'\n")
+    path.write_text(f"x = {[number / 8 for number in range(1000)]}\ny = '{'a.' * 1000}'\n")
     assert len(read_toml(path)["x"]) == 1000
 
 

@@ -132,7 +132,9 @@ def test_normal_cdf_agrees_with_scipy(x):
 
 def test_normal_cdf_takes_arrays():
     x = np.linspace(-3, 3, 7)
-    np.testing.assert_allclose(normal_cdf(x), [normal_cdf(float(one)) for one in x], rtol=1e-14)
+    np.testing.assert_allclose(
+        normal_cdf(x), [normal_cdf(float(deviate)) for deviate in x], rtol=1e-14
+    )
 
 
 @pytest.mark.parametrize(
@@ -145,16 +147,16 @@ def test_candidates_at_once_or_one_by_one_are_the_same(shapes):
     number of axes.
     """
     generator = np.random.default_rng(5)
-    one, other = (generator.uniform(1, 9, shape) if shape else 3.7 for shape in shapes)
+    x_values, y_values = (generator.uniform(1, 9, shape) if shape else 3.7 for shape in shapes)
     candidates = ((1.0, 3.0), (2.0, 1.0), (4.0, 0.5))
 
     def cost(a, b, x, y):
         return a * x + ceil_ratio(y, b)
 
-    found = least_over("cost", candidates, cost, one, other)
-    in_turn = least("cost", [cost(*candidate, one, other) for candidate in candidates])
+    stacked_cost = least_over("cost", candidates, cost, x_values, y_values)
+    in_turn = least("cost", [cost(*candidate, x_values, y_values) for candidate in candidates])
     with recording():
-        traced = least_over("cost", candidates, cost, one, other)
-    assert np.shape(found) == np.broadcast_shapes(*shapes)
-    assert np.array_equal(found, in_turn)
+        traced = least_over("cost", candidates, cost, x_values, y_values)
+    assert np.shape(stacked_cost) == np.broadcast_shapes(*shapes)
+    assert np.array_equal(stacked_cost, in_turn)
     assert np.array_equal(traced, in_turn)

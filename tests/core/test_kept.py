@@ -20,11 +20,11 @@ def keeping(tmp_path, monkeypatch):
     making takes no draws.
     """
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    made = []
+    compute_calls = []
 
     def read():
         def make():
-            made.append(1)
+            compute_calls.append(1)
             return [{"p10": 0.73, "p90": 6.4, "reason": None}]
 
         stamp.cache_clear()  # a process of its own
@@ -32,7 +32,7 @@ def keeping(tmp_path, monkeypatch):
 
     read()
     (file,) = (tmp_path / "tco").iterdir()
-    return file, read, made
+    return file, read, compute_calls
 
 
 @pytest.mark.parametrize(
@@ -48,18 +48,18 @@ def keeping(tmp_path, monkeypatch):
     ],
 )
 def test_what_another_has_written_is_made_anew(keeping, spoil):
-    file, read, made = keeping
+    file, read, compute_calls = keeping
     before, text = read(), file.read_text()
-    assert len(made) == 1
+    assert len(compute_calls) == 1
     file.write_text(spoil(text))
     assert read() == before
-    assert (len(made), file.read_text()) == (2, text)
+    assert (len(compute_calls), file.read_text()) == (2, text)
 
 
 @pytest.mark.parametrize("folder", ["data", "scenarios"])
 def test_an_edit_of_the_same_size_and_time_is_seen(keeping, tmp_path, monkeypatch, folder):
     """Copies and checkouts may set a file's time back."""
-    _, read, made = keeping
+    _, read, compute_calls = keeping
     (tmp_path / "shipped").mkdir()
     price = tmp_path / "shipped" / "chips.csv"
     price.write_text("gb200-gpu,price,30059")
@@ -69,31 +69,33 @@ def test_an_edit_of_the_same_size_and_time_is_seen(keeping, tmp_path, monkeypatc
         lambda: tmp_path / "shipped",
     )
     read(), read()
-    assert len(made) == 2
+    assert len(compute_calls) == 2
     before = price.stat()
     price.write_text("gb200-gpu,price,34959")
     os.utime(price, ns=(before.st_atime_ns, before.st_mtime_ns))
     read(), read()
-    assert len(made) == 3
+    assert len(compute_calls) == 3
 
 
-@pytest.mark.parametrize("other", ["numpy", "scipy", "pint", "processor", "switch"])
-def test_other_libraries_and_other_instructions_are_seen(keeping, tmp_path, monkeypatch, other):
+@pytest.mark.parametrize("environment_change", ["numpy", "scipy", "pint", "processor", "switch"])
+def test_other_libraries_and_other_instructions_are_seen(
+    keeping, tmp_path, monkeypatch, environment_change
+):
     """They round in the last digits."""
-    _, read, made = keeping
-    if other in ("numpy", "scipy", "pint"):
-        (tmp_path / f"{other}-0.0.dist-info").mkdir()
+    _, read, compute_calls = keeping
+    if environment_change in ("numpy", "scipy", "pint"):
+        (tmp_path / f"{environment_change}-0.0.dist-info").mkdir()
         monkeypatch.setattr(
             "tco.core.disk_cache.find_spec",
             lambda name: SimpleNamespace(origin=str(tmp_path / name / "__init__.py")),
         )
-    elif other == "processor":
+    elif environment_change == "processor":
         (tmp_path / "cpuinfo").write_text("processor\t: 0\nflags\t\t: fpu sse2\n")
         monkeypatch.setattr("tco.core.disk_cache.PROCESSOR", tmp_path / "cpuinfo")
     else:
         monkeypatch.setenv("NPY_DISABLE_CPU_FEATURES", "X86_V4")
     read(), read()
-    assert len(made) == 2
+    assert len(compute_calls) == 2
 
 
 def planted(file, what, prize):
@@ -112,22 +114,22 @@ def planted(file, what, prize):
 def test_what_is_no_file_of_ones_own_is_replaced_and_never_read_or_followed(
     keeping, tmp_path, what
 ):
-    file, read, made = keeping
+    file, read, compute_calls = keeping
     text, prize = file.read_text(), tmp_path / "prize"
     prize.write_text(text)
     planted(file, what, prize)
     read(), read()
-    assert len(made) == 2
+    assert len(compute_calls) == 2
     assert file.is_file()
     assert not file.is_symlink()
     assert (file.read_text(), prize.read_text()) == (text, text)
 
 
 def test_a_folder_that_others_may_write_to_keeps_nothing(keeping):
-    file, read, made = keeping
+    file, read, compute_calls = keeping
     file.parent.chmod(0o777)
     read(), read()
-    assert len(made) == 3
+    assert len(compute_calls) == 3
 
 
 # ---------------------------------------------------------------- answers
@@ -143,23 +145,23 @@ def asked(tmp_path, monkeypatch):
 
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     stamp.cache_clear()
-    usual, seen = evaluation.evaluate_each, []
+    usual, evaluated_scenarios = evaluation.evaluate_each, []
 
-    def noted(*given, **how):
-        seen.append(given[0])
-        return usual(*given, **how)
+    def noted(*call_arguments, **how):
+        evaluated_scenarios.append(call_arguments[0])
+        return usual(*call_arguments, **how)
 
     monkeypatch.setattr(evaluation, "evaluate_each", noted)
-    return seen
+    return evaluated_scenarios
 
 
 @pytest.mark.parametrize("form", ["table", "csv", "json", "md"])
 def test_an_answer_of_what_is_shipped_is_made_once_and_said_alike(asked, form):
-    made, again = (tco(*WORDS, "--format", form) for _ in range(2))
+    first_run, again = (tco(*WORDS, "--format", form) for _ in range(2))
     assert len(asked) == 1
-    assert (made.stdout, made.stderr) == (again.stdout, again.stderr)
-    assert made.stdout
-    assert made.stderr.startswith("note: ")
+    assert (first_run.stdout, first_run.stderr) == (again.stdout, again.stderr)
+    assert first_run.stdout
+    assert first_run.stderr.startswith("note: ")
     assert tco(*WORDS, "--format", form, "--quiet").stderr == ""
     assert len(asked) == 1
 
@@ -175,14 +177,14 @@ def test_other_words_have_an_answer_of_their_own(asked):
 
 def test_what_rests_on_something_of_ones_own_is_made_each_time(asked, tmp_path, monkeypatch):
     data_folder(tmp_path / "here" / "data")
-    for own in (
+    for own_words in (
         ("--set", "site.pue=1.3"),
         ("--data", str(tmp_path / "here" / "data")),
         ("--redact",),
     ):
         for _ in range(2):
             before = len(asked)
-            assert tco(*WORDS, *own).exit_code == 0
+            assert tco(*WORDS, *own_words).exit_code == 0
             assert len(asked) > before
     monkeypatch.chdir(tmp_path / "here")
     assert tco(*WORDS).stdout == tco(*WORDS, "--data", str(tmp_path / "here" / "data")).stdout

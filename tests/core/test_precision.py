@@ -52,8 +52,8 @@ def test_no_golden_row_loses_digits(row):
     """What a formula gives is what its own body gives exactly, to 1e-12."""
     for factor in (1.0, 0.93, 1.04):
         inputs = {
-            name: value * (1 if place % 2 else factor)
-            for place, (name, value) in enumerate(row.inputs.items())
+            name: value * (1 if input_index % 2 else factor)
+            for input_index, (name, value) in enumerate(row.inputs.items())
         }
         exact = exactly(
             expression(row.formula), {name: EXACT.mpf(value) for name, value in inputs.items()}
@@ -80,11 +80,11 @@ COUNTS = st.integers(1, 10**5)
 PLAIN = {
     "smooth_maximum": (
         {"one": TIMES, "other": TIMES, "sharpness": st.floats(1, 20)},
-        lambda one, other, p: (one**p + other**p) ** (1 / p),
+        lambda first_time, second_time, p: (first_time**p + second_time**p) ** (1 / p),
     ),
     "added_beside": (
         {"one": TIMES, "other": TIMES, "sharpness": st.floats(1, 20)},
-        lambda one, other, p: (one**p + other**p) ** (1 / p) - one,
+        lambda first_time, second_time, p: (first_time**p + second_time**p) ** (1 / p) - first_time,
     ),
     "capital_recovery_factor": (
         {"rate": RATES, "life": st.floats(0.5, 40), "period": between(1 / 12, 1)},
@@ -111,7 +111,7 @@ PLAIN = {
     ),
     "distinct_places": (
         {"places": COUNTS, "active": st.integers(1, 64)},
-        lambda places, active: places * (1 - (1 - 1 / places) ** active),
+        lambda place_count, active: place_count * (1 - (1 - 1 / place_count) ** active),
     ),
     "limited_places": (
         {
@@ -142,7 +142,7 @@ PLAIN = {
     ),
     "partly_recomputed": (
         {"kept": TIMES, "recomputed": TIMES, "share": SHARES},
-        lambda kept, recomputed, share: kept + share * (recomputed - kept),
+        lambda kept_time, recomputed, share: kept_time + share * (recomputed - kept_time),
     ),
     "fed_request_rate": (
         {"rate": between(1e-6, 1e6), "pool": between(1e-6, 1e6), "sharpness": st.floats(1, 100)},

@@ -36,22 +36,23 @@ def told(without=()):
 
 def test_no_instruction_and_no_array_moves_a_figure():
     """Formulas on their golden rows and metrics of draws, to 1e-12."""
-    every = told()
-    least = told(every["found"]) if every["found"] else every
+    full_report = told()
+    least = told(full_report["found"]) if full_report["found"] else full_report
     assert least["found"] == []  # numpy was without them indeed
-    assert every["figures"].keys() == least["figures"].keys()
+    assert full_report["figures"].keys() == least["figures"].keys()
     wrong = []
-    for name, whole in every["figures"].items():
+    for name, full_figure in full_report["figures"].items():
         readings = np.array(
             [
-                one[reading]
-                for one in (whole, least["figures"][name])
+                figure[reading]
+                for figure in (full_figure, least["figures"][name])
                 for reading in ("array", "alone")
             ],
             dtype=float,
         )
         off = np.abs(readings - readings[0]) > 1e-12 * np.abs(readings[0])
         wrong += [
-            f"{name}: {readings[:, place].tolist()}" for place in np.flatnonzero(off.any(axis=0))
+            f"{name}: {readings[:, reading_index].tolist()}"
+            for reading_index in np.flatnonzero(off.any(axis=0))
         ]
     assert not wrong, "\n".join(wrong)

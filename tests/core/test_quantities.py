@@ -28,23 +28,23 @@ class Quantities:
 
     def call(self, formula, arguments, named):
         quantity = registry().Quantity
-        given = {
+        argument_values = {
             **formula.defaults,
             **dict(zip(formula.parameters, arguments, strict=False)),
             **named,
         }
         units = {name: unit or "dimensionless" for name, unit in formula.parameters.items()}
-        whole = {
-            name: given[name]
-            if isinstance(given[name], quantity)
-            else quantity(given[name], units[name])
+        argument_quantities = {
+            name: argument_values[name]
+            if isinstance(argument_values[name], quantity)
+            else quantity(argument_values[name], units[name])
             for name in units
         }
-        for name, value in whole.items():
+        for name, value in argument_quantities.items():
             assert value.is_compatible_with(units[name]), (
                 f"{formula.name}({name}) takes {units[name]}, got {value.units}"
             )
-        answer = quantity(formula.function(**whole))
+        answer = quantity(formula.function(**argument_quantities))
         assert answer.is_compatible_with(formula.unit or "dimensionless"), (
             f"{formula.name} gives {answer.units}"
         )
@@ -60,14 +60,18 @@ class Quantities:
         return quantity({"total": sum, "least": min, "greatest": max}[operation](values), unit)
 
 
-def read(given):
+def read(scenario_input):
     """An input as a quantity in another unit than the formulas take."""
-    one = registry().Quantity(given.value, given.unit or "dimensionless")
-    words = set(re.findall(r"[A-Za-z]+", given.unit))
+    input_quantity = registry().Quantity(
+        scenario_input.value, scenario_input.unit or "dimensionless"
+    )
+    words = set(re.findall(r"[A-Za-z]+", scenario_input.unit))
     return (
-        one.to(re.sub(r"[A-Za-z]+", lambda word: OTHER.get(word[0], word[0]), given.unit))
+        input_quantity.to(
+            re.sub(r"[A-Za-z]+", lambda word: OTHER.get(word[0], word[0]), scenario_input.unit)
+        )
         if words & OTHER.keys()
-        else one
+        else input_quantity
     )
 
 

@@ -82,28 +82,30 @@ def test_number(row):
 @each_row
 def test_the_name_a_module_offers_is_the_formula(row):
     """Called through the decorator, as the program calls it, with the defaults left out."""
-    given = {
+    explicit_inputs = {
         name: value
         for name, value in row.inputs.items()
         if name not in row.formula.defaults or value != row.formula.defaults[name]
     }
     offered = getattr(importlib.import_module(row.formula.function.__module__), row.formula.name)
-    assert float(offered(**given)) == float(row.formula.function(**row.inputs))
+    assert float(offered(**explicit_inputs)) == float(row.formula.function(**row.inputs))
 
 
 @each_row
 def test_array(row):
     spread = {
-        name: np.roll(SPREAD, place) * value
-        for place, (name, value) in enumerate(row.inputs.items())
+        name: np.roll(SPREAD, input_index) * value
+        for input_index, (name, value) in enumerate(row.inputs.items())
     }
     answer = row.formula.function(**spread)
     assert np.shape(answer) == SPREAD.shape
-    for place in range(len(SPREAD)):
-        alone = float(
-            row.formula.function(**{name: float(values[place]) for name, values in spread.items()})
+    for spread_index in range(len(SPREAD)):
+        scalar_answer = float(
+            row.formula.function(
+                **{name: float(values[spread_index]) for name, values in spread.items()}
+            )
         )
-        assert same(float(answer[place]), alone, 1e-13)
+        assert same(float(answer[spread_index]), scalar_answer, 1e-13)
 
 
 @each_row
@@ -130,17 +132,20 @@ def test_quantity(case):
     """
     row, scaled = case
     quantity = registry().Quantity
-    given = {}
+    input_quantities = {}
     for name, unit in row.formula.parameters.items():
-        one = quantity(row.inputs[name], unit or "dimensionless")
+        input_quantity = quantity(row.inputs[name], unit or "dimensionless")
         if scaled and unit:
-            one = one.to(other_unit(unit))
+            input_quantity = input_quantity.to(other_unit(unit))
             assert (
-                set(re.findall(r"[A-Za-z]+", unit)) <= ALONE or one.units != quantity(1, unit).units
+                set(re.findall(r"[A-Za-z]+", unit)) <= ALONE
+                or input_quantity.units != quantity(1, unit).units
             )
-        given[name] = one
+        input_quantities[name] = input_quantity
     answer = (
-        quantity(row.formula.function(**given)).to(row.formula.unit or "dimensionless").magnitude
+        quantity(row.formula.function(**input_quantities))
+        .to(row.formula.unit or "dimensionless")
+        .magnitude
     )
     assert same(float(answer), wanted(row), max(row.tolerance, 1e-12))
 
@@ -151,13 +156,13 @@ def sees(row, wrong):
     """
     quantity = registry().Quantity
     units = row.formula.parameters
-    given = {
+    input_quantities = {
         name: quantity(row.inputs[name], unit or "dimensionless")
         * quantity(1, "kg" if name == wrong else "")
         for name, unit in units.items()
     }
     try:
-        answer = quantity(row.formula.function(**given))
+        answer = quantity(row.formula.function(**input_quantities))
     except (
         pint.DimensionalityError,
         ValueError,
@@ -166,7 +171,9 @@ def sees(row, wrong):
     return not answer.check(quantity(1, row.formula.unit or "dimensionless").dimensionality)
 
 
-@over({found.name: found for found in FORMULAS if any(row.formula is found for row in ROWS)})
+@over(
+    {formula.name: formula for formula in FORMULAS if any(row.formula is formula for row in ROWS)}
+)
 def test_a_wrong_dimension_does_not_pass(found):
     """For every parameter at least one golden row (for `select`, that of its branch) notices a
     wrong dimension.
@@ -186,8 +193,8 @@ def test_trace(row):
         }
         answer = trace.call(row.formula, (), leaves)
     assert float(answer.value) == float(row.formula.function(**row.inputs))
-    made = [node for node in walk(answer.node) if not node.is_leaf]
-    assert made == [answer.node]
+    computed_nodes = [node for node in walk(answer.node) if not node.is_leaf]
+    assert computed_nodes == [answer.node]
     assert (answer.node.formula, answer.node.unit, answer.node.source) == (
         row.formula,
         row.formula.unit,
@@ -204,12 +211,16 @@ def test_trace_of_plain_numbers(row):
     """Counts of the structure and defaults of the equation become leaves of their own, with their
     units.
     """
-    given = {name: value for name, value in row.inputs.items() if name not in row.formula.defaults}
+    explicit_inputs = {
+        name: value for name, value in row.inputs.items() if name not in row.formula.defaults
+    }
     with recording() as trace:
-        answer = trace.call(row.formula, (), given)
+        answer = trace.call(row.formula, (), explicit_inputs)
     for name, node in answer.node.inputs:
         assert node.is_leaf
-        assert node.value == (given[name] if name in given else row.formula.defaults[name])
+        assert node.value == (
+            explicit_inputs[name] if name in explicit_inputs else row.formula.defaults[name]
+        )
         assert same_unit(node.unit, row.formula.parameters[name])
         assert node.source
 

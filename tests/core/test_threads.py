@@ -51,13 +51,13 @@ def graph(node):
 
 def answer(name, trace, catalogue):
     """What a scenario comes to, as far as two evaluations must agree to the last bit."""
-    found = evaluate(name, NAMES[name], catalogue=catalogue, trace=trace)
+    result = evaluate(name, NAMES[name], catalogue=catalogue, trace=trace)
     return (
-        found.metrics,
-        found.notes,
-        [(line.path, line.usd_per_chip_hour, line.kind) for line in found.lines],
-        sorted(found.inputs),
-        {metric: graph(node) for metric, node in found.nodes.items()},
+        result.metrics,
+        result.notes,
+        [(line.path, line.usd_per_chip_hour, line.kind) for line in result.lines],
+        sorted(result.inputs),
+        {metric: graph(node) for metric, node in result.nodes.items()},
     )
 
 
@@ -65,7 +65,7 @@ def answer(name, trace, catalogue):
 def test_eight_threads_give_what_one_gives(hurried):
     names = tuple(NAMES)
     jobs = [(names[i % len(names)], i % 2 == 0) for i in range(4 * THREADS)]
-    alone = {job: answer(*job, load_catalogue()) for job in set(jobs)}
+    single_answers = {job: answer(*job, load_catalogue()) for job in set(jobs)}
     # all begin to fill an empty catalogue at the same moment
     shared, start = (
         load_catalogue(),
@@ -77,8 +77,12 @@ def test_eight_threads_give_what_one_gives(hurried):
         return [(job, answer(*job, shared)) for job in jobs[number::THREADS]]
 
     with ThreadPoolExecutor(THREADS) as pool:
-        for job, found in (pair for some in pool.map(of_thread, range(THREADS)) for pair in some):
-            assert found == alone[job], job
+        for job, thread_answer in (
+            pair
+            for thread_answers in pool.map(of_thread, range(THREADS))
+            for pair in thread_answers
+        ):
+            assert thread_answer == single_answers[job], job
 
 
 def test_a_recording_is_of_its_thread_alone():
@@ -89,8 +93,8 @@ def test_a_recording_is_of_its_thread_alone():
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_traced_result_pickles(name):
-    made = evaluate(name, NAMES[name], catalogue=load_catalogue(), trace=True)
-    again = pickle.loads(pickle.dumps(made))
+    traced_result = evaluate(name, NAMES[name], catalogue=load_catalogue(), trace=True)
+    again = pickle.loads(pickle.dumps(traced_result))
     for part in (
         "scenario",
         "metrics",
@@ -104,13 +108,13 @@ def test_a_traced_result_pickles(name):
         "bounds",
         "standing",
     ):
-        assert getattr(again, part) == getattr(made, part), part
+        assert getattr(again, part) == getattr(traced_result, part), part
     assert {metric: graph(node) for metric, node in again.nodes.items()} == {
-        metric: graph(node) for metric, node in made.nodes.items()
+        metric: graph(node) for metric, node in traced_result.nodes.items()
     }
-    for one, other in zip(
-        nodes_below(made.nodes["tco_usd_per_chip_hour"]),
+    for traced_node, unpickled_node in zip(
+        nodes_below(traced_result.nodes["tco_usd_per_chip_hour"]),
         nodes_below(again.nodes["tco_usd_per_chip_hour"]),
         strict=True,
     ):
-        assert one.formula is other.formula
+        assert traced_node.formula is unpickled_node.formula

@@ -74,17 +74,17 @@ def test_one_call_is_one_node_and_a_graph_keeps_references(trace):
 
 @pytest.mark.parametrize(("gather", "value"), [(total, 6.0), (least, 1.0), (greatest, 3.0)])
 def test_a_gathering_is_one_node(trace, gather, value):
-    terms = [leaf(trace, one, path=f"parts.{one:g}.price") for one in (1.0, 2.0, 3.0)]
-    made = gather("g", terms)
-    assert made.value == value
-    assert made.node.operation == gather.__name__
-    assert [node for _, node in made.node.inputs] == [term.node for term in terms]
+    terms = [leaf(trace, price, path=f"parts.{price:g}.price") for price in (1.0, 2.0, 3.0)]
+    gathered_value = gather("g", terms)
+    assert gathered_value.value == value
+    assert gathered_value.node.operation == gather.__name__
+    assert [node for _, node in gathered_value.node.inputs] == [term.node for term in terms]
 
 
 def test_a_plain_term_of_a_gathering_is_a_leaf_of_the_structure(trace):
-    made = total("sum", [leaf(trace, 2.0), 3.0])
-    assert made.value == 5
-    (_, plain_term) = made.node.inputs[1]
+    gathered_value = total("sum", [leaf(trace, 2.0), 3.0])
+    assert gathered_value.value == 5
+    (_, plain_term) = gathered_value.node.inputs[1]
     assert (plain_term.value, plain_term.unit, plain_term.source) == (3.0, "USD", STRUCTURE)
 
 
@@ -121,7 +121,7 @@ def test_a_default_is_one_leaf_of_its_formula(trace):
         )
         for _ in range(2)
     ]
-    hours = [dict(each.node.inputs)["hours_per_year"] for each in cost]
+    hours = [dict(traced_cost.node.inputs)["hours_per_year"] for traced_cost in cost]
     assert hours[0] is hours[1]
     assert (hours[0].value, hours[0].unit) == (8760, "h/year")
     assert cost[0].value == 1.0
@@ -152,8 +152,8 @@ def test_plain_takes_the_number_out(trace):
 
 
 def test_traced_arrays_keep_their_shape(trace):
-    made = FORMULA.extended_price(leaf(trace, np.array([1.0, 2.0])), 3)
-    assert made.value.tolist() == [3, 6]
+    traced_price = FORMULA.extended_price(leaf(trace, np.array([1.0, 2.0])), 3)
+    assert traced_price.value.tolist() == [3, 6]
 
 
 def test_places_name_what_is_made_in_them(trace):
@@ -163,28 +163,28 @@ def test_places_name_what_is_made_in_them(trace):
         for part in ("rack", "tray/chip"):
             with scope("servers", part):
                 terms.append(FORMULA.extended_price(price, 2))
-        whole = total("sum", terms)
+        total_cost = total("sum", terms)
     assert [term.node.id for term in terms] == [
         "cost/servers/rack/extended_price",
         "cost/servers/tray/chip/extended_price",
     ]
-    assert whole.node.id == "cost/sum"
-    assert [name for name, _ in whole.node.inputs] == ["servers/rack", "servers/tray/chip"]
+    assert total_cost.node.id == "cost/sum"
+    assert [name for name, _ in total_cost.node.inputs] == ["servers/rack", "servers/tray/chip"]
     assert price.node.id == "parts.x.price"
 
 
 def test_a_name_given_twice_in_a_place_is_numbered(trace):
     with scope("here"):
-        made = [
-            FORMULA.extended_price(leaf(trace, one, path=f"parts.{one:g}.price"), 2).node
-            for one in (1.0, 2.0)
+        price_nodes = [
+            FORMULA.extended_price(leaf(trace, price, path=f"parts.{price:g}.price"), 2).node
+            for price in (1.0, 2.0)
         ]
-    assert [node.id for node in made] == ["here/extended_price", "here/extended_price-2"]
+    assert [node.id for node in price_nodes] == ["here/extended_price", "here/extended_price-2"]
 
 
 def test_counts_are_shared_within_a_place(trace):
-    def counts(place):
-        with scope(place):
+    def counts(scope_name):
+        with scope(scope_name):
             return [
                 dict(FORMULA.extended_price(leaf(trace, 1.0), number).node.inputs)["quantity"]
                 for number in (2, 2.0, np.float64(2), 3)

@@ -22,18 +22,18 @@ TEXTS = sorted(unit_table())
 
 
 def by_dimension():
-    found: dict[str, list[str]] = {}
-    for text, known in unit_table().items():
-        found.setdefault(known.dimension, []).append(text)
-    return found
+    texts_by_dimension: dict[str, list[str]] = {}
+    for text, table_unit in unit_table().items():
+        texts_by_dimension.setdefault(table_unit.dimension, []).append(text)
+    return texts_by_dimension
 
 
 @over({text: text for text in TEXTS})
 def test_the_table_is_what_pint_reads(text):
-    known, base = unit_table()[text], registry().Quantity(1, text).to_base_units()
-    assert math.isclose(known.factor, base.magnitude, rel_tol=1e-15)
+    table_unit, base = unit_table()[text], registry().Quantity(1, text).to_base_units()
+    assert math.isclose(table_unit.factor, base.magnitude, rel_tol=1e-15)
     assert (
-        registry().get_dimensionality(known.dimension.replace("dimensionless", ""))
+        registry().get_dimensionality(table_unit.dimension.replace("dimensionless", ""))
         == base.dimensionality
     )
 
@@ -209,19 +209,21 @@ PAIRS = [(a, b) for texts in by_dimension().values() for a in texts for b in tex
 
 @given(st.sampled_from(PAIRS), st.floats(1e-12, 1e15) | st.floats(-1e15, -1e-12))
 def test_there_and_back(pair, value):
-    one, other = pair
-    assert convert(convert(value, one, other), other, one) == pytest.approx(value, rel=4e-16, abs=0)
+    from_unit, to_unit = pair
+    assert convert(convert(value, from_unit, to_unit), to_unit, from_unit) == pytest.approx(
+        value, rel=4e-16, abs=0
+    )
 
 
 @given(st.sampled_from(PAIRS), st.floats(1e-6, 1e6))
 def test_conversion_agrees_with_pint(pair, value):
-    one, other = pair
-    there = registry().Quantity(value, one).to(other or "dimensionless").magnitude
-    assert convert(value, one, other) == pytest.approx(there, rel=1e-14)
+    from_unit, to_unit = pair
+    there = registry().Quantity(value, from_unit).to(to_unit or "dimensionless").magnitude
+    assert convert(value, from_unit, to_unit) == pytest.approx(there, rel=1e-14)
 
 
 @pytest.mark.parametrize(
-    ("one", "other", "expected"),
+    ("left_unit", "right_unit", "expected"),
     [
         ("byte/s", "B/s", True),
         ("W", "J/s", True),
@@ -232,9 +234,9 @@ def test_conversion_agrees_with_pint(pair, value):
         ("", "count", True),
     ],
 )
-def test_same_unit(one, other, expected):
-    assert same_unit(one, other) is expected
-    assert same_unit(other, one) is expected
+def test_same_unit(left_unit, right_unit, expected):
+    assert same_unit(left_unit, right_unit) is expected
+    assert same_unit(right_unit, left_unit) is expected
 
 
 @pytest.mark.parametrize(

@@ -25,24 +25,26 @@ def resolve(path):
     return CATALOGUE[path]
 
 
-def values(given=None, **options):
+def values(setting_texts=None, **options):
     return Values(
-        resolve, given_values={path: Given(text) for path, text in (given or {}).items()}, **options
+        resolve,
+        given_values={path: Given(text) for path, text in (setting_texts or {}).items()},
+        **options,
     )
 
 
 def test_a_value_is_resolved_once_and_remembered():
-    found = values()
-    assert found["a.x"] == 2
-    assert list(found.inputs) == ["a.x"]
-    assert found.input("a.x") is CATALOGUE["a.x"]
+    input_values = values()
+    assert input_values["a.x"] == 2
+    assert list(input_values.inputs) == ["a.x"]
+    assert input_values.input("a.x") is CATALOGUE["a.x"]
 
 
 def test_a_setting_is_converted_to_the_unit_of_its_path():
-    found = values({"a.x": "0.5 kUSD"})
-    assert found["a.x"] == 500
-    given = found.input("a.x")
-    assert (given.unit, given.low, given.high, given.shown, given.kind) == (
+    input_values = values({"a.x": "0.5 kUSD"})
+    assert input_values["a.x"] == 500
+    set_input = input_values.input("a.x")
+    assert (set_input.unit, set_input.low, set_input.high, set_input.shown, set_input.kind) == (
         "USD",
         500,
         500,
@@ -68,19 +70,19 @@ def test_a_setting_keeps_to_its_bounds():
 
 
 def test_a_derived_value_is_computed():
-    found = values()
-    assert found.derived("a.sum", "USD", lambda: found["a.x"] + 1) == 3
-    assert found.derived_units == {"a.sum": "USD"}
+    input_values = values()
+    assert input_values.derived("a.sum", "USD", lambda: input_values["a.x"] + 1) == 3
+    assert input_values.derived_units == {"a.sum": "USD"}
 
 
 def test_a_derived_value_that_is_set_is_not_computed():
     def fail():
         raise AssertionError
 
-    found = values({"a.sum": "7 USD"})
-    assert found.derived("a.sum", "USD", fail) == 7
-    assert found.derived("a.sum", "USD", fail) == 7
-    assert "a.x" not in found.inputs
+    input_values = values({"a.sum": "7 USD"})
+    assert input_values.derived("a.sum", "USD", fail) == 7
+    assert input_values.derived("a.sum", "USD", fail) == 7
+    assert "a.x" not in input_values.inputs
 
 
 def test_a_derived_value_that_is_set_keeps_its_unit():
@@ -89,18 +91,18 @@ def test_a_derived_value_that_is_set_keeps_its_unit():
 
 
 def test_settings_without_effect_are_told_apart():
-    found = values({"a.x": "1 USD", "a.y": "1 W"})
-    assert found["a.x"] == 1
-    assert found.check_given(lambda path: path == "a.y") == ["a.y"]
+    input_values = values({"a.x": "1 USD", "a.y": "1 W"})
+    assert input_values["a.x"] == 1
+    assert input_values.check_given(lambda path: path == "a.y") == ["a.y"]
     with pytest.raises(DataError, match=r"--set: unknown input path 'a\.y'"):
-        found.check_given(lambda _: False)
+        input_values.check_given(lambda _: False)
 
 
 def test_the_traced_reading_makes_leaves_with_paths():
     with recording() as trace:
-        found = Values(resolve, as_traced(trace))
-        leaf = found["a.x"].node
-        assert found["a.x"].node is leaf
+        input_values = Values(resolve, as_traced(trace))
+        leaf = input_values["a.x"].node
+        assert input_values["a.x"].node is leaf
     assert (leaf.value, leaf.unit, leaf.source, leaf.kind, leaf.path) == (
         2,
         "USD",
@@ -112,16 +114,18 @@ def test_the_traced_reading_makes_leaves_with_paths():
 
 def test_a_traced_value_keeps_the_path_it_has():
     with recording() as trace:
-        found = Values(resolve, as_traced(trace))
-        made = found.derived("a.sum", "USD", lambda: found["a.x"])
-    assert made.node.path == "a.x"
+        input_values = Values(resolve, as_traced(trace))
+        derived_value = input_values.derived("a.sum", "USD", lambda: input_values["a.x"])
+    assert derived_value.node.path == "a.x"
 
 
 def test_a_traced_derived_value_is_named_by_its_path():
     with recording() as trace:
-        found = Values(resolve, as_traced(trace))
-        made = found.derived("a.twice", "USD", lambda: FORMULA.extended_price(found["a.x"], 2))
-    assert (made.node.path, made.value) == ("a.twice", 4)
+        input_values = Values(resolve, as_traced(trace))
+        derived_value = input_values.derived(
+            "a.twice", "USD", lambda: FORMULA.extended_price(input_values["a.x"], 2)
+        )
+    assert (derived_value.node.path, derived_value.value) == ("a.twice", 4)
 
 
 @pytest.mark.parametrize(
@@ -137,12 +141,12 @@ def test_a_traced_derived_value_is_named_by_its_path():
     ],
 )
 def test_ranges_hold_their_value(low, high, message):
-    given = Input("a.x", 2.0, "USD", low, high, where="file:3")
+    ranged_input = Input("a.x", 2.0, "USD", low, high, where="file:3")
     if message is None:
-        assert bounded(given, 0, 10) is given
+        assert bounded(ranged_input, 0, 10) is ranged_input
     else:
         with pytest.raises(DataError, match=f"^file:3: a.x: {message}"):
-            bounded(given, 0, 10)
+            bounded(ranged_input, 0, 10)
 
 
 def test_kinds_from_firmest_to_weakest():

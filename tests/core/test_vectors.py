@@ -28,10 +28,17 @@ def whole_torus(*sizes: int) -> TorusSlice:
 ROWS = read_rows("vectors.csv")
 each_vector = over({row["id"]: row for row in ROWS})
 OTHERS = {
-    found.__name__: found
-    for found in (Attention, FeedForward, bus_bandwidth, math.prod, two_level_hops, whole_torus)
+    plain_function.__name__: plain_function
+    for plain_function in (
+        Attention,
+        FeedForward,
+        bus_bandwidth,
+        math.prod,
+        two_level_hops,
+        whole_torus,
+    )
 }
-NAMES = {name: found.function for name, found in REGISTRY.items()} | OTHERS
+NAMES = {name: formula.function for name, formula in REGISTRY.items()} | OTHERS
 BUILTINS = {"enumerate": enumerate, "min": min, "sum": sum, "zip": zip}
 
 

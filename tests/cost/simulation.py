@@ -65,17 +65,19 @@ def simulated(job: Job, seed: int, events: int = EVENTS) -> float:
                 clock = min(busy, until)
                 continue
             next_save = min(due)
-            shown = wrong + job.error_time
-            step = min(next_save, shown) - work
+            detected_work = wrong + job.error_time
+            step = min(next_save, detected_work) - work
             if clock + step > until:
                 work += until - clock
                 clock = until
                 break
             clock += step
             work += step
-            if shown <= next_save:  # what followed the error is done again, from where it struck
+            if (
+                detected_work <= next_save
+            ):  # what followed the error is done again, from where it struck
                 work = wrong
-                saved = [min(one, work) for one in saved]
+                saved = [min(saved_work, work) for saved_work in saved]
                 due = [work + interval for interval in job.intervals]
                 wrong = work + dice.expovariate(job.errors)
                 continue
@@ -130,8 +132,8 @@ def failure_rates(result: tco.Result) -> dict[str, float]:
     one.
     """
     rates = {
-        path.split(".")[1]: given.value
-        for path, given in result.inputs.items()
+        path.split(".")[1]: rate_input.value
+        for path, rate_input in result.inputs.items()
         if path.endswith(".failure_rate")
     }
     if "failures.chip_rate" in result.inputs:
@@ -145,33 +147,33 @@ def job_of(result: tco.Result) -> Job:
     the first order.
     """
     chips = result.inputs["cluster.chips"].value
-    own = {
-        path.removeprefix("failures."): one.value
-        for path, one in result.inputs.items()
+    failure_values = {
+        path.removeprefix("failures."): failure_input.value
+        for path, failure_input in result.inputs.items()
         if path.startswith("failures.")
     }
     rates = failure_rates(result)
     in_domain = sum(rates.get(line.part, 0.0) * line.quantity for line in result.bill.lines)
-    failures = (in_domain / result.metrics["chips"] + own["job_rate"]) * chips / YEAR
-    left = failures * (1 - own["elastic_share"])
-    restores = (left * own["local_share"], left * (1 - own["local_share"]))
-    stalls = (own["local_stall"], own["checkpoint_stall"])
+    failures = (in_domain / result.metrics["chips"] + failure_values["job_rate"]) * chips / YEAR
+    left = failures * (1 - failure_values["elastic_share"])
+    restores = (left * failure_values["local_share"], left * (1 - failure_values["local_share"]))
+    stalls = (failure_values["local_stall"], failure_values["checkpoint_stall"])
     intervals = tuple(
         math.sqrt(2 * stall / rate) if rate else 1e12
         for stall, rate in zip(stalls, restores, strict=True)
     )
     return Job(
         failures,
-        own["elastic_share"],
-        own["local_share"],
+        failure_values["elastic_share"],
+        failure_values["local_share"],
         stalls,
         intervals,
-        (own["local_restart"], own["restart_time"]),
-        own["elastic_stall"],
-        own["flap_rate"] * chips / YEAR,
-        own["flap_time"],
-        own["silent_rate"] * (1 - own["silent_detected"]) * chips / YEAR,
-        own["silent_time"],
+        (failure_values["local_restart"], failure_values["restart_time"]),
+        failure_values["elastic_stall"],
+        failure_values["flap_rate"] * chips / YEAR,
+        failure_values["flap_time"],
+        failure_values["silent_rate"] * (1 - failure_values["silent_detected"]) * chips / YEAR,
+        failure_values["silent_time"],
     )
 
 

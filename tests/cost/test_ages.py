@@ -22,13 +22,14 @@ def priced(catalogue, name, date):
 
 # ---------------------------------------------------------------- shares of the bill
 def test_the_share_of_later_rows_is_counted_by_hand(catalogue):
-    found = priced(catalogue, "gb200-nvl72", "2025-12")
-    bill = [line for line in found.lines if line.asset in BILL and line.usd is not None]
+    priced_result = priced(catalogue, "gb200-nvl72", "2025-12")
+    bill = [line for line in priced_result.lines if line.asset in BILL and line.usd is not None]
     later = [
         line
         for line in bill
         if any(
-            found.inputs[path].as_of > "2025-12~" and path.endswith("price") for path in line.inputs
+            priced_result.inputs[path].as_of > "2025-12~" and path.endswith("price")
+            for path in line.inputs
         )
     ]
     assert {line.path.rpartition("/")[2] for line in later} == {
@@ -38,31 +39,31 @@ def test_the_share_of_later_rows_is_counted_by_hand(catalogue):
         "power-shelf-33kw",
         "rack-manifold",
     }
-    assert found.ages.later == pytest.approx(
+    assert priced_result.ages.later == pytest.approx(
         sum(line.usd for line in later) / sum(line.usd for line in bill), rel=1e-12
     )
     assert (
-        f"{found.ages.later * 100:.1f} % of the bill is priced by rows later than 2025-12: "
-        "gb200-gpu (2026-05), nvswitch-5 (2026-05)" in found.ages.notes[0]
+        f"{priced_result.ages.later * 100:.1f} % of the bill is priced by rows later than 2025-12: "
+        "gb200-gpu (2026-05), nvswitch-5 (2026-05)" in priced_result.ages.notes[0]
     )
 
 
 @pytest.mark.parametrize("name", ["mi450x-ualoe72", "gb300-nvl72"])
 def test_a_note_names_the_parts_that_cost_most(catalogue, name):
-    found, sums = priced(catalogue, name, "2025-12"), {}
-    for line in found.lines:
+    priced_result, sums = priced(catalogue, name, "2025-12"), {}
+    for line in priced_result.lines:
         if line.asset in BILL and line.usd is not None:
             for path in line.inputs:
                 if (
                     path.startswith("parts.")
                     and path.endswith("price")
-                    and (date := found.inputs[path].as_of) > "2025-12~"
+                    and (date := priced_result.inputs[path].as_of) > "2025-12~"
                 ):
                     sums[f"{path.split('.')[1]} ({date})"] = (
                         sums.get(f"{path.split('.')[1]} ({date})", 0.0) + line.usd
                     )
     most = sorted(sums, key=sums.get, reverse=True)[:3]
-    (note,) = [note for note in found.ages.notes if "later than" in note]
+    (note,) = [note for note in priced_result.ages.notes if "later than" in note]
     assert f"later than 2025-12: {', '.join(most)}" in note
 
 
@@ -77,11 +78,11 @@ def test_the_shares_move_with_the_date(catalogue):
 
 def test_one_day_over_the_limit_is_old(own):
     own.parts("connectx-7,price,1400,USD,,,2025-06-30,vendor,tco-model,,")
-    given = own.catalogue().part_input("connectx-7", "price", "2027")
+    price_input = own.catalogue().part_input("connectx-7", "price", "2027")
     # a file of one's own is no kind of its own
-    assert evidence_age_limit(given) == limits()["parts", "*"] == 731
-    assert not is_old(given, period("2027-07-01").last)
-    assert is_old(given, period("2027-07-02").last)
+    assert evidence_age_limit(price_input) == limits()["parts", "*"] == 731
+    assert not is_old(price_input, period("2027-07-01").last)
+    assert is_old(price_input, period("2027-07-02").last)
     before, after = (
         evaluate(
             "gb200-nvl72",
@@ -131,14 +132,16 @@ def test_a_row_is_as_old_as_its_evidence(own):
         "parts/own.csv",
         f"{HEADER},evidence_of\nconnectx-7,price,1400,USD,,,2026-11,vendor,tco-model,,,2024-10\n",
     )
-    given = own.catalogue().part_input("connectx-7", "price", "2026-11")
-    assert (given.as_of, given.evidence_of, given.evidence_date) == (
+    price_input = own.catalogue().part_input("connectx-7", "price", "2026-11")
+    assert (price_input.as_of, price_input.evidence_of, price_input.evidence_date) == (
         "2026-11",
         "2024-10",
         "2024-10",
     )
-    assert is_old(given, period("2026-11").last)  # 760 days after October 2024, as_of says none
-    assert not is_old(given._replace(evidence_of=""), period("2026-11").last)
+    assert is_old(
+        price_input, period("2026-11").last
+    )  # 760 days after October 2024, as_of says none
+    assert not is_old(price_input._replace(evidence_of=""), period("2026-11").last)
 
 
 def test_evidence_later_than_its_row_is_refused(own):
@@ -179,23 +182,23 @@ def test_old_evidence_of_the_hall_is_a_share_of_the_chip_hour(catalogue):
     """Energy rests on the price of electricity and on the load factor, both older than they
     may be.
     """
-    found = priced(catalogue, "gb200-nvl72", "2026-11")
+    priced_result = priced(catalogue, "gb200-nvl72", "2026-11")
     old = [
         line
-        for line in found.lines
+        for line in priced_result.lines
         if line.asset != "rebate"
-        and any(is_old(found.inputs[path], period("2026-11").last) for path in line.inputs)
+        and any(is_old(priced_result.inputs[path], period("2026-11").last) for path in line.inputs)
     ]
     assert "site/energy" in [line.path for line in old]
-    gross = sum(line.usd_per_chip_hour for line in found.lines if line.asset != "rebate")
-    assert found.ages.hour_older == pytest.approx(
+    gross = sum(line.usd_per_chip_hour for line in priced_result.lines if line.asset != "rebate")
+    assert priced_result.ages.hour_older == pytest.approx(
         sum(line.usd_per_chip_hour for line in old) / gross, rel=1e-12
     )
-    (note,) = found.ages.hour_notes
+    (note,) = priced_result.ages.hour_notes
     assert note == (
         "evidence older than its kind may be: electricity price (2025), grid carbon (2023), draw "
         "over nameplate (2024-03); "
-        f"{found.ages.hour_older * 100:.0f} % of the chip-hour rests on old evidence"
+        f"{priced_result.ages.hour_older * 100:.0f} % of the chip-hour rests on old evidence"
     )
 
 
@@ -208,7 +211,8 @@ def test_terms_age_but_are_no_share_of_the_chip_hour(own, catalogue):
         shipped.replace('as_of = "2025-12-31"', 'as_of = "2024-12-31"', 1),
     )
     before, after = (
-        evaluate("gb200-nvl72", catalogue=held).ages for held in (catalogue, own.catalogue())
+        evaluate("gb200-nvl72", catalogue=price_catalogue).ages
+        for price_catalogue in (catalogue, own.catalogue())
     )
     assert after.hour_older == before.hour_older
     assert "cost of capital (2024-12-31)" in after.hour_notes[0]
@@ -218,8 +222,8 @@ def test_terms_age_but_are_no_share_of_the_chip_hour(own, catalogue):
 # ---------------------------------------------------------------- guards
 def test_a_bill_names_the_parts_that_no_figure_of_another_checks(catalogue):
     for name in ("trn3-nl72x2", "mi450x-ualoe72"):
-        found = priced(catalogue, name, "2026-11")
-        (note,) = [note for note in found.ages.notes if note.startswith("unguarded: ")]
+        priced_result = priced(catalogue, name, "2026-11")
+        (note,) = [note for note in priced_result.ages.notes if note.startswith("unguarded: ")]
         assert "nvme-8tb" in note
         assert not any(part in note for part in ("ddr5-dimm", "hbm3e-12hi-36gb", "mi450x"))
 
@@ -240,12 +244,12 @@ def test_price_and_bom_print_what_is_unguarded_and_the_first_table_of_a_comparis
 
 def test_a_price_of_ones_own_or_one_that_is_set_is_not_called_unguarded(own, catalogue):
     own.parts("nvme-8tb,price,5000,USD,,,2026-11,vendor,tco-model,,")
-    for held, settings in (
+    for price_catalogue, settings in (
         (own.catalogue(), {}),
         (catalogue, {"parts.nvme-8tb.price": "5000 USD"}),
     ):
         notes = evaluate(
-            "mi450x-ualoe72", settings | {"terms.date": "2026-11"}, catalogue=held
+            "mi450x-ualoe72", settings | {"terms.date": "2026-11"}, catalogue=price_catalogue
         ).ages.notes
         assert not [note for note in notes if "nvme-8tb" in note]
 
@@ -264,12 +268,12 @@ def test_a_date_beyond_the_data_and_one_before_it(catalogue):
 
 
 def test_a_rebate_names_its_stale_share(catalogue):
-    found = evaluate(
+    priced_result = evaluate(
         "mi450x-ualoe72", {"terms.date": "2026-01-31", "terms.owner": "OpenAI"}, catalogue=catalogue
     )
     assert (
         "rebates/amd-openai: share price of amd is of 2025-12-05, 57 days before 2026-01-31"
-        in found.ages.notes
+        in priced_result.ages.notes
     )
 
 
@@ -282,28 +286,28 @@ def test_what_the_user_sets_has_no_date(catalogue):
 
 
 def test_a_chip_alone_has_no_bill(catalogue):
-    found = evaluate("h100-sxm", catalogue=catalogue).ages
-    assert (found.later, found.older, found.notes) == (0, 0, ())
+    chip_ages = evaluate("h100-sxm", catalogue=catalogue).ages
+    assert (chip_ages.later, chip_ages.older, chip_ages.notes) == (0, 0, ())
 
 
 def test_price_and_compare_say_it():
     december = ("--date", "2025-12")
-    shown = document("price", "gb200-nvl72", *december)
-    assert 0.6 < shown["bill_dates"]["later"] < 0.75
-    assert any("later than 2025-12" in note for note in shown["notes"])
+    price_document = document("price", "gb200-nvl72", *december)
+    assert 0.6 < price_document["bill_dates"]["later"] < 0.75
+    assert any("later than 2025-12" in note for note in price_document["notes"])
     assert "priced by rows later than 2025-12" in tco("price", "gb200-nvl72", *december).stderr
     first = tco("compare", "gb200-nvl72", "--no-range", *december).stderr
     assert "notes on prices of other dates, up to 67 % of a bill; --full lists them" in first
     assert (
         document("compare", "gb200-nvl72", "--no-range", *december)["rows"][0]["bill_dates"]
-        == shown["bill_dates"]
+        == price_document["bill_dates"]
     )
 
 
 def test_the_first_table_says_it_in_a_line_of_all_and_leaves_what_was_chosen_to_the_full_one():
-    asked = ("compare", "trn3-nl72x2", "gb200-nvl72", "--no-range", "--date", "2025-12")
-    first, full = tco(*asked).stderr, tco(*asked, "--full").stderr
-    most = max(row["bill_dates"]["later"] for row in document(*asked)["rows"])
+    compare_words = ("compare", "trn3-nl72x2", "gb200-nvl72", "--no-range", "--date", "2025-12")
+    first, full = tco(*compare_words).stderr, tco(*compare_words, "--full").stderr
+    most = max(row["bill_dates"]["later"] for row in document(*compare_words)["rows"])
     assert f"notes on prices of other dates, up to {most * 100:.0f} % of a bill; --full" in first
     assert "31.0 % of the bill is priced by rows later than 2025-12" in full
     assert "the cheapest at 2025-12" in full

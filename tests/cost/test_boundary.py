@@ -55,8 +55,8 @@ def test_the_third_tier_of_small_racks_is_paid(catalogue):
 
 @pytest.mark.parametrize("name", HEADLINE)
 def test_every_network_has_cards_switches_optics_and_a_front_end(name):
-    found = result(name)
-    lines = [line for line in found.lines if line.asset == "network"]
+    rack_result = result(name)
+    lines = [line for line in rack_result.lines if line.asset == "network"]
     parts = {line.path.rpartition("/")[2] for line in lines}
     assert parts & {"nitro-v6-400g", "connectx-7", "vulcano-800g"}
     # what joins hosts to the front end
@@ -66,7 +66,7 @@ def test_every_network_has_cards_switches_optics_and_a_front_end(name):
         "pensando-salina",
     }
     assert parts & {"tor-12t8", "tor-25t6", "switches-tier-1"}
-    module = found.texts["cluster.optic"].removeprefix("optic-")
+    module = rack_result.texts["cluster.optic"].removeprefix("optic-")
     assert {
         f"modules-{module}",
         f"frontend-modules-{module}",
@@ -74,8 +74,8 @@ def test_every_network_has_cards_switches_optics_and_a_front_end(name):
         "fibre-length",
         "frontend-fibres",
     } <= parts
-    whole = sum(line.usd for line in lines) / found.metrics["chips"]
-    assert found.metrics["network_usd_per_chip"] == pytest.approx(whole, rel=1e-12)
+    network_cost = sum(line.usd for line in lines) / rack_result.metrics["chips"]
+    assert rack_result.metrics["network_usd_per_chip"] == pytest.approx(network_cost, rel=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -119,34 +119,38 @@ SOLD = [name for name in CATALOGUE.ids("systems") if not name.startswith(("trn",
 
 @pytest.mark.parametrize("name", SOLD)
 def test_a_rack_that_is_sold_has_the_same_network_whoever_owns_it(catalogue, name):
-    asked = {"workload": "stated"}
+    stated_settings = {"workload": "stated"}
     amazon, openai, nobody = (
-        evaluate(name, asked | {"terms.owner": owner}, catalogue=catalogue, refuse=False)
+        evaluate(name, stated_settings | {"terms.owner": owner}, catalogue=catalogue, refuse=False)
         for owner in ("Amazon", "OpenAI", "nobody")
     )
-    for other in (openai, nobody):
-        assert other.structure.variant == amazon.structure.variant
-        assert other.metrics["network_usd_per_chip"] == amazon.metrics["network_usd_per_chip"]
-        assert other.metrics["scale_out_byte_per_s"] == amazon.metrics["scale_out_byte_per_s"]
+    for owner_result in (openai, nobody):
+        assert owner_result.structure.variant == amazon.structure.variant
+        assert (
+            owner_result.metrics["network_usd_per_chip"] == amazon.metrics["network_usd_per_chip"]
+        )
+        assert (
+            owner_result.metrics["scale_out_byte_per_s"] == amazon.metrics["scale_out_byte_per_s"]
+        )
     assert not any(line.part.startswith("nitro-") for line in amazon.bill.lines)
     cards = evaluate(
-        name, asked, catalogue=catalogue, variant={"nic": "efa"}, refuse=False
+        name, stated_settings, catalogue=catalogue, variant={"nic": "efa"}, refuse=False
     ).bill.lines
     assert any(line.part.startswith("nitro-") for line in cards)  # Amazon's stay an option
 
 
 def test_cards_other_than_the_usual_ones_are_named(catalogue):
-    found = evaluate(
+    rack_result = evaluate(
         "mi450x-ualoe72",
         None,
         result("mi450x-ualoe72").plan,
         catalogue=catalogue,
         variant={"nic": "2x"},
     )
-    (note,) = (note for note in found.notes if "nic=" in note)
+    (note,) = (note for note in rack_result.notes if "nic=" in note)
     assert (
         note == "nic=2x in place of the usual nic=1x: the network is "
-        f"{found.metrics['network_usd_per_chip']:,.0f} USD per chip"
+        f"{rack_result.metrics['network_usd_per_chip']:,.0f} USD per chip"
     )
     assert not any("nic=" in note for note in result("mi450x-ualoe72").notes)
 
@@ -203,14 +207,14 @@ def test_a_switch_that_becomes_cheaper_is_bought_and_one_that_becomes_dearer_is_
     """
 
     def bought(part, price):
-        found = evaluate(
+        rack_result = evaluate(
             "gb200-nvl72",
             DECEMBER | {f"parts.{part}.price": f"{price} USD"},
             result("gb200-nvl72").plan,
             catalogue=catalogue,
         )
-        assert not any("nothing in this scenario rests on it" in note for note in found.notes)
-        return found.texts["cluster.switch"]
+        assert not any("nothing in this scenario rests on it" in note for note in rack_result.notes)
+        return rack_result.texts["cluster.switch"]
 
     usual = again("gb200-nvl72", terms__date="2025-12").texts["cluster.switch"]
     assert usual != "tor-25t6" == bought("tor-25t6", 1000)
@@ -241,16 +245,16 @@ def test_a_branded_switch_costs_more_than_a_whitebox():
 @pytest.mark.parametrize("name", HEADLINE)
 def test_batteries_stand_in_the_rack_or_in_the_building(name):
     """And a hall for liquid costs a premium on the average hall, one for air less."""
-    found = result(name)
+    rack_result = result(name)
     price, premium, discount, backup = (
-        found.inputs[f"site.{key}"].value if f"site.{key}" in found.inputs else 0.0
+        rack_result.inputs[f"site.{key}"].value if f"site.{key}" in rack_result.inputs else 0.0
         for key in BUILDING
     )
-    in_rack = any(line.part == "bbu-shelf" for line in found.bill.lines)
+    in_rack = any(line.part == "bbu-shelf" for line in rack_result.bill.lines)
     assert in_rack == (backup > 0) == name.startswith("trn3")
     assert (premium > 0) == (discount == 0) == (name != "trn3-nl32x2")
-    building = next(line.usd for line in found.lines if line.path == "site/building")
-    power = found.metrics["it_power_w_per_chip"] * found.metrics["chips"]
+    building = next(line.usd for line in rack_result.lines if line.path == "site/building")
+    power = rack_result.metrics["it_power_w_per_chip"] * rack_result.metrics["chips"]
     assert building == pytest.approx(power * (price * (1 + premium - discount) - backup), rel=1e-12)
 
 
@@ -261,9 +265,13 @@ def test_a_site_that_states_one_price_for_all_is_paid_as_it_states(own):
     text = own.catalogue().find("sites", "us-hyperscale", "site").read_text(encoding="utf-8")
     start, end = text.index("[air_discount]"), text.index("[maintenance]")
     own.write("sites/us-hyperscale.toml", text[:start] + text[end:])
-    found = evaluate("trn3-nl72x2", None, result("trn3-nl72x2").plan, catalogue=own.catalogue())
-    building = next(line.usd for line in found.lines if line.path == "site/building")
-    assert building == pytest.approx(found.metrics["it_power_w_per_chip"] * 144 * 12.9, rel=1e-12)
+    rack_result = evaluate(
+        "trn3-nl72x2", None, result("trn3-nl72x2").plan, catalogue=own.catalogue()
+    )
+    building = next(line.usd for line in rack_result.lines if line.path == "site/building")
+    assert building == pytest.approx(
+        rack_result.metrics["it_power_w_per_chip"] * 144 * 12.9, rel=1e-12
+    )
 
 
 # ---------------------------------------------------------------- parts
@@ -304,10 +312,10 @@ def test_memory_moves_merchant_racks_too(catalogue):
         prices = [
             sum(
                 line.extended
-                for line in one.bill.lines
+                for line in dated_result.bill.lines
                 if line.extended and line.part != system_of(name).system.chip
             )
-            for one in dated
+            for dated_result in dated
         ]
         assert prices[1] > 1.02 * prices[0], name
 
@@ -344,16 +352,16 @@ def test_tiers_that_are_stated_stand_in_place_of_the_share(catalogue):
     """40 PB of flash and 500 PB of objects for 16,384 chips, each world its share."""
     tiers = {"cluster.flash_capacity": "40 PB", "cluster.object_capacity": "500 PB"}
     plain = evaluate("gb200-nvl72", {"workload": "stated"}, catalogue=catalogue)
-    found = {
+    line_amounts = {
         line.path: line.amount
         for line in evaluate(
             "gb200-nvl72", {"workload": "stated", **tiers}, catalogue=catalogue
         ).lines
     }
     share = 72 / plain.inputs["cluster.chips"].value
-    assert found["storage/flash"] == pytest.approx(40e15 * share * 250e-12)
-    assert found["storage/objects"] == pytest.approx(500e15 * share * 0.021e-9 * 12)
-    assert "storage" not in found
+    assert line_amounts["storage/flash"] == pytest.approx(40e15 * share * 250e-12)
+    assert line_amounts["storage/objects"] == pytest.approx(500e15 * share * 0.021e-9 * 12)
+    assert "storage" not in line_amounts
     assert "storage" in {line.path for line in plain.lines}
     with pytest.raises(DataError, match=r"cluster\.flash_capacity"):
         evaluate(

@@ -38,7 +38,7 @@ def bought(of: Terms, asset: str, price: float) -> Flow:
 
 def present_value(paid: list[Payment], rate: float) -> float:
     """What payments are worth at month 0 at a rate as loans quote it."""
-    return sum(one.usd / (1 + rate / 12) ** one.month for one in paid)
+    return sum(payment.usd / (1 + rate / 12) ** payment.month for payment in paid)
 
 
 # ---------------------------------------------------------------- purchases
@@ -61,9 +61,9 @@ def test_what_is_paid_is_worth_the_annuity(asset, rate, life, residual, price):
 def test_the_cash_of_a_purchase_is_a_spreadsheets(asset, rate, life, residual):
     of = terms(rate, life, residual)
     by_year = [0.0] * (life + 1)
-    for one in payments(bought(of, asset, 1e6)):
-        assert one.month % 12 == 0
-        by_year[one.month // 12] += one.usd
+    for payment in payments(bought(of, asset, 1e6)):
+        assert payment.month % 12 == 0
+        by_year[payment.month // 12] += payment.usd
     assert by_year[0] == 1e6
     assert present_value(payments(bought(of, asset, 1e6)), rate) == pytest.approx(
         pyxirr.npv((1 + rate / 12) ** 12 - 1, by_year), rel=1e-9
@@ -72,7 +72,9 @@ def test_the_cash_of_a_purchase_is_a_spreadsheets(asset, rate, life, residual):
 
 def test_each_class_has_its_own_life_and_residual():
     of = terms(0.09, 5, 0.1, life_network=7, life_building=20)
-    months = {asset: [one.month for one in payments(bought(of, asset, 1.0))] for asset in ASSETS}
+    months = {
+        asset: [payment.month for payment in payments(bought(of, asset, 1.0))] for asset in ASSETS
+    }
     assert months == {
         "servers": [0, 60],
         "storage": [0, 60],
@@ -92,7 +94,7 @@ def test_each_class_has_its_own_life_and_residual():
 def test_a_rebate_comes_in():
     of = terms()
     flow = bought(of, "rebate", -100.0)
-    assert [one.usd for one in payments(flow)] == [-100.0]
+    assert [payment.usd for payment in payments(flow)] == [-100.0]
     assert chip_hour(flow, of, 1.0) == -chip_hour(bought(of, "rebate", 100.0), of, 1.0)
 
 
@@ -127,11 +129,11 @@ def test_what_recurs_is_worth_what_a_spreadsheet_says(rate, life, interval):
         recurrence=interval, first_month=interval
     )
     paid = payments(flow)
-    assert [one.month for one in paid] == list(range(interval, 12 * life + 1, interval))
-    assert sum(one.usd for one in paid) == pytest.approx(1200.0 * life)
-    each = (1 + rate / 12) ** interval - 1
+    assert [payment.month for payment in paid] == list(range(interval, 12 * life + 1, interval))
+    assert sum(payment.usd for payment in paid) == pytest.approx(1200.0 * life)
+    interval_rate = (1 + rate / 12) ** interval - 1
     assert present_value(paid, rate) == pytest.approx(
-        -pyxirr.pv(each, len(paid), 100.0 * interval), rel=1e-9
+        -pyxirr.pv(interval_rate, len(paid), 100.0 * interval), rel=1e-9
     )
     if interval == 1:  # as what repays a purchase is paid
         assert present_value(paid, rate) == pytest.approx(
@@ -148,17 +150,19 @@ def lines(catalogue):
 
 
 def test_the_cash_flow_of_a_scenario(lines):
-    paid = [one for line in lines for one in payments(line)]
+    paid = [payment for line in lines for payment in payments(line)]
     bought = sum(line.usd for line in lines if line.usd is not None)
-    assert sum(one.usd for one in paid if one.month <= 0) == pytest.approx(bought, rel=1e-12)
+    assert sum(payment.usd for payment in paid if payment.month <= 0) == pytest.approx(
+        bought, rel=1e-12
+    )
     recurring = {line.path: line for line in lines if line.usd is None}
     for month in range(1, 60):
-        now = {one.line: one.usd for one in paid if one.month == month}
+        now = {payment.line: payment.usd for payment in paid if payment.month == month}
         assert now.keys() == recurring.keys()
-    assert {one.line for one in paid} == {line.path for line in lines}
-    assert max(one.month for one in paid) == 60
-    back = [one for one in paid if one.usd < 0 and one.month == 60]
-    assert sum(one.usd for one in back) == pytest.approx(
+    assert {payment.line for payment in paid} == {line.path for line in lines}
+    assert max(payment.month for payment in paid) == 60
+    back = [payment for payment in paid if payment.usd < 0 and payment.month == 60]
+    assert sum(payment.usd for payment in back) == pytest.approx(
         -0.1 * sum(line.usd for line in lines if line.asset in ("servers", "storage"))
     )
 
@@ -171,10 +175,10 @@ def test_a_line_says_what_it_rests_on(lines):
 
 
 def test_the_command_shows_the_payments():
-    shown = document("price", "gb200-nvl72", "--cash-flow")
-    paid = shown["cash_flow"]
-    assert sum(one["usd"] for one in paid if one["month"] <= 0) == pytest.approx(
-        sum(line["usd"] or 0 for line in shown["lines"]), rel=1e-12
+    price_document = document("price", "gb200-nvl72", "--cash-flow")
+    paid = price_document["cash_flow"]
+    assert sum(payment["usd"] for payment in paid if payment["month"] <= 0) == pytest.approx(
+        sum(line["usd"] or 0 for line in price_document["lines"]), rel=1e-12
     )
     assert "cash_flow" not in document("price", "gb200-nvl72")
     rows = tco("price", "gb200-nvl72", "--cash-flow", "--format", "csv").stdout.splitlines()
@@ -193,18 +197,18 @@ def test_what_is_left_follows_from_the_age_unless_it_is_set(catalogue, settings,
     """By the terms with resale; what is sold back is worth it in the chip-hour and in the payments
     alike.
     """
-    found = evaluate(
+    resale_result = evaluate(
         "gb200-nvl72",
         {"terms": "hyperscaler-resale-2025-12", "workload": "stated", **settings},
         catalogue=catalogue,
     )
-    sold = [line for line in found.lines if line.asset in ("servers", "storage")]
+    sold = [line for line in resale_result.lines if line.asset in ("servers", "storage")]
     assert [flow.residual for flow in sold] == pytest.approx([left] * len(sold), rel=1e-12)
-    back = -sum(one.usd for flow in sold for one in payments(flow) if one.month > 0)
+    back = -sum(payment.usd for flow in sold for payment in payments(flow) if payment.month > 0)
     assert back == pytest.approx(left * sum(flow.amount for flow in sold), rel=1e-12)
     usual = evaluate(
         "gb200-nvl72",
         {"workload": "stated", **settings, "terms.residual": "0"},
         catalogue=catalogue,
     )
-    assert found.metrics["tco_usd_per_chip_hour"] < usual.metrics["tco_usd_per_chip_hour"]
+    assert resale_result.metrics["tco_usd_per_chip_hour"] < usual.metrics["tco_usd_per_chip_hour"]

@@ -52,10 +52,11 @@ def net(catalogue, name, view, **more):
 def test_what_costs_more_never_makes_it_cheaper(catalogue, name, view):
     @settings(max_examples=12)
     @given(st.sampled_from(DEARER), st.floats(0, 1), st.floats(0, 1))
-    def rises(moved, one, other):
-        path, low, high, unit = moved
+    def rises(dearer_input, first_share, second_share):
+        path, low, high, unit = dearer_input
         less, more = (
-            f"{low + share * (high - low)!r} {unit}".strip() for share in sorted((one, other))
+            f"{low + share * (high - low)!r} {unit}".strip()
+            for share in sorted((first_share, second_share))
         )
         costs = [net(catalogue, name, view, **{path: value}) for value in (less, more)]
         assert costs[1] >= costs[0] * (1 - 1e-12)
@@ -67,30 +68,33 @@ def test_what_costs_more_never_makes_it_cheaper(catalogue, name, view):
 def test_a_lower_share_price_or_a_dearer_part_that_it_covers_never_makes_it_cheaper(
     catalogue, name, view
 ):
-    found = evaluate(name, view, result(name).plan, catalogue=catalogue, variant=HELD.get(name))
-    shares = [path for path in found.inputs if path.startswith("shares.")]
+    base_result = evaluate(
+        name, view, result(name).plan, catalogue=catalogue, variant=HELD.get(name)
+    )
+    shares = [path for path in base_result.inputs if path.startswith("shares.")]
     for path in shares:
-        price = found.inputs[path].value
+        price = base_result.inputs[path].value
         costs = [
             net(catalogue, name, view, **{path: f"{price * factor!r} USD/share"})
             for factor in (2, 1, 0.5, 0.01)
         ]
         assert costs == sorted(costs)
     # a share price may make a warrant worth more than the purchases that vest it, which a note says
-    for rebate in found.rebates:
+    for rebate in base_result.rebates:
         assert rebate.value <= rebate.spend or any(
-            note.startswith(f"{rebate.path}: ") and "come back on" in note for note in found.notes
+            note.startswith(f"{rebate.path}: ") and "come back on" in note
+            for note in base_result.notes
         )
     for path in [
-        path for path in found.inputs if path.endswith(".price") and path.startswith("parts.")
+        path for path in base_result.inputs if path.endswith(".price") and path.startswith("parts.")
     ][:: 1 if shares else 6]:
         dearer = net(
             catalogue,
             name,
             view,
-            **{path: f"{found.inputs[path].value * 1.3!r} {found.inputs[path].unit}"},
+            **{path: f"{base_result.inputs[path].value * 1.3!r} {base_result.inputs[path].unit}"},
         )
-        assert dearer >= found.metrics[HOUR] * (1 - 1e-12), path
+        assert dearer >= base_result.metrics[HOUR] * (1 - 1e-12), path
 
 
 @pytest.mark.parametrize("name", HEADLINE)
@@ -115,9 +119,9 @@ def owners(catalogue, name):
     computed beyond it.
     """
     for view in sorted(FITS):
-        asked = {"workload": "stated", "terms.perspective": view}
+        view_settings = {"workload": "stated", "terms.perspective": view}
         with suppress(DataError):
-            yield asked, evaluate(name, asked, catalogue=catalogue)
+            yield view_settings, evaluate(name, view_settings, catalogue=catalogue)
 
 
 @pytest.mark.parametrize(
@@ -135,12 +139,12 @@ def test_no_system_gets_cheaper_by_what_costs_more(catalogue, name):
     """Dearer terms never lower an hour's net cost; what fails more or stands longer never that of a
     used one; and no rent moves with them.
     """
-    seen = 0
-    for asked, base in owners(catalogue, name):
-        seen += 1
+    view_count = 0
+    for view_settings, base in owners(catalogue, name):
+        view_count += 1
         rates = [
-            (path, given.value * 3, given.value * 9, "1/year")
-            for path, given in base.inputs.items()
+            (path, rate_input.value * 3, rate_input.value * 9, "1/year")
+            for path, rate_input in base.inputs.items()
             if path.endswith(".failure_rate")
         ][:3]
         for metric, rows in (
@@ -149,17 +153,17 @@ def test_no_system_gets_cheaper_by_what_costs_more(catalogue, name):
         ):
             for path, low, high, unit in rows:
                 values = [
-                    asked | {path: f"{value!r} {unit}".strip()}
+                    view_settings | {path: f"{value!r} {unit}".strip()}
                     for value in (low + (high - low) / 3, high)
                 ]
                 less, more = (
                     evaluate(
-                        name, one, catalogue=catalogue, variant=base.structure.variant
+                        name, dearer_settings, catalogue=catalogue, variant=base.structure.variant
                     ).metrics[metric]
-                    for one in values
+                    for dearer_settings in values
                 )
-                assert more >= less * (1 - 1e-12), (asked["terms.perspective"], path)
-    assert seen
+                assert more >= less * (1 - 1e-12), (view_settings["terms.perspective"], path)
+    assert view_count
 
 
 @pytest.mark.parametrize("name", HEADLINE)
@@ -173,8 +177,14 @@ def test_no_unit_changes_a_cost(catalogue, name):
         ("site.staff", "0.07 USD/W/year", "70 USD/kW/year"),
         ("failures.repair_time", "24 h", "1 day"),
     )
-    ways = [{"workload": "stated"} | {row[0]: row[one] for row in rows} for one in (1, 2)]
-    costs = [evaluate(name, way, catalogue=catalogue).metrics for way in ways]
+    settings_by_unit = [
+        {"workload": "stated"} | {row[0]: row[unit_column] for row in rows}
+        for unit_column in (1, 2)
+    ]
+    costs = [
+        evaluate(name, unit_settings, catalogue=catalogue).metrics
+        for unit_settings in settings_by_unit
+    ]
     for metric in (HOUR, USED, "tco_gross_usd_per_chip_hour", "energy_usd_per_chip_hour"):
         assert costs[0][metric] == pytest.approx(costs[1][metric], rel=1e-12)
 

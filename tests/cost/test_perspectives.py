@@ -42,9 +42,9 @@ def test_every_perspective_is_named_and_dated(catalogue):
 @pytest.mark.parametrize("name", HEADLINE)
 def test_a_perspective_prices_what_fits_it_and_refuses_the_rest(catalogue, name, perspective):
     if name in FITS[perspective]:
-        found = seen(catalogue, name, perspective)
-        assert found.perspective == perspective
-        assert 0.3 < found.metrics[HOUR] < 8
+        priced_result = seen(catalogue, name, perspective)
+        assert priced_result.perspective == perspective
+        assert 0.3 < priced_result.metrics[HOUR] < 8
         return
     with pytest.raises(
         DataError,
@@ -91,7 +91,7 @@ def test_what_a_perspective_does_not_state_is_that_of_its_base(catalogue, own):
     )
     assert neocloud["terms.maintenance"] == hyperscaler["terms.maintenance"]
     assert neocloud["terms.margin"].value > hyperscaler["terms.margin"].value == 0
-    mine = (
+    perspective_text = (
         'base = "hyperscaler"\nname = "Mine"\nas_of = "2026"\nowner = ""\npays = '
         '["selling-price"]\n'
     )
@@ -99,10 +99,13 @@ def test_what_a_perspective_does_not_state_is_that_of_its_base(catalogue, own):
         '\n[rate]\nvalue = 0.15\nunit = ""\nlow = 0.1\nhigh = 0.2\nas_of = "2026"\nkind = '
         '"assumed"\nsource = "tco-estimate-2026"\n'
     )
-    own.write("perspectives/mine.toml", mine + rate)
-    found = seen(own.catalogue(), "gb200-nvl72", "mine")
-    assert (found.inputs["terms.rate"].value, found.inputs["terms.life"].value) == (0.15, 5)
-    own.write("perspectives/mine.toml", mine.replace("hyperscaler", "neocloud"))
+    own.write("perspectives/mine.toml", perspective_text + rate)
+    priced_result = seen(own.catalogue(), "gb200-nvl72", "mine")
+    assert (priced_result.inputs["terms.rate"].value, priced_result.inputs["terms.life"].value) == (
+        0.15,
+        5,
+    )
+    own.write("perspectives/mine.toml", perspective_text.replace("hyperscaler", "neocloud"))
     with pytest.raises(DataError, match="base 'neocloud' has a base itself"):
         seen(own.catalogue(), "gb200-nvl72", "mine")
 
@@ -140,8 +143,8 @@ def test_who_builds_a_chip_pays_for_its_design(name):
 
 
 def test_a_design_of_fewer_chips_costs_each_more(catalogue):
-    few = seen(catalogue, "trn3-nl72x2", "hyperscaler", parts__trn3__design_volume="1000000")
-    assert sum(line.usd for line in few.lines if line.asset == "design") == pytest.approx(
+    low_volume = seen(catalogue, "trn3-nl72x2", "hyperscaler", parts__trn3__design_volume="1000000")
+    assert sum(line.usd for line in low_volume.lines if line.asset == "design") == pytest.approx(
         144 * 750, rel=1e-12
     )
 
@@ -149,16 +152,16 @@ def test_a_design_of_fewer_chips_costs_each_more(catalogue):
 # ---------------------------------------------------------------- rent
 @pytest.mark.parametrize("name", HEADLINE)
 def test_a_renter_pays_rent_and_nothing_else(catalogue, name):
-    found = seen(catalogue, name, "renter")
-    (line,) = found.lines
+    priced_result = seen(catalogue, name, "renter")
+    (line,) = priced_result.lines
     (path,) = line.inputs
     assert path.startswith(f"parts.{load_scenario_chip(catalogue, name)}.rent")
-    rent = found.inputs[path].value
+    rent = priced_result.inputs[path].value
     assert line.usd_per_chip_hour == pytest.approx(rent, rel=1e-12)
-    assert found.metrics[HOUR] == pytest.approx(rent, rel=1e-12)
-    assert found.metrics[USED] == pytest.approx(rent / (0.8 * 0.99), rel=1e-12)
+    assert priced_result.metrics[HOUR] == pytest.approx(rent, rel=1e-12)
+    assert priced_result.metrics[USED] == pytest.approx(rent / (0.8 * 0.99), rel=1e-12)
     assert [
-        found.metrics[metric]
+        priced_result.metrics[metric]
         for metric in (
             "capex_usd",
             "network_usd_per_chip",
@@ -166,10 +169,10 @@ def test_a_renter_pays_rent_and_nothing_else(catalogue, name):
             "energy_usd_per_chip_hour",
         )
     ] == [0] * 4
-    assert found.metrics["it_power_w_per_chip"] == pytest.approx(
+    assert priced_result.metrics["it_power_w_per_chip"] == pytest.approx(
         result(name).metrics["it_power_w_per_chip"], rel=0.01
     )
-    assert list(found.shares["hardware"].values()).count(1.0) == 1
+    assert list(priced_result.shares["hardware"].values()).count(1.0) == 1
 
 
 def load_scenario_chip(catalogue, name):
@@ -185,10 +188,10 @@ def test_for_a_renter_trainium_is_no_bargain_at_the_bound_of_its_rent(catalogue)
     """Public rents: 1.29 to 1.78 implied by OpenAI's contract, 3.30 for three years of GB200; the
     best software brings it near.
     """
-    asked = {"terms.perspective": "renter", "workload.interactivity": "50 token/s"}
+    renter_settings = {"terms.perspective": "renter", "workload.interactivity": "50 token/s"}
     costs = {
         (name, software): evaluate(
-            name, asked | {"workload.software": software}, catalogue=catalogue
+            name, renter_settings | {"workload.software": software}, catalogue=catalogue
         ).metrics["usd_per_million_output_tokens"]
         for name in ("trn3-nl72x2", "gb200-nvl72")
         for software in ("public", "best")
@@ -266,11 +269,18 @@ def test_compare_prints_gross_and_net():
         row["scenario"]: row
         for row in document("compare", "trn3-nl72x2", "gb200-nvl72", "--no-range")["rows"]
     }
-    base, own = rows["gb200-nvl72"]["metrics"], rows["trn3-nl72x2"]["metrics"]
+    base, trainium_metrics = rows["gb200-nvl72"]["metrics"], rows["trn3-nl72x2"]["metrics"]
     assert base["perf_per_tco_gross_vs_baseline"] == base["perf_per_tco_vs_baseline"] == 1
-    gross = own["perf_per_tco_vs_baseline"] * own[HOUR] / own["tco_gross_usd_per_chip_hour"]
-    assert own["perf_per_tco_gross_vs_baseline"] == pytest.approx(gross, rel=1e-12)
-    assert own["perf_per_tco_gross_vs_baseline"] < own["perf_per_tco_vs_baseline"]
+    gross = (
+        trainium_metrics["perf_per_tco_vs_baseline"]
+        * trainium_metrics[HOUR]
+        / trainium_metrics["tco_gross_usd_per_chip_hour"]
+    )
+    assert trainium_metrics["perf_per_tco_gross_vs_baseline"] == pytest.approx(gross, rel=1e-12)
+    assert (
+        trainium_metrics["perf_per_tco_gross_vs_baseline"]
+        < trainium_metrics["perf_per_tco_vs_baseline"]
+    )
 
 
 def test_two_perspectives_in_one_table_say_so_before_it(tmp_path):

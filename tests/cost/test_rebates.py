@@ -111,22 +111,28 @@ def test_an_agreement_holds_from_its_first_to_its_last_day(catalogue, date, hold
 
 def test_agreements_of_one_supplier_and_holder_never_overlap(catalogue):
     """No purchase earns twice."""
-    found = [load_agreement(catalogue, name) for name in catalogue.ids("rebates")]
-    for one in found:
-        for other in found:
-            if one is not other and (one.supplier, one.holder) == (other.supplier, other.holder):
-                assert one.ends < other.begins or other.ends < one.begins, (one.id, other.id)
+    agreements = [load_agreement(catalogue, name) for name in catalogue.ids("rebates")]
+    for agreement in agreements:
+        for other_agreement in agreements:
+            if agreement is not other_agreement and (agreement.supplier, agreement.holder) == (
+                other_agreement.supplier,
+                other_agreement.holder,
+            ):
+                assert (
+                    agreement.ends < other_agreement.begins
+                    or other_agreement.ends < agreement.begins
+                ), (agreement.id, other_agreement.id)
 
 
 @pytest.mark.parametrize("name", HEADLINE)
 def test_a_rebate_is_a_line_of_its_own(name):
     """Part prices are gross: what comes back stands beside them and nowhere else."""
-    found = result(name)
-    given_back = sum(rebate.value for rebate in found.rebates)
-    assert found.metrics["rebate_usd_per_chip"] == pytest.approx(
-        given_back / found.metrics["chips"], rel=1e-12
+    rack_result = result(name)
+    given_back = sum(rebate.value for rebate in rack_result.rebates)
+    assert rack_result.metrics["rebate_usd_per_chip"] == pytest.approx(
+        given_back / rack_result.metrics["chips"], rel=1e-12
     )
-    assert sum(line.usd for line in found.lines if line.asset == "rebate") == pytest.approx(
+    assert sum(line.usd for line in rack_result.lines if line.asset == "rebate") == pytest.approx(
         -given_back, rel=1e-12
     )
 
@@ -183,8 +189,12 @@ def test_a_share_of_spend_follows_the_share():
         0.156, abs=5e-4
     )
     assert FORMULA.warrant_rebate_by_share(1.0, 0.23, 15.0, 20.34, 210) == 0
-    found = evaluate("trn3-nl72x2", DECEMBER)
-    (rebate,) = (one for one in found.rebates if one.path == "rebates.astera-2022")
+    rack_result = evaluate("trn3-nl72x2", DECEMBER)
+    (rebate,) = (
+        rack_rebate
+        for rack_rebate in rack_result.rebates
+        if rack_rebate.path == "rebates.astera-2022"
+    )
     assert rebate.value / rebate.spend == pytest.approx(0.156, abs=5e-4)
 
 
@@ -200,20 +210,22 @@ def test_both_readings_of_amds_warrant_of_the_end_of_2025_lie_in_its_range(catal
         )
         for share in ("0.11", "1")
     )
-    shares = [found.rebates[0].value / found.rebates[0].spend for found in (low, high)]
+    shares = [
+        rack_result.rebates[0].value / rack_result.rebates[0].spend for rack_result in (low, high)
+    ]
     assert shares[0] < 0.06
     assert shares[1] > 0.3
 
 
 def test_two_agreements_of_one_supplier_at_once_are_refused(catalogue):
-    one = load_agreement(catalogue, "astera-2022")
+    agreement = load_agreement(catalogue, "astera-2022")
     with pytest.raises(
         DataError,
         match="astera-2022 and again of Astera Labs are both in force at 2025-12; no purchase "
         "earns twice",
     ):
-        in_force_for([one, one._replace(id="again")], "Amazon", "2025-12")
-    assert in_force_for([one, one._replace(id="again")], "Google", "2025-12") == []
+        in_force_for([agreement, agreement._replace(id="again")], "Amazon", "2025-12")
+    assert in_force_for([agreement, agreement._replace(id="again")], "Google", "2025-12") == []
 
 
 @pytest.mark.parametrize(
@@ -256,13 +268,13 @@ def test_a_share_price_above_all_hurdles_is_one_line_and_leaves_other_columns(pr
 def test_hurdles_follow_the_highest_price_of_the_series_by_the_date(
     catalogue, date, highest, reached
 ):
-    given = catalogue.reachable("amd-openai", date)
-    assert given.value == pytest.approx(reached, rel=1e-12)
-    assert f"{highest:,.2f} USD" in given.note
-    assert (given.low is None) == (reached == 1)
+    reachable_share = catalogue.reachable("amd-openai", date)
+    assert reachable_share.value == pytest.approx(reached, rel=1e-12)
+    assert f"{highest:,.2f} USD" in reachable_share.note
+    assert (reachable_share.low is None) == (reached == 1)
     if reached < 1:
-        assert given.low == pytest.approx(reached**2.5)
-        assert given.high == pytest.approx(reached**0.2)
+        assert reachable_share.low == pytest.approx(reached**2.5)
+        assert reachable_share.high == pytest.approx(reached**0.2)
 
 
 def test_hurdles_once_reached_stay_reached(catalogue):
@@ -280,42 +292,44 @@ def test_a_warrant_past_its_last_hurdle_is_worth_what_semianalysis_says(catalogu
     )
     assert gigawatt / 1e9 == pytest.approx(16.0, rel=0.001)
     assert gigawatt / 15.2e9 == pytest.approx(1.05, abs=0.005)
-    found = evaluate(
+    rack_result = evaluate(
         "mi450x-ualoe72",
         {"terms.owner": "OpenAI", "shares.amd.price": "600 USD/share"},
         catalogue=catalogue,
     )
-    assert found.rebates[0].value / found.rebates[0].spend == pytest.approx(1.05, rel=0.05)
+    assert rack_result.rebates[0].value / rack_result.rebates[0].spend == pytest.approx(
+        1.05, rel=0.05
+    )
 
 
 def test_an_agreement_without_hurdles_states_what_is_reachable(own, catalogue):
     text = (catalogue.folders[0] / "rebates" / "amd-openai.toml").read_text(encoding="utf-8")
-    kept = [
+    remaining_lines = [
         line for line in text.splitlines() if not line.startswith(("last_hurdle", "hurdle_steps"))
     ]
     stated = (
         'reachable = { value = 0.25, unit = "", low = 0.1, high = 0.5, as_of = "2026-11", '
         'kind = "estimate", source = "tco-model" }'
     )
-    own.write("rebates/amd-openai.toml", "\n".join([*kept, stated]) + "\n")
-    found = evaluate("mi450x-ualoe72", {"terms.owner": "OpenAI"}, catalogue=own.catalogue())
-    assert found.inputs["rebates.amd-openai.reachable"].value == 0.25
+    own.write("rebates/amd-openai.toml", "\n".join([*remaining_lines, stated]) + "\n")
+    rack_result = evaluate("mi450x-ualoe72", {"terms.owner": "OpenAI"}, catalogue=own.catalogue())
+    assert rack_result.inputs["rebates.amd-openai.reachable"].value == 0.25
 
 
 # ---------------------------------------------------------------- agreements that are no discount
 def test_an_investment_in_a_buyer_is_known_and_gives_nothing_back(catalogue):
-    found = evaluate("mi450x-ualoe72", {"terms.owner": "Anthropic"}, catalogue=catalogue)
-    assert found.rebates == []
-    assert found.metrics["rebate_usd_per_chip"] == 0
+    rack_result = evaluate("mi450x-ualoe72", {"terms.owner": "Anthropic"}, catalogue=catalogue)
+    assert rack_result.rebates == []
+    assert rack_result.metrics["rebate_usd_per_chip"] == 0
     assert (
         "amd-anthropic: AMD invests in Anthropic for shares; no discount, not counted"
-        in found.notes
+        in rack_result.notes
     )
 
 
 def test_metas_warrant_covers_its_own_smaller_chip(catalogue):
-    found = evaluate("mi450x-ualoe72", {"terms.owner": "Meta"}, catalogue=catalogue)
-    assert found.metrics["rebate_usd_per_chip"] == 0
+    rack_result = evaluate("mi450x-ualoe72", {"terms.owner": "Meta"}, catalogue=catalogue)
+    assert rack_result.metrics["rebate_usd_per_chip"] == 0
     assert load_agreement(catalogue, "amd-meta").parts == ("mi455x-meta",)
 
 
@@ -340,29 +354,31 @@ def test_what_a_share_will_be_worth_is_drawn(name):
     """The price of a share that pays for parts is a range of its own, and the rebate spreads with
     it.
     """
-    found = result(name)
-    priced = [path for path in found.inputs if path.startswith("shares.")]
+    rack_result = result(name)
+    priced = [path for path in rack_result.inputs if path.startswith("shares.")]
     assert all(
-        found.inputs[path].low < found.inputs[path].value < found.inputs[path].high
+        rack_result.inputs[path].low
+        < rack_result.inputs[path].value
+        < rack_result.inputs[path].high
         for path in priced
     )
-    assert bool(priced) == bool(found.metrics["rebate_usd_per_chip"])
+    assert bool(priced) == bool(rack_result.metrics["rebate_usd_per_chip"])
     if priced:
-        ranges = beliefs_of(found)
+        ranges = beliefs_of(rack_result)
         assert {ranges[path].shape for path in priced} == {"lognormal"}
         ends = [
             evaluate(
                 name,
                 {
                     "shares.astera.price": (
-                        ranges["shares.astera.price"].quantile(place),
+                        ranges["shares.astera.price"].quantile(deviation),
                         "USD/share",
                     )
                 },
             )
-            for place in (-P95, P95)
+            for deviation in (-P95, P95)
         ]
-        low, high = (one.metrics["rebate_usd_per_chip"] for one in ends)
+        low, high = (end_result.metrics["rebate_usd_per_chip"] for end_result in ends)
         assert high / low > 2
 
 

@@ -27,14 +27,14 @@ def test_llama_3_on_16384_gpus(catalogue):
     """419 interruptions in 54 days, one in three hours, and more than nine tenths of the time made
     progress.
     """
-    found = evaluate(
+    cluster_result = evaluate(
         SYSTEM,
         {"workload": "llama-3.1-405b-training", "cluster.chips": "16384"},
         catalogue=catalogue,
     )
-    job = job_of(found)
+    job = job_of(cluster_result)
     assert 1 / job.failures / 3600 == pytest.approx(54 * 24 / 419, rel=0.03)
-    assert 0.90 <= found.metrics["goodput"] < 0.95
+    assert 0.90 <= cluster_result.metrics["goodput"] < 0.95
 
 
 def test_100000_gpus_with_replicas_that_go_on(catalogue):
@@ -65,17 +65,17 @@ BOUNDS = {1024: 0.001, 16384: 0.003, 65536: 0.008, 262144: 0.03, 1048576: 0.06}
 @pytest.mark.parametrize("row", SIMULATED, ids=lambda row: "-".join(list(row.values())[:3]))
 def test_goodput_is_that_of_a_simulation_of_events(row, catalogue):
     shares = float(row["elastic_share"]), float(row["local_share"])
-    found = evaluate(SYSTEM, settings(int(row["chips"]), *shares), catalogue=catalogue)
-    assert found.metrics["goodput"] == pytest.approx(
+    cluster_result = evaluate(SYSTEM, settings(int(row["chips"]), *shares), catalogue=catalogue)
+    assert cluster_result.metrics["goodput"] == pytest.approx(
         float(row["goodput"]), abs=BOUNDS[int(row["chips"])]
     )
 
 
 @pytest.mark.thorough
 def test_the_simulation_gives_its_stored_answers(catalogue):
-    (kept,) = [row for row in SIMULATED if list(row.values())[:3] == ["16384", "0.0", "0.9"]]
+    (stored_row,) = [row for row in SIMULATED if list(row.values())[:3] == ["16384", "0.0", "0.9"]]
     job = job_of(evaluate(SYSTEM, settings(16384, 0.0, 0.9), catalogue=catalogue))
-    assert simulated(job, 5) == pytest.approx(float(kept["goodput"]), abs=0.004)
+    assert simulated(job, 5) == pytest.approx(float(stored_row["goodput"]), abs=0.004)
 
 
 def test_goodput_falls_with_size_and_stays_above_zero(catalogue):
@@ -151,8 +151,8 @@ def test_the_switches_a_chip_can_spare(name, variant, wired, spared, groups, cat
 
 @given(st.floats(1e-6, 0.9), st.integers(1, 20), st.integers(0, 4))
 def test_the_chance_that_too_many_are_down(down, parts, spared):
-    found = sum(chance for _, chance in excess_failure_chances(down, parts, spared))
-    assert found == pytest.approx(binom.sf(spared, parts, down), rel=1e-9, abs=1e-15)
+    excess_chance = sum(chance for _, chance in excess_failure_chances(down, parts, spared))
+    assert excess_chance == pytest.approx(binom.sf(spared, parts, down), rel=1e-9, abs=1e-15)
 
 
 # ---------------------------------------------------------------- a world that serves
@@ -160,10 +160,11 @@ def test_by_hand():
     """0.1 a chip and year, 9 h of a tray without cables, four chips at a time; what else stands in
     a tray; every failure loads the model anew.
     """
-    found = result("trn3-nl72x2")
-    rates = failure_rates(found)
+    rack_result = result("trn3-nl72x2")
+    rates = failure_rates(rack_result)
     count = {
-        part: sum(line.quantity for line in found.bill.lines if line.part == part) for part in rates
+        part: sum(line.quantity for line in rack_result.bill.lines if line.part == part)
+        for part in rates
     }
     tray = [part for part in rates if part.startswith(("trn3", "graviton", "nitro", "scorpio-p"))]
     assert count["trn3"] == 144
@@ -172,27 +173,31 @@ def test_by_hand():
     tor = rates["tor-25t6"] * 12 / 8760
     waits += 2 * 72 / 144 * (tor / (1 + tor)) ** 2
     # nothing stands in for these
-    alone = [part for part in rates if part not in ("tor-25t6", "scorpio-x-160", "backplane-cable")]
+    unspared_parts = [
+        part for part in rates if part not in ("tor-25t6", "scorpio-x-160", "backplane-cable")
+    ]
     anew = (
         (
-            sum(rates[part] * count[part] for part in alone)
+            sum(rates[part] * count[part] for part in unspared_parts)
             + count["tor-25t6"] * rates["tor-25t6"] * tor / (1 + tor)
         )
         * 480
         / 3600
         / 8760
     )
-    assert found.metrics["goodput"] == pytest.approx(PLANNED / (1 + waits + anew), rel=1e-9)
+    assert rack_result.metrics["goodput"] == pytest.approx(PLANNED / (1 + waits + anew), rel=1e-9)
 
 
 def test_switches_without_spares_cost_bandwidth_and_a_drain():
-    found = result("gb200-nvl72").metrics["goodput"]
+    usual_goodput = result("gb200-nvl72").metrics["goodput"]
     fragile = {"parts.nvswitch-5.failure_rate": "1 1/year"}
     worse = evaluate("gb200-nvl72", fragile, result("gb200-nvl72").plan).metrics["goodput"]
     repair = 12 * 1.3  # of a tray with cables
     down = repair / 8760 / (1 + repair / 8760)
     drained = 18 * (1 - 0.005) * (2 + 480 / 3600) / 8760
-    assert found - worse == pytest.approx(0.99 * (drained + down - 0.005 * repair / 8760), rel=0.01)
+    assert usual_goodput - worse == pytest.approx(
+        0.99 * (drained + down - 0.005 * repair / 8760), rel=0.01
+    )
     spared = evaluate(
         "trn3-nl72x2", {"parts.scorpio-x-160.failure_rate": "1 1/year"}, result("trn3-nl72x2").plan
     ).metrics["goodput"]
@@ -226,10 +231,10 @@ def test_a_spare_switch_tray_raises_goodput(catalogue):
         evaluate(
             "trn3-nl32x2",
             {"workload": "stated"},
-            variant={"spare_switch_tray": one},
+            variant={"spare_switch_tray": spare_choice},
             catalogue=catalogue,
         ).metrics
-        for one in ("yes", "no")
+        for spare_choice in ("yes", "no")
     )
     assert with_spare["capex_usd"] > without["capex_usd"]
     drained = 32 * 0.005 * (2 + 480 / 3600) / 8760
@@ -277,14 +282,14 @@ def test_goodput_is_charged_once(name):
 
 # ---------------------------------------------------------------- what fails is bought anew
 def test_repairs_by_hand(catalogue):
-    found = evaluate("gb200-nvl72", {"workload": "stated"}, catalogue=catalogue)
-    line = next(line for line in found.lines if line.path == "upkeep/repairs")
+    rack_result = evaluate("gb200-nvl72", {"workload": "stated"}, catalogue=catalogue)
+    line = next(line for line in rack_result.lines if line.path == "upkeep/repairs")
     spent = 0.15 * sum(
-        rate * sum(line.extended or 0.0 for line in found.bill.lines if line.part == part)
-        for part, rate in failure_rates(found).items()
+        rate * sum(line.extended or 0.0 for line in rack_result.bill.lines if line.part == part)
+        for part, rate in failure_rates(rack_result).items()
     )
     assert line.amount == pytest.approx(spent, rel=1e-9)
-    assert line.amount > 0.8 * 0.15 * 0.1 * 72 * found.inputs["parts.gb200-gpu.price"].value
+    assert line.amount > 0.8 * 0.15 * 0.1 * 72 * rack_result.inputs["parts.gb200-gpu.price"].value
 
 
 def test_who_states_no_share_of_repairs_has_them_in_his_upkeep(catalogue, own):
@@ -377,13 +382,13 @@ def test_a_chip_whose_rate_nobody_states_takes_the_usual_one(catalogue, own):
             "h100-sxm = 8", "h800-sxm = 8"
         ),
     )
-    found = evaluate(
+    rack_result = evaluate(
         "h100-hgx8",
         {"workload": "stated", "parts.h800-sxm.price": "20000 USD"},
         catalogue=own.catalogue(),
     )
-    assert found.inputs["failures.chip_rate"].value == pytest.approx(0.1)
-    assert math.isclose(found.metrics["goodput"], 0.988, abs_tol=0.002)
+    assert rack_result.inputs["failures.chip_rate"].value == pytest.approx(0.1)
+    assert math.isclose(rack_result.metrics["goodput"], 0.988, abs_tol=0.002)
 
 
 @pytest.mark.parametrize(
@@ -398,19 +403,19 @@ def test_a_chip_without_a_published_rate_fails_as_often_as_the_shared_one_and_ma
     """
     stated = {"workload": "stated"}
     shared = evaluate(system, stated | {"failures.chip_rate": "0.3 1/year"}, catalogue=catalogue)
-    alone = evaluate(
+    chip_rate_result = evaluate(
         system, stated | {f"parts.{chip}.failure_rate": "0.3 1/year"}, catalogue=catalogue
     )
     assert (
         shared.metrics["goodput"]
-        == alone.metrics["goodput"]
+        == chip_rate_result.metrics["goodput"]
         < evaluate(system, stated, catalogue=catalogue).metrics["goodput"]
     )
-    assert "failures.chip_rate" not in alone.inputs
+    assert "failures.chip_rate" not in chip_rate_result.inputs
     both = {f"parts.{chip}.failure_rate": "0.3 1/year", "failures.chip_rate": "3 1/year"}
     assert (
         evaluate(system, stated | both, catalogue=catalogue).metrics["goodput"]
-        == alone.metrics["goodput"]
+        == chip_rate_result.metrics["goodput"]
     )
 
 
@@ -433,9 +438,9 @@ def test_a_chip_whose_rate_is_published_keeps_it(system, chip, low, high, catalo
     """504 B200 had ten failures in 55 days: P5 and P95 of the mean of a count of ten are 5.43 and
     16.96.
     """
-    found = evaluate(system, {"workload": "stated"}, catalogue=catalogue)
-    rate = found.inputs[f"parts.{chip}.failure_rate"]
-    assert "failures.chip_rate" not in found.inputs
+    rack_result = evaluate(system, {"workload": "stated"}, catalogue=catalogue)
+    rate = rack_result.inputs[f"parts.{chip}.failure_rate"]
+    assert "failures.chip_rate" not in rack_result.inputs
     if low is not None:
         years = 504 * 55 / 365
         assert (rate.low, rate.value, rate.high) == pytest.approx(

@@ -20,10 +20,10 @@ def test_every_system_and_variant_is_there_some_day(catalogue):
     for name in catalogue.ids("systems"):
         system = load_system(catalogue, name, {})
         for attribute in ("general_availability", "first_volume", "bring_up"):
-            found = catalogue.part_input(system.chip, attribute, "2026")
-            assert None not in (found.low, found.high), (name, attribute)
-            assert found.low <= found.value <= found.high
-            assert found.source in catalogue.sources
+            date_input = catalogue.part_input(system.chip, attribute, "2026")
+            assert None not in (date_input.low, date_input.high), (name, attribute)
+            assert date_input.low <= date_input.value <= date_input.high
+            assert date_input.source in catalogue.sources
         general, volume = (
             catalogue.part_input(system.chip, attribute, "2026").value
             for attribute in ("general_availability", "first_volume")
@@ -76,13 +76,15 @@ def test_a_variant_is_there_when_the_last_of_its_parts_is(catalogue):
         ]
     ]
     assert dates[0]["volume"] < dates[1]["volume"] == f"{int(switch)}-01"
-    assert all(one["low"] <= one["volume"] <= one["high"] for one in dates)
+    assert all(
+        date_range["low"] <= date_range["volume"] <= date_range["high"] for date_range in dates
+    )
 
 
 def test_waiting_changes_no_other_figure(catalogue):
     usual, soon = (
-        compare(["gb200-nvl72", "mi450x-ualoe72"], set=one).results[1].metrics
-        for one in ({}, {"parts.mi450x.first_volume": "2025.5"})
+        compare(["gb200-nvl72", "mi450x-ualoe72"], set=date_settings).results[1].metrics
+        for date_settings in ({}, {"parts.mi450x.first_volume": "2025.5"})
     )
     assert {name for name, value in usual.items() if value != soon[name]} == {
         "waiting_usd_per_chip"

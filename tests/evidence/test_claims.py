@@ -59,7 +59,7 @@ BY_PLAN = {"C093", "C171", "C172", "C173", "C174", "P009", "P015", "P016"} | SER
 
 @pytest.fixture(scope="module")
 def found(catalogue):
-    return {one.claim.id: one for one in check_claims(catalogue, {})[0]}
+    return {finding.claim.id: finding for finding in check_claims(catalogue, {})[0]}
 
 
 @pytest.fixture
@@ -91,7 +91,7 @@ def row(own):
 
 
 def computed(found):
-    return {claim: one.computed for claim, one in found.items()}
+    return {claim: finding.computed for claim, finding in found.items()}
 
 
 def test_the_ledger_is_whole(found):
@@ -100,12 +100,14 @@ def test_the_ledger_is_whole(found):
         *(f"P{number:03d}" for number in range(1, 31)),
     ]
     assert {
-        claim for claim, one in found.items() if one.claim.formula
+        claim for claim, finding in found.items() if finding.claim.formula
     } == GOLDEN.keys() | BY_BILL | BY_PLAN
 
 
 def test_every_verdict_is_the_expected_one(found):
-    assert {claim: one.verdict for claim, one in found.items() if not one.as_expected} == {}
+    assert {
+        claim: finding.verdict for claim, finding in found.items() if not finding.as_expected
+    } == {}
 
 
 @pytest.mark.parametrize("claim", GOLDEN)
@@ -125,19 +127,19 @@ def test_peak_per_watt_agrees_with_published_rack_powers(found):
 def test_what_cannot_be_derived_says_why(found):
     assert [
         claim
-        for claim, one in found.items()
-        if one.verdict == "not-derivable" and not one.claim.note
+        for claim, finding in found.items()
+        if finding.verdict == "not-derivable" and not finding.claim.note
     ] == []
     assert [
         claim
-        for claim, one in found.items()
-        if one.verdict == "contradicts" and not (one.claim.note and one.claim.against)
+        for claim, finding in found.items()
+        if finding.verdict == "contradicts" and not (finding.claim.note and finding.claim.against)
     ] == []
 
 
 def test_sources_are_known(catalogue, found):
-    named = {one.claim.source for one in found.values()} | {
-        one.claim.against for one in found.values()
+    named = {finding.claim.source for finding in found.values()} | {
+        finding.claim.against for finding in found.values()
     } - {""}
     assert named <= catalogue.sources.keys()
 
@@ -145,7 +147,7 @@ def test_sources_are_known(catalogue, found):
 # ---------------------------------------------------------------- on what a claim rests
 @pytest.mark.thorough
 @pytest.mark.parametrize(
-    ("setting", "moved"),
+    ("setting", "moved_claims"),
     [
         (
             {"parts.trn3.hbm_bandwidth": "4.0 TB/s"},
@@ -180,10 +182,14 @@ def test_sources_are_known(catalogue, found):
     ],
 )
 def test_a_setting_moves_what_rests_on_it_and_nothing_else_and_one_no_claim_rests_on_is_named(
-    catalogue, found, setting, moved
+    catalogue, found, setting, moved_claims
 ):
     again, notes = check_claims(catalogue, setting)
-    assert {one.claim.id for one in again if one.computed != found[one.claim.id].computed} == moved
+    assert {
+        finding.claim.id
+        for finding in again
+        if finding.computed != found[finding.claim.id].computed
+    } == moved_claims
     assert notes == [
         f"{path} is set, but no claim rests on it" for path in setting if path == "parts.mi355x.tdp"
     ]
@@ -192,12 +198,13 @@ def test_a_setting_moves_what_rests_on_it_and_nothing_else_and_one_no_claim_rest
 @pytest.mark.thorough
 def test_a_divisor_of_zero_leaves_a_claim_underived(catalogue):
     again = {
-        one.claim.id: one for one in check_claims(catalogue, {"parts.trn2.peak_fp8": "0 FLOP/s"})[0]
+        finding.claim.id: finding
+        for finding in check_claims(catalogue, {"parts.trn2.peak_fp8": "0 FLOP/s"})[0]
     }
     assert {
         claim
-        for claim, one in again.items()
-        if one.claim.verdict != "not-derivable" and one.computed is None
+        for claim, finding in again.items()
+        if finding.claim.verdict != "not-derivable" and finding.computed is None
     } == {
         "C017",
         "C031",
@@ -213,8 +220,8 @@ def test_a_divisor_of_zero_leaves_a_claim_underived(catalogue):
 def test_a_claim_on_a_plan_is_what_the_evaluation_of_its_scenario_gives(catalogue, found):
     name = "llama-3.1-405b-training-trn3-nl72x2"
     dense, sparse = "llama-3.1-405b", "deepseek-v3"
-    asked = [("C171", dense, "public"), ("C174", sparse, "best")]
-    for claim, model, software in asked:
+    planned_claims = [("C171", dense, "public"), ("C174", sparse, "best")]
+    for claim, model, software in planned_claims:
         settings = {
             "cluster.chips": "576",
             "workload.model": model,
@@ -229,9 +236,15 @@ def test_a_claim_on_a_plan_is_what_the_evaluation_of_its_scenario_gives(catalogu
 
 def test_a_few_worlds_train_as_many_do(catalogue, found):
     """The claims train on 576 chips, since the search for thousands takes long."""
-    asked = {"workload.software": "public", "workload.as_deployed": "0", "cluster.chips": "4608"}
-    whole = evaluate("llama-3.1-405b-training-trn3-nl72x2", asked, catalogue=catalogue)
-    assert found["C171"].computed == pytest.approx(100 * whole.metrics["mfu"], rel=0.02)
+    training_settings = {
+        "workload.software": "public",
+        "workload.as_deployed": "0",
+        "cluster.chips": "4608",
+    }
+    cluster_result = evaluate(
+        "llama-3.1-405b-training-trn3-nl72x2", training_settings, catalogue=catalogue
+    )
+    assert found["C171"].computed == pytest.approx(100 * cluster_result.metrics["mfu"], rel=0.02)
 
 
 def test_experts_in_a_rack_and_in_both_are_all_plans_of_the_larger_world(row, catalogue):
@@ -263,13 +276,13 @@ def test_a_collective_takes_twice_its_latency_at_the_size_a_claim_asks_for(catal
 @pytest.mark.thorough
 def test_a_claim_without_a_feasible_plan_says_why(catalogue, found):
     again = {
-        one.claim.id: one
-        for one in check_claims(catalogue, {"workload.interactivity": "1e5 token/s"})[0]
+        finding.claim.id: finding
+        for finding in check_claims(catalogue, {"workload.interactivity": "1e5 token/s"})[0]
     }
     assert {
         claim
-        for claim, one in again.items()
-        if one.computed is None and found[claim].computed is not None
+        for claim, finding in again.items()
+        if finding.computed is None and found[claim].computed is not None
     } == SERVED | BOUGHT
     assert again["P001"].verdict == "not-derivable"
     assert found["P001"].note.startswith(
@@ -279,10 +292,10 @@ def test_a_claim_without_a_feasible_plan_says_why(catalogue, found):
 
 
 def test_a_scenario_is_walked_once_and_the_user_goes_before_the_claim(catalogue, found):
-    seen = []
+    walked_inputs = []
 
     def walk(inputs, values):
-        seen.append((inputs.text("workload.precision"), values["workload.input_tokens"]))
+        walked_inputs.append((inputs.text("workload.precision"), values["workload.input_tokens"]))
 
     def ask(settings):
         context = Context(catalogue, settings, {}, found["P001"].claim)
@@ -292,9 +305,9 @@ def test_a_scenario_is_walked_once_and_the_user_goes_before_the_claim(catalogue,
         return context.rests_on
 
     assert ask({}) == ask({}) == ["workload.input_tokens"]
-    assert seen == [("mxfp8", 4096)]
+    assert walked_inputs == [("mxfp8", 4096)]
     ask({"workload.precision": "bf16", "workload.input_tokens": "100"})
-    assert seen[1:] == [("bf16", 100)]
+    assert walked_inputs[1:] == [("bf16", 100)]
 
 
 # ---------------------------------------------------------------- every value moves what rests on
@@ -378,13 +391,13 @@ def test_every_value_a_claim_rests_on_moves_it(catalogue, found):
     Only values of the other claims: a whole evaluation reads many that do not bind its plan, and
     shares that must sum to less than one.
     """
-    others = [one for claim, one in found.items() if claim not in BY_PLAN]
+    unplanned_findings = [finding for claim, finding in found.items() if claim not in BY_PLAN]
     # which 1 bounds
     paths = sorted(
         {
             path
-            for one in others
-            for path in one.rests_on
+            for finding in unplanned_findings
+            for path in finding.rests_on
             if not path.endswith((".efficiency", ".takes_mx"))
         }
     )
@@ -395,11 +408,13 @@ def test_every_value_a_claim_rests_on_moves_it(catalogue, found):
         for path in paths
     }
     settings |= {"site.rack_kw_max": "1000 kW"}  # racks that draw more want more cooling
-    again = computed({one.claim.id: one for one in check_claims(catalogue, settings)[0]})
+    again = computed(
+        {finding.claim.id: finding for finding in check_claims(catalogue, settings)[0]}
+    )
     still = {
         claim
-        for claim, one in found.items()
-        if one.claim.formula and again[claim] == pytest.approx(found[claim].computed, rel=1e-9)
+        for claim, finding in found.items()
+        if finding.claim.formula and again[claim] == pytest.approx(found[claim].computed, rel=1e-9)
     }
     assert still == STRUCTURE | CANCELS | BY_CLAIM
 
@@ -407,11 +422,11 @@ def test_every_value_a_claim_rests_on_moves_it(catalogue, found):
 def test_no_claim_is_a_constant(found):
     """Each names an input, a system, a model, another claim or a premise of its own."""
     ids = re.compile(r"[a-z0-9]+(-[a-z0-9]+)+|[a-z]+\.[a-z0-9-]+|[CP]\d{3}")
-    for claim, one in found.items():
+    for claim, finding in found.items():
         assert (
-            not one.claim.formula
-            or ids.search(one.claim.formula)
-            or any(name in one.claim.formula for name in one.claim.given)
+            not finding.claim.formula
+            or ids.search(finding.claim.formula)
+            or any(name in finding.claim.formula for name in finding.claim.given)
         ), claim
 
 
@@ -420,19 +435,21 @@ def test_a_smaller_rack_moves_its_counts_and_a_row_replaces_a_claim(own, found):
     header, *lines = (
         (data_directory() / "claims" / "ledger.csv").read_text(encoding="utf-8").splitlines()
     )
-    mine = next(line for line in lines if line.startswith("C095,")).replace(",11520,", ",11000,")
-    own.write("claims/ledger.csv", f"{header}\n{mine}\n")
+    changed_row = next(line for line in lines if line.startswith("C095,")).replace(
+        ",11520,", ",11000,"
+    )
+    own.write("claims/ledger.csv", f"{header}\n{changed_row}\n")
     text = (data_directory() / "systems" / "trn3-nl72x2.toml").read_text(encoding="utf-8")
     own.write("systems/trn3-nl72x2.toml", text.replace("compute-tray = 18", "compute-tray = 16"))
     catalogue = own.catalogue()
     ledger = read_ledger(catalogue)
-    moved = ("C055", "C071", "C074", "C095", "C098", "C137", "C138", "C139", "C170")
+    moved_claims = ("C055", "C071", "C074", "C095", "C098", "C137", "C138", "C139", "C170")
     still = ("C053", "C094", "C107", "C160")
     again = {
         claim: check_claim(Context(catalogue, {}, ledger, ledger[claim]))
-        for claim in (*moved, *still)
+        for claim in (*moved_claims, *still)
     }
-    assert {claim: again[claim].computed for claim in moved} == {
+    assert {claim: again[claim].computed for claim in moved_claims} == {
         "C055": 32,
         "C071": 128,
         "C074": 4,
@@ -489,9 +506,9 @@ def test_a_conclusion_is_judged_by_the_draws_of_a_comparison(catalogue):
     claim = ledger["P019"]
     judged = check_claim(Context(catalogue, {}, ledger, claim), SPEEDS).conclusion
     words = shlex.split(claim.command)[1:]
-    shown = document(*words)
-    assert judged.probability == shown["probability_better_than_baseline"]
-    percentiles = shown["metrics"]["perf_per_tco_vs_baseline"]
+    draws_document = document(*words)
+    assert judged.probability == draws_document["probability_better_than_baseline"]
+    percentiles = draws_document["metrics"]["perf_per_tco_vs_baseline"]
     assert (judged.low, judged.high) == pytest.approx((percentiles["p10"], percentiles["p90"]))
     chances = dict(judged.by_speed)
     assert list(chances) == [20, 30, 50, 75, 100]
@@ -499,22 +516,26 @@ def test_a_conclusion_is_judged_by_the_draws_of_a_comparison(catalogue):
     likely = [chance >= 0.5 for chance in chances.values()]
     turns = [
         (slow, quick)
-        for (slow, one), (quick, other) in itertools.pairwise(zip(chances, likely, strict=True))
-        if one != other
+        for (slow, is_slow_likely), (quick, is_quick_likely) in itertools.pairwise(
+            zip(chances, likely, strict=True)
+        )
+        if is_slow_likely != is_quick_likely
     ]
     assert len(turns) == (judged.turns_at_tokens_per_s_per_user is not None)
     assert all(slow < judged.turns_at_tokens_per_s_per_user < quick for slow, quick in turns)
 
 
 def test_a_verdict_follows_its_chance(found):
-    judged = [one for one in found.values() if one.conclusion is not None]
+    judged = [finding for finding in found.values() if finding.conclusion is not None]
     assert len(judged) >= 12
-    for one in judged:
-        chance = one.conclusion.probability
-        assert one.verdict == ("holds" if chance >= 0.9 else "off" if chance <= 0.1 else "open")
-        assert not one.conclusion.by_speed  # of all claims together the own speed alone is asked
-    assert {one.claim.id for one in judged} == {
-        one.claim.id for one in found.values() if one.claim.kind == "drawn"
+    for finding in judged:
+        chance = finding.conclusion.probability
+        assert finding.verdict == ("holds" if chance >= 0.9 else "off" if chance <= 0.1 else "open")
+        assert (
+            not finding.conclusion.by_speed
+        )  # of all claims together the own speed alone is asked
+    assert {finding.claim.id for finding in judged} == {
+        finding.claim.id for finding in found.values() if finding.claim.kind == "drawn"
     }
 
 
@@ -537,13 +558,13 @@ def plain(text):
 
 
 def test_most_claims_say_where_their_article_says_so(found):
-    quoted = [one.claim for one in found.values() if one.claim.words]
+    quoted = [finding.claim for finding in found.values() if finding.claim.words]
     assert len(quoted) >= 150
     assert all(
         len(claim.words.split()) <= 25 and claim.article.endswith(".txt") for claim in quoted
     )
-    assert {one.claim.id for one in found.values() if not one.claim.words} == {
-        one.claim.id for one in found.values() if one.claim.source == "own"
+    assert {finding.claim.id for finding in found.values() if not finding.claim.words} == {
+        finding.claim.id for finding in found.values() if finding.claim.source == "own"
     }
 
 
@@ -557,13 +578,13 @@ def test_the_words_of_a_claim_are_in_its_article(found):
     }
     assert [
         claim
-        for claim, one in found.items()
-        if one.claim.words and plain(one.claim.words) not in texts[one.claim.article]
+        for claim, finding in found.items()
+        if finding.claim.words and plain(finding.claim.words) not in texts[finding.claim.article]
     ] == []
 
 
 def test_what_was_typed_from_a_claim_bears_it_out_by_arithmetic_alone(found):
-    typed = {claim for claim, one in found.items() if one.verdict == "arithmetic"}
+    typed = {claim for claim, finding in found.items() if finding.verdict == "arithmetic"}
     assert {
         "C020",
         "C029",
@@ -581,7 +602,9 @@ def test_what_was_typed_from_a_claim_bears_it_out_by_arithmetic_alone(found):
         "C195",
     } <= typed
     assert all(
-        one.claim.note for one in found.values() if one.verdict in ("arithmetic", "not-shown")
+        finding.claim.note
+        for finding in found.values()
+        if finding.verdict in ("arithmetic", "not-shown")
     )
 
 
@@ -590,13 +613,13 @@ def test_every_conclusion_has_a_command_of_its_own(catalogue, found):
     concluded = check_claims(catalogue, {}, conclusions=True)[0]
     assert len(concluded) >= 25
     assert all(
-        one.claim.command.startswith("tco ") and "--no-range" not in one.claim.command
-        for one in concluded
+        finding.claim.command.startswith("tco ") and "--no-range" not in finding.claim.command
+        for finding in concluded
     )
-    assert {one.claim.id: one.verdict for one in concluded} == {
-        claim: one.verdict for claim, one in found.items() if one.claim.command
+    assert {finding.claim.id: finding.verdict for finding in concluded} == {
+        claim: finding.verdict for claim, finding in found.items() if finding.claim.command
     }
-    assert len({one.claim.claim for one in found.values()}) == len(found)
+    assert len({finding.claim.claim for finding in found.values()}) == len(found)
 
 
 @pytest.mark.thorough
@@ -605,20 +628,20 @@ def test_a_conclusion_is_what_its_command_shows(found):
     hundredths.
     """
     gone = []
-    for one in found.values():
-        if one.claim.command:
-            shown = [
+    for finding in found.values():
+        if finding.claim.command:
+            printed_numbers = [
                 float(number.replace(",", ""))
                 for number in re.findall(
-                    r"\d[\d,]*(?:\.\d+)?", tco(*shlex.split(one.claim.command)[1:]).stdout
+                    r"\d[\d,]*(?:\.\d+)?", tco(*shlex.split(finding.claim.command)[1:]).stdout
                 )
             ]
             if not any(
-                number == pytest.approx(abs(one.computed) * scale, rel=0.06)
-                for number in shown
+                number == pytest.approx(abs(finding.computed) * scale, rel=0.06)
+                for number in printed_numbers
                 for scale in (1, 100)
             ):
-                gone.append(one.claim.id)
+                gone.append(finding.claim.id)
     assert gone == []
 
 
@@ -736,8 +759,8 @@ def test_a_figure_of_a_note_is_computed(row, note, expected):
     ],
 )
 def test_a_broken_figure_is_named(row, note, message):
-    place = f"ledger.csv:2:{len(message) + 1}: " if "C001" in message else message
-    with pytest.raises(DataError, match=re.escape(place)):
+    expected_location = f"ledger.csv:2:{len(message) + 1}: " if "C001" in message else message
+    with pytest.raises(DataError, match=re.escape(expected_location)):
         row("1", note=note, given="port=400 Gb/s")
 
 

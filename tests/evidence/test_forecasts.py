@@ -25,29 +25,37 @@ def test_forecasts_are_dated_and_scored():
 
 def test_ranges_hold_their_forecast():
     rows = read_forecasts(CATALOGUE)
-    assert all(one.low < one.predicted < one.high for one in rows if one.low is not None)
-    assert len({one.id for one in rows}) == len(rows)
+    assert all(
+        forecast.low < forecast.predicted < forecast.high
+        for forecast in rows
+        if forecast.low is not None
+    )
+    assert len({forecast.id for forecast in rows}) == len(rows)
 
 
 @pytest.mark.parametrize(
-    "one",
-    [one for one in read_forecasts(CATALOGUE) if one.system in ("vr-nvl144", "trn3-nl72x2")],
-    ids=lambda one: one.id,
+    "forecast",
+    [
+        forecast
+        for forecast in read_forecasts(CATALOGUE)
+        if forecast.system in ("vr-nvl144", "trn3-nl72x2")
+    ],
+    ids=lambda forecast: forecast.id,
 )
-def test_its_settings_make_a_forecast_again_within_its_range(one):
+def test_its_settings_make_a_forecast_again_within_its_range(forecast):
     """Parameters move; a forecast that today's program would not call likely any more is told by
     this.
     """
-    settings = [word for text in one.settings.split("; ") for word in ("--set", text)]
-    again = document("perf", one.system, *settings)["metrics"][one.metric]
-    if one.low is None:
-        assert again == pytest.approx(one.predicted, rel=0.25)
+    settings = [word for text in forecast.settings.split("; ") for word in ("--set", text)]
+    again = document("perf", forecast.system, *settings)["metrics"][forecast.metric]
+    if forecast.low is None:
+        assert again == pytest.approx(forecast.predicted, rel=0.25)
     else:
-        assert one.low <= again <= one.high
+        assert forecast.low <= again <= forecast.high
 
 
 @pytest.mark.parametrize(
-    ("column", "text", "said"),
+    ("column", "text", "message"),
     [
         ("predicted", "", "predicted"),
         ("made", "soon", "made"),
@@ -55,7 +63,7 @@ def test_its_settings_make_a_forecast_again_within_its_range(one):
         ("version", "", "the version that made it"),
     ],
 )
-def test_a_row_that_cannot_be_is_refused(tmp_path, monkeypatch, column, text, said):
+def test_a_row_that_cannot_be_is_refused(tmp_path, monkeypatch, column, text, message):
     rows = list(csv.DictReader((DATA / FILE).read_text(encoding="utf-8").splitlines()))
     (tmp_path / "claims").mkdir()
     with (tmp_path / FILE).open("w", encoding="utf-8", newline="") as stream:
@@ -65,4 +73,4 @@ def test_a_row_that_cannot_be_is_refused(tmp_path, monkeypatch, column, text, sa
     monkeypatch.setattr("tco.evidence.forecasts.data_directory", lambda: tmp_path)
     done = tco("claims", "--forecasts")
     assert done.exit_code == 3
-    assert said in done.stderr
+    assert message in done.stderr

@@ -21,9 +21,11 @@ from tests.scenario_helpers import load_scenario
 ALTERNATIVE = "alternative"
 
 FOUND = {name: publication(CATALOGUE, name) for name in CATALOGUE.published}
-FIGURES = [one for found in FOUND.values() for one in found.figures]
-MUST = [one for one in FIGURES if one.kind not in ("independent", "same-publisher")]
-INDEPENDENT = [one for one in FIGURES if one.kind == "independent"]
+FIGURES = [
+    figure for checked_publication in FOUND.values() for figure in checked_publication.figures
+]
+MUST = [figure for figure in FIGURES if figure.kind not in ("independent", "same-publisher")]
+INDEPENDENT = [figure for figure in FIGURES if figure.kind == "independent"]
 DASHBOARDS = ("inferencex-2026-08", "neocloud-2026-08")
 CHIPS = {  # the chip of each headline rack, and the parts whose prices make up what is paid for it
     "trn3-nl32x2": ("trn3", "hbm3e-12hi-36gb"),
@@ -68,7 +70,7 @@ def test_a_figure_that_must_come_out_states_what_it_is_held_to(change):
 
 
 def test_the_worked_examples_are_among_them():
-    have = [one.published for one in MUST]
+    have = [figure.published for figure in MUST]
     for want in (
         1.81,
         0.36,
@@ -86,8 +88,8 @@ def test_the_worked_examples_are_among_them():
     ):
         assert want in have
     assert len(MUST) >= 40
-    assert max(one.tolerance for one in MUST) <= 0.10
-    assert all(one.low < one.published < one.high for one in MUST)
+    assert max(figure.tolerance for figure in MUST) <= 0.10
+    assert all(figure.low < figure.published < figure.high for figure in MUST)
 
 
 @pytest.mark.parametrize("name", DASHBOARDS)
@@ -103,30 +105,32 @@ def test_nine_gpus_on_one_set_of_terms(name):
         "variant" in row or set(row.get("set", ())) - {"site.rack_kw_max"} for row in rows
     )
     hours = [
-        one
-        for one in FOUND[name].figures
-        if one.metric == "tco_usd_per_chip_hour" and one.source == source
+        figure
+        for figure in FOUND[name].figures
+        if figure.metric == "tco_usd_per_chip_hour" and figure.source == source
     ]
     assert len(hours) == 9
-    assert {one.tolerance for one in hours} == {0.15}
-    assert sum(one.ok for one in hours) >= 7
+    assert {figure.tolerance for figure in hours} == {0.15}
+    assert sum(figure.ok for figure in hours) >= 7
 
 
 def test_a_figure_comes_out_where_it_lies_within_its_range():
-    assert all(one.ok == (one.low <= one.computed <= one.high) for one in FIGURES)
-    assert {one.ok for one in FIGURES} == {True, False}
+    assert all(figure.ok == (figure.low <= figure.computed <= figure.high) for figure in FIGURES)
+    assert {figure.ok for figure in FIGURES} == {True, False}
 
 
 def test_what_does_not_come_out_is_said():
     wrong = FOUND["b300-2026-06"]
-    moved = wrong._replace(
-        figures=[one._replace(computed=one.high * 1.001, ok=False) for one in wrong.figures]
+    failing_publication = wrong._replace(
+        figures=[
+            figure._replace(computed=figure.high * 1.001, ok=False) for figure in wrong.figures
+        ]
     )
-    assert len(list(moved.findings())) == len(wrong.figures)
-    one = next(one for one in FOUND["gigawatt"].figures if not one.ok)
-    assert list(FOUND["gigawatt"]._replace(figures=[one]).findings()) == []
-    (said,) = FOUND["gigawatt"]._replace(figures=[one._replace(reason="")]).findings()
-    assert said.endswith("and no reason is given")
+    assert len(list(failing_publication.findings())) == len(wrong.figures)
+    failing_figure = next(figure for figure in FOUND["gigawatt"].figures if not figure.ok)
+    assert list(FOUND["gigawatt"]._replace(figures=[failing_figure]).findings()) == []
+    (finding,) = FOUND["gigawatt"]._replace(figures=[failing_figure._replace(reason="")]).findings()
+    assert finding.endswith("and no reason is given")
 
 
 # ---------------------------------------------------------------- figures that prices can fail
@@ -162,14 +166,18 @@ def held_at(own, factor: float, parts: tuple[str, ...] | None = None) -> list[bo
             )
     own.write("parts/dearer.csv", "\n".join(rows) + "\n")
     catalogue = own.catalogue()
-    return [one.ok for name in FOUND for one in publication(catalogue, name, "independent").figures]
+    return [
+        figure.ok
+        for name in FOUND
+        for figure in publication(catalogue, name, "independent").figures
+    ]
 
 
 def test_most_independent_figures_fail_where_all_prices_rise_by_half(own):
-    now, then = [one.ok for one in INDEPENDENT], held_at(own, 1.5)
+    now, then = [figure.ok for figure in INDEPENDENT], held_at(own, 1.5)
     assert len(now) >= 40
     assert sum(now) >= 30
-    assert {one.system for one in INDEPENDENT if one.ok} >= set(CHIPS)
+    assert {figure.system for figure in INDEPENDENT if figure.ok} >= set(CHIPS)
     lost = sum(a and not b for a, b in zip(now, then, strict=True))
     assert lost >= 0.8 * sum(now)
 
@@ -178,9 +186,9 @@ def test_most_independent_figures_fail_where_all_prices_rise_by_half(own):
 def test_a_figure_of_each_headline_rack_fails_where_its_chip_costs_twice(own, system):
     then = held_at(own, 2.0, CHIPS[system])
     assert any(
-        one.ok and not holds
-        for one, holds in zip(INDEPENDENT, then, strict=True)
-        if one.system == system
+        figure.ok and not holds
+        for figure, holds in zip(INDEPENDENT, then, strict=True)
+        if figure.system == system
     )
 
 
@@ -188,14 +196,16 @@ def test_who_shares_a_publisher_with_a_price_is_not_independent(own):
     """A figure is of the same publisher as soon as one of its prices is his, or was solved from one
     of his.
     """
-    for one in FIGURES:
-        if one.kind in ("independent", "same-publisher"):
-            assert (one.publisher in one.rests_on_publishers) == (one.kind == "same-publisher"), one
-            assert one.publisher
+    for figure in FIGURES:
+        if figure.kind in ("independent", "same-publisher"):
+            assert (figure.publisher in figure.rests_on_publishers) == (
+                figure.kind == "same-publisher"
+            ), figure
+            assert figure.publisher
     dashboard = {
-        one.system: one.kind
-        for one in FOUND["neocloud-2026-08"].figures
-        if one.source == "inferencex-costs-2026-08"
+        figure.system: figure.kind
+        for figure in FOUND["neocloud-2026-08"].figures
+        if figure.source == "inferencex-costs-2026-08"
     }
     # at the prices of a bank
     assert dashboard["gb200-nvl72"] == dashboard["gb300-nvl72"] == "independent"
@@ -208,15 +218,20 @@ def test_who_shares_a_publisher_with_a_price_is_not_independent(own):
         header
         + "gb200-gpu,price,30000,USD,26000,35000,2026-05,derived,tco-estimate-2026,,,inferencex-costs-2026-08\n",
     )
-    now = {one.system: one.kind for one in publication(own.catalogue(), "neocloud-2026-08").figures}
+    now = {
+        figure.system: figure.kind
+        for figure in publication(own.catalogue(), "neocloud-2026-08").figures
+    }
     assert now["gb200-nvl72"] == "same-publisher"
 
 
 def test_kinds_are_asked_for_one_by_one():
-    shown = document("scenarios", "check", "--kind", "independent")["published"]
-    assert [one["metric"] for one in shown] == [one.metric for one in INDEPENDENT]
-    assert {one["kind"] for one in shown} == {"independent"}
-    assert all(one["ok"] or one["reason"] for one in shown)
+    figure_rows = document("scenarios", "check", "--kind", "independent")["published"]
+    assert [figure_row["metric"] for figure_row in figure_rows] == [
+        figure.metric for figure in INDEPENDENT
+    ]
+    assert {figure_row["kind"] for figure_row in figure_rows} == {"independent"}
+    assert all(figure_row["ok"] or figure_row["reason"] for figure_row in figure_rows)
     wrong = tco("scenarios", "check", "--kind", "independant")
     assert wrong.exit_code == 2
     assert "expected one of arithmetic, own-source, independent" in wrong.stderr
@@ -301,10 +316,12 @@ def test_a_figure_that_is_told_older_guards_no_more(own):
     ("system", "value"), [("gb200-nvl72", 1.84), ("gb300-nvl72", 2.36), ("vr-nvl144", 3.57)]
 )
 def test_semianalysis_chip_hours_of_july_2026_are_independent_checks(system, value):
-    (one,) = [one for one in FOUND["semianalysis-2026-07"].figures if one.system == system]
-    assert (one.kind, one.published, one.source) == (
+    (chip_figure,) = [
+        figure for figure in FOUND["semianalysis-2026-07"].figures if figure.system == system
+    ]
+    assert (chip_figure.kind, chip_figure.published, chip_figure.source) == (
         "independent",
         value,
         "semianalysis-vr-nvl72-2026-07",
     )
-    assert one.ok == (system != "vr-nvl144")
+    assert chip_figure.ok == (system != "vr-nvl144")

@@ -22,24 +22,24 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--output", type=Path)
-    asked = parser.parse_args()
+    options = parser.parse_args()
     lines = [
         "| what | cases | exit 0 | 1 | 2 | 3 | tracebacks, hangs, other codes |",
         "|---|---:|---:|---:|---:|---:|---:|",
     ]
-    found: list[Failure] = []
-    with get_context("spawn").Pool(asked.workers, bounded, maxtasksperchild=20) as pool:
-        for kind, count in (("arguments", asked.arguments), ("files", asked.files)):
+    all_failures: list[Failure] = []
+    with get_context("spawn").Pool(options.workers, bounded, maxtasksperchild=20) as pool:
+        for kind, count in (("arguments", options.arguments), ("files", options.files)):
             blocks = [range(first, min(first + BLOCK, count)) for first in range(0, count, BLOCK)]
             codes: Counter[int] = Counter()
             failures: list[Failure] = []
-            for done, (some, wrong) in enumerate(
-                pool.imap(partial(run, kind, seed=asked.seed), blocks), start=1
+            for done, (block_codes, wrong) in enumerate(
+                pool.imap(partial(run, kind, seed=options.seed), blocks), start=1
             ):
-                codes += some
+                codes += block_codes
                 failures += wrong
-                for one in wrong:
-                    print(f"{kind} {one.number}: {one.words}\n{one.what}\n", flush=True)
+                for failure in wrong:
+                    print(f"{kind} {failure.number}: {failure.words}\n{failure.what}\n", flush=True)
                 print(
                     f"{kind}: {min(done * BLOCK, count):,} of {count:,}, {len(failures)} failed",
                     file=sys.stderr,
@@ -52,12 +52,12 @@ def main() -> int:
                 str(len(failures)),
             ]
             lines.append(f"| {' | '.join(cells)} |")
-            found += failures
+            all_failures += failures
     text = "\n".join(lines) + "\n"
     print(text)
-    if asked.output:
-        asked.output.write_text(text, encoding="utf-8")
-    return bool(found)
+    if options.output:
+        options.output.write_text(text, encoding="utf-8")
+    return bool(all_failures)
 
 
 if __name__ == "__main__":

@@ -178,7 +178,7 @@ SLOW = {
     ("report",),
     ("export",),
 }
-COMMANDS = sorted(leaves(typer.main.get_command(app)), key=lambda found: found[0])
+COMMANDS = sorted(leaves(typer.main.get_command(app)), key=lambda command_leaf: command_leaf[0])
 WEIGHTS = [1 if words in SLOW else 10 for words, _ in COMMANDS]
 IDS = [
     *CATALOGUE.ids("systems"),
@@ -193,7 +193,7 @@ def drawn(number: int, seed: int = 0) -> list[str]:
     """
     random = Random(f"{seed}/{number}")
     ((words, command),) = random.choices(COMMANDS, WEIGHTS)
-    found = list(words)
+    drawn_words = list(words)
     for parameter in command.params:
         if parameter.param_type_name == "argument":
             count = (
@@ -201,19 +201,25 @@ def drawn(number: int, seed: int = 0) -> list[str]:
                 if parameter.nargs == -1
                 else random.choice((1, 1, 1, 1, 0, 2))
             )
-            found += [value(parameter, random) for _ in range(count)]
+            drawn_words += [value(parameter, random) for _ in range(count)]
         elif parameter.name != "help" and random.random() < (0.5 if parameter.required else 0.12):
-            found.append(random.choice(parameter.opts))
-            found += [] if getattr(parameter, "is_flag", False) else [value(parameter, random)]
+            drawn_words.append(random.choice(parameter.opts))
+            drawn_words += (
+                [] if getattr(parameter, "is_flag", False) else [value(parameter, random)]
+            )
     for _ in range(random.choice((0, 0, 0, 1, 2))):
-        found = damaged(found, random)
-    return found
+        drawn_words = damaged(drawn_words, random)
+    return drawn_words
 
 
 def damaged(words: list[str], random: Random) -> list[str]:
     """Return a list with one word lost, doubled, moved, put in, or changed by a letter."""
-    place = random.randrange(len(words) + 1)
-    before, here, after = words[:place], words[place : place + 1], words[place + 1 :]
+    word_index = random.randrange(len(words) + 1)
+    before, here, after = (
+        words[:word_index],
+        words[word_index : word_index + 1],
+        words[word_index + 1 :],
+    )
     word = here[0] if here else ""
     cut = random.randrange(len(word) + 1)
     kinds = (
@@ -222,7 +228,10 @@ def damaged(words: list[str], random: Random) -> list[str]:
         [random.choice(ODD), *here],
         [word[:cut] + random.choice("aZ0-=.,/\x00 é") * random.choice((0, 1, 1)) + word[cut + 1 :]],
     )
-    return [one.replace("\x00", "") for one in (*before, *random.choice(kinds), *after)]
+    return [
+        damaged_word.replace("\x00", "")
+        for damaged_word in (*before, *random.choice(kinds), *after)
+    ]
 
 
 def value(parameter, random: Random) -> str:

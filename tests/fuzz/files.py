@@ -148,16 +148,16 @@ def baseline_text() -> str:
 
 def damaged(text: str, random: Random) -> bytes:
     """Return a text damaged in one to three places."""
-    found = text
+    damaged_text = text
     for _ in range(random.choice((1, 1, 2, 3))):
-        found = random.choice(DAMAGES)(found, random)
-    raw = found.encode("utf-8", "surrogatepass")
+        damaged_text = random.choice(DAMAGES)(damaged_text, random)
+    raw = damaged_text.encode("utf-8", "surrogatepass")
     if random.random() < 0.1:
-        place = random.randrange(len(raw) + 1)
+        byte_index = random.randrange(len(raw) + 1)
         raw = random.choice(
             (
-                raw[:place],
-                raw[:place] + bytes([random.randrange(256)]) + raw[place:],
+                raw[:byte_index],
+                raw[:byte_index] + bytes([random.randrange(256)]) + raw[byte_index:],
                 b"\xef\xbb\xbf" + raw,
                 raw.replace(b"\n", b"\r\n"),
                 b"",
@@ -170,12 +170,12 @@ def replaced(pattern: re.Pattern[str]):
     """Return what puts something odd in the place of one of the matches of a pattern."""
 
     def replace(text: str, random: Random) -> str:
-        found = list(pattern.finditer(text))
-        if not found:
+        matches = list(pattern.finditer(text))
+        if not matches:
             return text
-        one = random.choice(found)
-        other = random.choice([*ODD, random.choice(found).group(0)])
-        return text[: one.start()] + other + text[one.end() :]
+        chosen_match = random.choice(matches)
+        replacement = random.choice([*ODD, random.choice(matches).group(0)])
+        return text[: chosen_match.start()] + replacement + text[chosen_match.end() :]
 
     return replace
 
@@ -183,8 +183,8 @@ def replaced(pattern: re.Pattern[str]):
 def lines_moved(text: str, random: Random) -> str:
     """Return a text with a line lost, doubled, or moved."""
     lines = text.splitlines(keepends=True) or [""]
-    place = random.randrange(len(lines))
-    line = lines.pop(place)
+    line_index = random.randrange(len(lines))
+    line = lines.pop(line_index)
     again = random.choice((0, 2, 1))
     for _ in range(again):
         lines.insert(random.randrange(len(lines) + 1), line)
@@ -194,13 +194,13 @@ def lines_moved(text: str, random: Random) -> str:
 def cells_swapped(text: str, random: Random) -> str:
     """Return a text with two cells of a line swapped, or one of them lost."""
     lines = text.splitlines(keepends=True) or [""]
-    place = random.randrange(len(lines))
-    cells = lines[place].split(",")
-    one, other = random.randrange(len(cells)), random.randrange(len(cells))
-    cells[one], cells[other] = cells[other], cells[one]
+    line_index = random.randrange(len(lines))
+    cells = lines[line_index].split(",")
+    first_column, second_column = random.randrange(len(cells)), random.randrange(len(cells))
+    cells[first_column], cells[second_column] = cells[second_column], cells[first_column]
     if random.random() < 0.3:
-        cells.pop(one)
-    lines[place] = ",".join(cells)
+        cells.pop(first_column)
+    lines[line_index] = ",".join(cells)
     return "".join(lines)
 
 

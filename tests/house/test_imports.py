@@ -20,27 +20,31 @@ def modules():
     }
 
 
-def imported(name, path, known):
+def imported(name, path, module_paths):
     """Return the modules that a module imports, wherever it does."""
-    tree, found = ast.parse(path.read_text(encoding="utf-8")), set()
+    tree, imported_modules = ast.parse(path.read_text(encoding="utf-8")), set()
     package = name if path.name == "__init__.py" else name.rpartition(".")[0]
     waiting = [tree]
     while waiting:
         node = waiting.pop()
         if isinstance(node, ast.Import):
-            found |= {one.name for one in node.names}
+            imported_modules |= {import_alias.name for import_alias in node.names}
         elif isinstance(node, ast.ImportFrom):
             base = resolve_name("." * node.level + (node.module or ""), package)
-            found |= {
-                inner if (inner := f"{base}.{one.name}") in known else base for one in node.names
+            imported_modules |= {
+                inner if (inner := f"{base}.{import_alias.name}") in module_paths else base
+                for import_alias in node.names
             }
         waiting += ast.iter_child_nodes(node)
-    return found & known.keys() - {name, "tco"}  # the package itself gives its version
+    return imported_modules & module_paths.keys() - {
+        name,
+        "tco",
+    }  # the package itself gives its version
 
 
 def test_no_module_imports_itself_by_way_of_others():
-    known = modules()
-    graph = {name: imported(name, path, known) for name, path in known.items()}
+    module_paths = modules()
+    graph = {name: imported(name, path, module_paths) for name, path in module_paths.items()}
     assert sum(map(len, graph.values())) > len(graph)  # imports are found
     # raises `CycleError` with the circle
     assert len(list(TopologicalSorter(graph).static_order())) == len(graph)

@@ -103,11 +103,11 @@ def attributes_read_by_text():
 
 def test_attributes_that_are_read_by_a_text_exist():
     texts = list(attributes_read_by_text())
-    known = attribute_names()
+    defined_attributes = attribute_names()
     assert len(texts) > 50
     unknown = {
         name for text in texts for name in text.split(".") if name and not name.isdigit()
-    } - known
+    } - defined_attributes
     assert unknown == set()
 
 

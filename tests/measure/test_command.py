@@ -43,8 +43,8 @@ def test_kernels_are_written_and_read_back(toy, tmp_path):
     assert {row["accelerator"] for row in rows} == {"my machine"}
     assert {row["notes"].rsplit("; ", 1)[1] for row in rows} == {"toy"}
     assert all(float(row["time_us"]) > 0 for row in rows)
-    found = document("validate", path)
-    assert (found["kind"], found["n"], found["skipped"]) == (
+    validation = document("validate", path)
+    assert (validation["kind"], validation["n"], validation["skipped"]) == (
         "kernels",
         len(rows),
         {"unknown-accelerator: 'my machine'": len(rows)},
@@ -60,8 +60,12 @@ def test_collectives_of_a_known_chip_are_scored(toy, tmp_path):
     rows = rows_in(path)
     assert {row["n_gpus"] for row in rows} == {"2", "4"}
     assert {row["library"] for row in rows} == {"NCCL 2.27 via PyTorch 2.9"}
-    found = document("validate", path)
-    assert (found["kind"], found["scored"], found["skipped"]) == ("collectives", len(rows), {})
+    validation = document("validate", path)
+    assert (validation["kind"], validation["scored"], validation["skipped"]) == (
+        "collectives",
+        len(rows),
+        {},
+    )
 
 
 @pytest.mark.parametrize(
@@ -226,7 +230,7 @@ def test_pytorch_measures_this_machine(tmp_path):
         assert "Warning" not in done.stderr
         assert all(float(row["time_us"]) > 0 for row in rows_in(path))
         counts[kind] = len(rows_in(path))
-        found = document("validate", path)
-        assert (found["kind"], found["n"]) == (kind, counts[kind])
-        assert set(found["skipped"]) <= {"unsupported number format"}
+        validation = document("validate", path)
+        assert (validation["kind"], validation["n"]) == (kind, counts[kind])
+        assert set(validation["skipped"]) <= {"unsupported number format"}
     assert counts == {"kernels": 16, "collectives": 8}

@@ -64,14 +64,14 @@ def test_a_line_that_is_no_reading_is_passed_over(smi):
 
 
 def test_the_first_visible_gpu_is_asked(smi, monkeypatch):
-    asked = smi("1500, 300, 400")
+    command_log = smi("1500, 300, 400")
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "3,5")
     with Meter("cuda") as meter:
         settled(meter, 1)
         until = time.monotonic() + 20
-        while not (asked.exists() and asked.read_text()) and time.monotonic() < until:
+        while not (command_log.exists() and command_log.read_text()) and time.monotonic() < until:
             time.sleep(0.01)
-    assert "--id=3 " in asked.read_text()
+    assert "--id=3 " in command_log.read_text()
 
 
 @pytest.mark.parametrize("device", ["cpu", "cuda"])

@@ -28,11 +28,11 @@ class Toy:
             self.now += self.step
 
     def event(self, enable_timing):
-        toy, seen = self, SimpleNamespace(at=0.0)
-        seen.record = lambda: setattr(seen, "at", toy.now)
-        seen.synchronize = lambda: None
-        seen.elapsed_time = lambda other: other.at - seen.at
-        return seen
+        toy, event = self, SimpleNamespace(at=0.0)
+        event.record = lambda: setattr(event, "at", toy.now)
+        event.synchronize = lambda: None
+        event.elapsed_time = lambda end_event: end_event.at - event.at
+        return event
 
     def graph_of_calls(self):
         return SimpleNamespace(

@@ -34,11 +34,17 @@ def timed(monkeypatch, tmp_path):
             *options,
             shapes=["one"],
         )
-        said = re.match(
+        note_match = re.match(
             r"median of (\d+) runs, calls a run: (\d+), P10-P90 ([\d.e-]+?)-([\d.e-]+) us",
             row["notes"],
         )
-        return float(row["time_us"]), float(said[3]), float(said[4]), int(said[1]), int(said[2])
+        return (
+            float(row["time_us"]),
+            float(note_match[3]),
+            float(note_match[4]),
+            int(note_match[1]),
+            int(note_match[2]),
+        )
 
     monkeypatch.setattr(f"{toy.SESSION}.kernel_cells", lambda *_: {"notes": ""})
     return found
@@ -49,24 +55,24 @@ def test_the_slow_first_round_is_forgotten(timed):
 
 
 def test_a_short_kernel_is_called_until_the_clock_sees_it(timed):
-    one = Toy(2e-6)
-    *_, runs, calls = timed(one.run)
+    toy_kernel = Toy(2e-6)
+    *_, runs, calls = timed(toy_kernel.run)
     assert calls * 2e-6 >= 0.01
     assert runs == 21
-    assert sum(one.rounds) * 2e-6 >= 0.2 + 21 * 0.01
+    assert sum(toy_kernel.rounds) * 2e-6 >= 0.2 + 21 * 0.01
 
 
 def test_calls_of_a_captured_graph_count(timed):
-    one, many = (timed(Toy(3e-6, calls).run, calls=calls) for calls in (1, 64))
-    assert many[0] == one[0] == 3
-    assert many[-1] % 64 == 0
+    single_call, captured_calls = (timed(Toy(3e-6, calls).run, calls=calls) for calls in (1, 64))
+    assert captured_calls[0] == single_call[0] == 3
+    assert captured_calls[-1] % 64 == 0
 
 
 def test_a_long_kernel_is_run_few_times(timed):
-    one = Toy(0.9, first=0.9)
-    assert timed(one.run)[3:] == (3, 1)
+    toy_kernel = Toy(0.9, first=0.9)
+    assert timed(toy_kernel.run)[3:] == (3, 1)
     # the first, the look at the clock, one to warm up, the runs
-    assert len(one.rounds) == 2 + 1 + 3
+    assert len(toy_kernel.rounds) == 2 + 1 + 3
 
 
 def test_the_median_stands_against_a_disturbance(timed):

@@ -49,7 +49,11 @@ def test_the_largest_operands_fit_a_gpu_of_forty_gigabytes():
 def test_buffers_divide_by_the_ranks_and_lose_less_than_a_number_each(device, quick, ranks):
     shapes = list(collectives(device, ranks, quick))
     assert {shape.op for shape in shapes} == set(OPERATIONS)
-    for shape, whole in zip(shapes, collectives(device, 1, quick), strict=True):
+    for shape, single_rank_shape in zip(shapes, collectives(device, 1, quick), strict=True):
         assert shape.numbers > 0
         assert shape.numbers % ranks == 0
-        assert whole.size - ranks * NUMBER_SIZES[shape.dtype] < shape.size <= whole.size
+        assert (
+            single_rank_shape.size - ranks * NUMBER_SIZES[shape.dtype]
+            < shape.size
+            <= single_rank_shape.size
+        )

@@ -16,7 +16,7 @@ def library(gpus, hip=None):
     cuda = SimpleNamespace(
         is_available=lambda: gpus > 0,
         device_count=lambda: gpus,
-        get_device_name=lambda one: "Toy GPU",
+        get_device_name=lambda device_index: "Toy GPU",
     )
     cuda.nccl = SimpleNamespace(version=lambda: (2, 27))
     return SimpleNamespace(cuda=cuda, version=SimpleNamespace(hip=hip), __version__="2.9")

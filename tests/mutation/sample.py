@@ -44,10 +44,10 @@ def drawn(modules: list[Path], count: int, seed: int) -> list[Any]:
     """Return a sample of the mutants of some modules, in the order they were drawn."""
     with use_db(":memory:", WorkDB.Mode.create) as work:
         init(find_modules(modules), work, {})
-        found = [
+        mutants = [
             change for item in work.work_items for change in item.mutations if not idle(change)
         ]
-    found.sort(
+    mutants.sort(
         key=lambda change: (
             str(change.module_path),
             change.start_pos,
@@ -55,18 +55,18 @@ def drawn(modules: list[Path], count: int, seed: int) -> list[Any]:
             change.occurrence,
         )
     )
-    return Random(seed).sample(found, min(count, len(found)))
+    return Random(seed).sample(mutants, min(count, len(mutants)))
 
 
 def tried(room: str, count: int, seed: int) -> tuple[int, int]:
     """Try a sample of a room's mutants, print those that survive, and return how many there were
     and how many were killed.
     """
-    asked = tomllib.loads((HERE / f"{room}.toml").read_text(encoding="utf-8"))["cosmic-ray"]
-    command = asked["test-command"].replace("python", sys.executable, 1)
-    sample, killed = drawn([Path(asked["module-path"])], count, seed), 0
+    settings = tomllib.loads((HERE / f"{room}.toml").read_text(encoding="utf-8"))["cosmic-ray"]
+    command = settings["test-command"].replace("python", sys.executable, 1)
+    sample, killed = drawn([Path(settings["module-path"])], count, seed), 0
     for change in sample:
-        done = mutate_and_test([change], command, asked["timeout"])
+        done = mutate_and_test([change], command, settings["timeout"])
         killed += done.test_outcome is TestOutcome.KILLED
         if done.test_outcome is not TestOutcome.KILLED:
             print(
@@ -85,10 +85,10 @@ def main() -> None:
         "rooms", nargs="*", metavar="room", help=f"of {', '.join(ROOMS)}; none: all"
     )
     parser.add_argument("--seed", type=int, default=0)
-    asked = parser.parse_args()
-    if asked.count < 1:
+    arguments = parser.parse_args()
+    if arguments.count < 1:
         parser.error("expected one mutant or more")
-    if unknown := set(asked.rooms) - set(ROOMS):
+    if unknown := set(arguments.rooms) - set(ROOMS):
         parser.error(f"no room {', '.join(sorted(unknown))}; expected some of {', '.join(ROOMS)}")
     with tempfile.TemporaryDirectory() as name:
         copy = Path(name) / "checkout"
@@ -99,8 +99,8 @@ def main() -> None:
         )
         os.environ["PYTHONPATH"] = str(copy)  # before whatever is installed
         with chdir(copy):
-            for room in asked.rooms or ROOMS:
-                count, killed = tried(room, asked.count, asked.seed)
+            for room in arguments.rooms or ROOMS:
+                count, killed = tried(room, arguments.count, arguments.seed)
                 print(f"{room}: {killed} of {count} killed, {killed / count:.0%}", flush=True)
 
 

@@ -14,9 +14,9 @@ def config(
     vocabulary: int,
     heads: int = 0,
     groups: int = 0,
-    **others: Any,
+    **further_keys: Any,
 ) -> dict[str, Any]:
-    """A config with the usual keys; what a family calls otherwise stands in `others`."""
+    """A config with the usual keys; what a family calls otherwise stands in `further_keys`."""
     usual = {
         "model_type": model_type,
         "hidden_size": hidden,
@@ -24,7 +24,7 @@ def config(
         "vocab_size": vocabulary,
     }
     shape = {"num_attention_heads": heads, "num_key_value_heads": groups}
-    return {**usual, **{key: value for key, value in shape.items() if value}, **others}
+    return {**usual, **{key: value for key, value in shape.items() if value}, **further_keys}
 
 
 PUBLISHED: dict[str, tuple[float, dict[str, Any]]] = {

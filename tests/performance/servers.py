@@ -85,11 +85,11 @@ def serving_of(inputs: ResolvedScenario) -> Server:
     return Server(*server_of(inputs, values), request_of(values))
 
 
-def bare(made: PassResult) -> list[Operator]:
+def bare(pass_result: PassResult) -> list[Operator]:
     """Return the operators of a pass by their times and counts, without the products that these are
     sums of.
     """
-    return [operator._replace(products=None) for operator in made.operators]
+    return [operator._replace(products=None) for operator in pass_result.operators]
 
 
 @cache
@@ -114,16 +114,16 @@ def changed(name: str, factors: dict[str, float], **settings: str) -> Server:
     return serving_of(inputs_of(name, **by_path(settings), **texts))
 
 
-def named(made: PassResult, name: str) -> Operator:
+def named(pass_result: PassResult, name: str) -> Operator:
     """Return the one operator of a name."""
-    (found,) = [operator for operator in made.operators if operator.name == name]
-    return found
+    (named_operator,) = [operator for operator in pass_result.operators if operator.name == name]
+    return named_operator
 
 
-def over_layers(made: PassResult, name: str, field: str) -> float:
+def over_layers(pass_result: PassResult, name: str, field: str) -> float:
     """Return a field of all operators of a name, summed over their layers."""
     return sum(
         float(getattr(operator, field)) * float(operator.layers)
-        for operator in made.operators
+        for operator in pass_result.operators
         if operator.name == name
     )

@@ -127,10 +127,10 @@ def test_indexer_costs_a_key_a_token():
 
 def test_a_file_of_ones_own_reads_as_the_shipped_one(tmp_path):
     shipped = CATALOGUE.models["gpt-oss-20b"]
-    own = tmp_path / "mine" / "config.json"
-    own.parent.mkdir()
-    own.write_text(shipped.read_text(encoding="utf-8"), encoding="utf-8")
-    for name in (str(own), str(own.parent)):
+    config_path = tmp_path / "mine" / "config.json"
+    config_path.parent.mkdir()
+    config_path.write_text(shipped.read_text(encoding="utf-8"), encoding="utf-8")
+    for name in (str(config_path), str(config_path.parent)):
         model = load_model(CATALOGUE, name)
         assert model.id == "mine"
         assert model.blocks == load_model(CATALOGUE, "gpt-oss-20b").blocks
@@ -146,14 +146,14 @@ def test_parametric_width_follows_the_target(tmp_path):
     assert (small.blocks[0].feed_forward.experts, small.blocks[0].feed_forward.active) == (512, 64)
     assert large.blocks[0].feed_forward.width % 16 == 0
     assert large.parameters / small.parameters == pytest.approx(2, rel=4e-3)
-    few = {
+    small_shape = {
         "hidden_size": 256,
         "num_hidden_layers": 2,
         "n_routed_experts": 3,
         "num_experts_per_tok": 1,
         "total_parameters": 3 * 10**8,
     }
-    path.write_text(json.dumps({**config, **few}), encoding="utf-8")
+    path.write_text(json.dumps({**config, **small_shape}), encoding="utf-8")
     # half a step of the width of every expert
     assert (
         abs(load_model(CATALOGUE, str(path)).parameters - 3 * 10**8)
@@ -162,18 +162,24 @@ def test_parametric_width_follows_the_target(tmp_path):
 
 
 def test_a_model_of_a_given_size_takes_another_one():
-    own, other = (
+    stated_model, resized_model = (
         load_model(CATALOGUE, "sparse-3t"),
         load_model(CATALOGUE, "sparse-3t", lambda: 2e12),
     )
-    assert own.parameters == pytest.approx(3e12, rel=0.005)
-    assert other.parameters == pytest.approx(2e12, rel=0.005)
-    assert (other.hidden, other.layers, other.blocks[0].feed_forward.experts) == (
-        own.hidden,
-        own.layers,
-        own.blocks[0].feed_forward.experts,
+    assert stated_model.parameters == pytest.approx(3e12, rel=0.005)
+    assert resized_model.parameters == pytest.approx(2e12, rel=0.005)
+    assert (
+        resized_model.hidden,
+        resized_model.layers,
+        resized_model.blocks[0].feed_forward.experts,
+    ) == (
+        stated_model.hidden,
+        stated_model.layers,
+        stated_model.blocks[0].feed_forward.experts,
     )
-    assert load_model(CATALOGUE, "sparse-3t", lambda: 0.0) is own  # zero: as its config says
+    assert (
+        load_model(CATALOGUE, "sparse-3t", lambda: 0.0) is stated_model
+    )  # zero: as its config says
     # others are not asked for one
     assert load_model(CATALOGUE, "deepseek-v3", lambda: 1 / 0) is load_model(
         CATALOGUE, "deepseek-v3"

@@ -23,28 +23,36 @@ def test_the_runner_up_lies_behind_by_its_own_score():
     fits = np.array([[True, False], [True, True], [True, True]])
     meets = np.array([[True, True], [True, True], [False, True]])
     axes = DecodePlan(*(np.arange(3.0)[:, None] for _ in range(5)), np.array([[7.0, 9.0]]))
-    found = choose_best(score, fits, meets, axes)
-    assert (found.plan.chips, found.plan.sequences, found.place) == (1.0, 7.0, (1, 0))
-    assert (found.plans, found.feasible, found.margin) == (6, 4, pytest.approx(0.2))
-    assert found.best.tolist() == [6.0, 12.0, 0.1]
-    alone = choose_best(score, fits & (score == 12), meets, axes)
-    assert (alone.feasible, alone.margin) == (1, None)
+    best_choice = choose_best(score, fits, meets, axes)
+    assert (best_choice.plan.chips, best_choice.plan.sequences, best_choice.place) == (
+        1.0,
+        7.0,
+        (1, 0),
+    )
+    assert (best_choice.plans, best_choice.feasible, best_choice.margin) == (
+        6,
+        4,
+        pytest.approx(0.2),
+    )
+    assert best_choice.best.tolist() == [6.0, 12.0, 0.1]
+    single_choice = choose_best(score, fits & (score == 12), meets, axes)
+    assert (single_choice.feasible, single_choice.margin) == (1, None)
     assert choose_best(score, fits & False, meets, axes).plan is None
 
 
 def test_the_best_proportion_is_the_best_of_all_splits():
     shares = np.linspace(1e-3, 1 - 1e-3, 100_001)
-    for made, read, prompt, answer, sharpness in (
+    for decode_rate, read, prompt, answer, sharpness in (
         (3000.0, 9000.0, 1000.0, 500.0, 4.0),
         (100.0, 6000.0, 8192.0, 1024.0, 2.0),
         (900.0, 800.0, 1.0, 7.0, 16.0),
     ):
-        split = rate_of_split(made, read, shares, 1 - shares, prompt, answer, sharpness)
+        split = rate_of_split(decode_rate, read, shares, 1 - shares, prompt, answer, sharpness)
         assert split.max() == pytest.approx(
-            passes.output_rate(made, read, prompt, answer, sharpness), rel=1e-8
+            passes.output_rate(decode_rate, read, prompt, answer, sharpness), rel=1e-8
         )
         assert 1 - shares[split.argmax()] == pytest.approx(
-            passes.prefill_share(made, read, prompt, answer, sharpness), abs=1e-4
+            passes.prefill_share(decode_rate, read, prompt, answer, sharpness), abs=1e-4
         )
 
 
@@ -70,22 +78,29 @@ def test_whole_engines_on_one_domain_are_the_best_that_find_room(chips):
         {2: 7000.0, 4: 7500.0, 96: 9000.0},
         (8192.0, 1024.0, 4.0),
     )
-    found = whole_engines(choice(decode), choice(prefill), chips, prompt, answer, sharpness)
+    domain_engines = whole_engines(
+        choice(decode), choice(prefill), chips, prompt, answer, sharpness
+    )
     rates = {
         (size, engines, part, readers): (
-            (engines * size * made) ** -sharpness
+            (engines * size * decode_rate) ** -sharpness
             + (readers * part * read * answer / prompt) ** -sharpness
         )
         ** (-1 / sharpness)
         / chips
-        for size, made in decode.items()
+        for size, decode_rate in decode.items()
         for part, read in prefill.items()
         for engines in range(1, chips // size + 1)
         for readers in range(1, (chips - engines * size) // part + 1)
     }
     best = max(rates.values())
-    assert found.output_tokens_per_s_per_chip == pytest.approx(best, rel=1e-12)
-    engines = (found.decode_chips, found.decode_engines, found.prefill_chips, found.prefill_engines)
+    assert domain_engines.output_tokens_per_s_per_chip == pytest.approx(best, rel=1e-12)
+    engines = (
+        domain_engines.decode_chips,
+        domain_engines.decode_engines,
+        domain_engines.prefill_chips,
+        domain_engines.prefill_engines,
+    )
     assert rates[engines] == pytest.approx(best, rel=1e-12)
     fleet = passes.output_rate(
         max(decode.values()), max(prefill.values()), prompt, answer, sharpness
@@ -97,25 +112,26 @@ def test_whole_engines_on_one_domain_are_the_best_that_find_room(chips):
 
 
 def test_one_engine_too_many_for_a_domain_leaves_none_alone():
-    one = PlanChoice(
+    pool_choice = PlanChoice(
         None, 0, 0, None, best=np.array([5.0]), axes=PrefillPlan(np.array([[8.0]]), 8.0)
     )
-    assert whole_engines(one, one, 15, 1.0, 1.0, 4.0) is None
-    assert whole_engines(one, one, 16, 1.0, 1.0, 4.0).decode_engines == 1
+    assert whole_engines(pool_choice, pool_choice, 15, 1.0, 1.0, 4.0) is None
+    assert whole_engines(pool_choice, pool_choice, 16, 1.0, 1.0, 4.0).decode_engines == 1
 
 
 def test_perf_says_what_one_domain_makes_of_whole_engines():
-    found = document("perf", "trn3-nl32x2")
-    alone = found["alone"]
+    perf_answer = document("perf", "trn3-nl32x2")
+    domain_engines = perf_answer["alone"]
     used = (
-        alone["decode_chips"] * alone["decode_engines"]
-        + alone["prefill_chips"] * alone["prefill_engines"]
+        domain_engines["decode_chips"] * domain_engines["decode_engines"]
+        + domain_engines["prefill_chips"] * domain_engines["prefill_engines"]
     )
-    assert used <= alone["chips"] == 64
+    assert used <= domain_engines["chips"] == 64
     assert (
         0.4
-        < alone["output_tokens_per_s_per_chip"] / found["metrics"]["output_tokens_per_s_per_chip"]
+        < domain_engines["output_tokens_per_s_per_chip"]
+        / perf_answer["metrics"]["output_tokens_per_s_per_chip"]
         <= 1
     )
-    assert 0.3 < found["prefill_share"] < 0.7
+    assert 0.3 < perf_answer["prefill_share"] < 0.7
     assert document("perf", "trn3-nl32x2", "--set", "workload.concurrency=64")["alone"] is None

@@ -23,13 +23,13 @@ from tests.scenario_helpers import result
     st.floats(50, 3000),
     st.floats(1, 4),
 )
-def test_less_time_or_more_watts_are_never_slower(time, quicker, flops, moved, power, more):
+def test_less_time_or_more_watts_are_never_slower(time, quicker, flops, bytes_moved, power, more):
     """Neither a peak, which makes the time at the boost clock shorter, nor watts; and no work is
     done in less time than its energy takes.
     """
     rest = {
         "flops": flops,
-        "bytes_moved": moved,
+        "bytes_moved": bytes_moved,
         "size": 1.0,
         "wide": 2.0,
         "flop_energy": 6.5e-13,
@@ -38,7 +38,7 @@ def test_less_time_or_more_watts_are_never_slower(time, quicker, flops, moved, p
     slow = FORMULA.power_limited_time(time, **rest, power=power)
     assert FORMULA.power_limited_time(time / quicker, **rest, power=power) <= slow * (1 + 1e-12)
     assert FORMULA.power_limited_time(time, **rest, power=power * more) <= slow * (1 + 1e-12)
-    assert slow >= max(time, 6.5e-13 * (0.5 * flops + 70 * moved) / power) * (1 - 1e-12)
+    assert slow >= max(time, 6.5e-13 * (0.5 * flops + 70 * bytes_moved) / power) * (1 - 1e-12)
 
 
 TRAINING = "llama-3.1-405b-training-gb200-nvl72"
@@ -62,19 +62,21 @@ FACTORS = (1.1, 1.5, 2.0, 4.0)
 def answers(name, path, factors):
     """What an answer says of time or rate, better being more, as an input grows."""
     base = result(name)
-    given = base.inputs[path]
+    base_value = base.inputs[path]
     metrics = [
         base.metrics,
         *(
-            evaluate(name, {path: f"{given.value * factor!r} {given.unit}", **ANY_HALL}).metrics
+            evaluate(
+                name, {path: f"{base_value.value * factor!r} {base_value.unit}", **ANY_HALL}
+            ).metrics
             for factor in factors
         ),
     ]
     return [
-        1 / one["step_s"]
-        if one["step_s"] is not None
-        else one["output_tokens_per_s_per_chip"] or 0.0
-        for one in metrics
+        1 / metric_values["step_s"]
+        if metric_values["step_s"] is not None
+        else metric_values["output_tokens_per_s_per_chip"] or 0.0
+        for metric_values in metrics
     ]
 
 
@@ -88,11 +90,11 @@ def paths_of(name):
 
 
 def refuse_worse(name, paths, factors):
-    found = {path: answers(name, path, factors) for path in paths}
+    answers_by_path = {path: answers(name, path, factors) for path in paths}
     assert not {
-        path: one
-        for path, one in found.items()
-        if any(more < less * (1 - 1e-6) for less, more in pairwise(one))
+        path: path_answers
+        for path, path_answers in answers_by_path.items()
+        if any(more < less * (1 - 1e-6) for less, more in pairwise(path_answers))
     }
 
 

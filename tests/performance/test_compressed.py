@@ -28,12 +28,12 @@ def attention(compression):
 
 
 def test_a_cache_grows_by_entries_and_keeps_a_window():
-    growing, kept = cached_numbers(MODEL, 1)
+    growing, windowed = cached_numbers(MODEL, 1)
     assert {a.compression: layers for a, layers in MODEL.attentions.items()} == POOLED
     assert growing == pytest.approx(30 * (WIDTH + INDEX) / 4 + 31 * WIDTH / 128)
-    assert kept == pytest.approx(61 * WIDTH * WINDOW)
+    assert windowed == pytest.approx(61 * WIDTH * WINDOW)
     # one vector serves as key and value of all heads: every rank of a group holds it whole
-    assert cached_numbers(MODEL, 8) == (growing, kept)
+    assert cached_numbers(MODEL, 8) == (growing, windowed)
 
 
 @pytest.mark.parametrize(
@@ -56,7 +56,7 @@ def test_a_query_reads_its_window_and_entries(compression, tokens, keys):
 def test_projections_are_the_weights_of_the_layer(compression):
     """All but those of the indexer, norms, biases and sinks."""
     a, hidden = attention(compression), MODEL.hidden
-    own = numbers_of(projections(a, hidden, 1).values())
+    projection_numbers = numbers_of(projections(a, hidden, 1).values())
     small = (
         a.q_rank
         + a.qk_norm
@@ -64,7 +64,9 @@ def test_projections_are_the_weights_of_the_layer(compression):
         + a.heads
         + (a.compression + 1) * a.qk_dim * (2 if a.top_tokens else 1)
     )
-    assert own == pytest.approx(a.parameters(hidden) - a.indexer(hidden), abs=2 * small)
+    assert projection_numbers == pytest.approx(
+        a.parameters(hidden) - a.indexer(hidden), abs=2 * small
+    )
     split = projections(a, hidden, 8)
     assert split["query up"][1] * 8 == projections(a, hidden, 1)["query up"][1]
     assert split["attention down"] == projections(a, hidden, 1)["attention down"]
@@ -79,12 +81,12 @@ def test_longer_prompts_cost_a_compressed_cache_little():
             "workload.input_tokens": str(tokens),
             "workload.interactivity": "20 token/s",
         }
-        found = evaluate("gb200-nvl72", settings, catalogue=CATALOGUE)
+        evaluation = evaluate("gb200-nvl72", settings, catalogue=CATALOGUE)
         # for the pool that feeds it
-        never_waiting = 1 + 1 / found.inputs["performance.serving.pool_sharpness"].value
+        never_waiting = 1 + 1 / evaluation.inputs["performance.serving.pool_sharpness"].value
         return (
-            float(found.metrics["output_tokens_per_s_per_chip"])
-            / (1 - float(found.serving.prefill_share)) ** never_waiting
+            float(evaluation.metrics["output_tokens_per_s_per_chip"])
+            / (1 - float(evaluation.serving.prefill_share)) ** never_waiting
         )
 
     assert made("deepseek-v4-pro", 65536) > 0.8 * made("deepseek-v4-pro", 8192)

@@ -117,8 +117,13 @@ def reading(path):
 def test_a_missing_key_has_a_default_or_is_named(tmp_path, name):
     config = json.loads(CATALOGUE.models[name].read_text(encoding="utf-8"))
     assert config["model_type"] in READERS
-    own = tmp_path / "config.json"
+    config_path = tmp_path / "config.json"
     for key in sorted(config.keys() - {"model_type", "text_config"}):
-        own.write_text(json.dumps({k: v for k, v in config.items() if k != key}), encoding="utf-8")
-        found = reading(own)
-        assert found.isdigit() or f"{own}: the key {key!r} is missing" in found
+        config_path.write_text(
+            json.dumps({k: v for k, v in config.items() if k != key}), encoding="utf-8"
+        )
+        reading_outcome = reading(config_path)
+        assert (
+            reading_outcome.isdigit()
+            or f"{config_path}: the key {key!r} is missing" in reading_outcome
+        )

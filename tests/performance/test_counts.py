@@ -9,55 +9,57 @@ from tests.performance.servers import DecodePlan, PrefillPlan, flops_per_token, 
 LENGTH = 4096
 
 
-def counted(made, name):
-    return sum(getattr(line, name) or 0.0 for line in made.lines)
+def counted(pass_result, name):
+    return sum(getattr(line, name) or 0.0 for line in pass_result.lines)
 
 
 def test_a_prompt_on_one_chip_takes_the_work_of_its_tokens():
     """Every token passes all weights and sees half of the others; only the last one needs the
     output head.
     """
-    made = server(
+    model_server = server(
         "gb200-nvl72",
         workload__model="llama-3.1-8b",
         workload__precision="bf16",
         workload__input_tokens=str(LENGTH),
     )
-    model = made.model
+    model = model_server.model
     head = 2 * model.hidden * model.vocabulary
     expected = LENGTH * float(flops_per_token(model, LENGTH, training=False)) - (LENGTH - 1) * head
     # norms are no products
-    assert counted(made.prefill(PrefillPlan(1.0, 1.0)), "flops") == pytest.approx(
+    assert counted(model_server.prefill(PrefillPlan(1.0, 1.0)), "flops") == pytest.approx(
         expected, rel=1e-3
     )
 
 
 def test_a_step_reads_every_weight_and_every_cache_once():
-    made = server(
+    model_server = server(
         "gb200-nvl72",
         workload__model="llama-3.1-8b",
         workload__precision="bf16",
         workload__input_tokens=str(LENGTH),
     )
-    model, sequences = made.model, 16
-    read = counted(made.decode(DecodePlan(1.0, 1.0, 1.0, 1.0, 0.0, float(sequences))), "bytes")
+    model, sequences = model_server.model, 16
+    read = counted(
+        model_server.decode(DecodePlan(1.0, 1.0, 1.0, 1.0, 0.0, float(sequences))), "bytes"
+    )
     weights = 2 * (model.parameters - model.hidden * model.vocabulary)  # the embedding is looked up
     cache = sequences * (LENGTH + 512) * model.cached * 2
     assert read == pytest.approx(weights + cache, rel=0.03)  # and a little of the hidden states
 
 
 def test_a_dense_layer_starts_the_kernels_of_its_parts():
-    made = server(
+    model_server = server(
         "gb200-nvl72",
         workload__model="llama-3.1-8b",
         workload__precision="bf16",
         workload__input_tokens=str(LENGTH),
     )
     attention, dense, head = (
-        made.machine.counted(f"kernels_{kind}") for kind in ("grouped", "dense", "head")
+        model_server.machine.counted(f"kernels_{kind}") for kind in ("grouped", "dense", "head")
     )
     assert (
-        counted(made.decode(DecodePlan(1.0, 1.0, 1.0, 1.0, 0.0, 1.0)), "launches")
+        counted(model_server.decode(DecodePlan(1.0, 1.0, 1.0, 1.0, 0.0, 1.0)), "launches")
         == 32 * (attention + dense) + head
     )
 
@@ -111,8 +113,8 @@ def test_chips_that_split_a_layer_do_its_work_together(name, chips):
     """Heads, states, experts and inner widths are divided: all chips together count what one chip
     counts. Routers and latents are repeated.
     """
-    alone, together = prompt_on(name, 1.0), prompt_on(name, chips)
+    single_chip, together = prompt_on(name, 1.0), prompt_on(name, chips)
     for part in SPLIT:
         assert chips * over_layers(together, part, "flops") == pytest.approx(
-            over_layers(alone, part, "flops"), rel=1e-12
+            over_layers(single_chip, part, "flops"), rel=1e-12
         ), part

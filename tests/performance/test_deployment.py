@@ -67,10 +67,10 @@ def test_a_fleet_reaches_its_share_of_the_rate_at_the_speed_of_the_plan(system, 
 
 @pytest.mark.parametrize("operator", OPERATORS)
 def test_an_engine_counts_for_all_but_a_fleet(operator):
-    asked = (f"operated_by={operator}", "software=public", "interactivity=30 token/s")
+    settings = (f"operated_by={operator}", "software=public", "interactivity=30 token/s")
     before, after = (
-        rate("gb200-nvl72", *asked),
-        rate("gb200-nvl72", *asked, "performance.trtllm.deployment_efficiency=0.61"),
+        rate("gb200-nvl72", *settings),
+        rate("gb200-nvl72", *settings, "performance.trtllm.deployment_efficiency=0.61"),
     )
     assert after / before == pytest.approx(
         1
@@ -91,7 +91,7 @@ def test_the_quickest_speed_of_a_plan_stays_what_it_is(system):
 @pytest.mark.parametrize("stated", ["plan", "load", "offline"])
 def test_a_stated_plan_or_load_has_no_deployment_efficiency(stated):
     plan = {"tp": "8", "ep": "8"} if stated == "plan" else None
-    asked = {
+    settings = {
         "plan": {},
         "load": {"workload.concurrency": "256"},
         "offline": {"workload.offline": "1"},
@@ -99,7 +99,7 @@ def test_a_stated_plan_or_load_has_no_deployment_efficiency(stated):
     owners = ("fleet", "nvidia", "b200-sxm", "trtllm", "run-b200-hgx8")
     half = {f"performance.{owner}.deployment_efficiency": "0.5" for owner in owners}
     before, after, model = (
-        evaluate("b200-hgx8", asked | more, plan, catalogue=CATALOGUE).metrics
+        evaluate("b200-hgx8", settings | more, plan, catalogue=CATALOGUE).metrics
         for more in ({}, half, {"workload.as_deployed": "0"})
     )
     assert before == after == model
@@ -110,24 +110,24 @@ def test_a_plan_that_was_chosen_answers_again_what_it_did(operator, tmp_path):
     """By itself, in its structure and saved: requests in flight that were chosen with it are part
     of it.
     """
-    asked = {"workload.operated_by": operator}
-    found = evaluate("gb200-nvl72", asked, catalogue=CATALOGUE)
-    assert found.plan.stated is False
-    assert (found.plan.flight is None) == (operator == "fleet")
-    found.save(tmp_path / "kept.json")
+    settings = {"workload.operated_by": operator}
+    evaluation = evaluate("gb200-nvl72", settings, catalogue=CATALOGUE)
+    assert evaluation.plan.stated is False
+    assert (evaluation.plan.flight is None) == (operator == "fleet")
+    evaluation.save(tmp_path / "kept.json")
     again = (
-        evaluate("gb200-nvl72", asked, found.plan, catalogue=CATALOGUE),
-        evaluate("gb200-nvl72", asked, structure=found.structure, catalogue=CATALOGUE),
+        evaluate("gb200-nvl72", settings, evaluation.plan, catalogue=CATALOGUE),
+        evaluate("gb200-nvl72", settings, structure=evaluation.structure, catalogue=CATALOGUE),
     )
     saved = evaluate(
         "gb200-nvl72",
-        asked,
+        settings,
         structure=tco.load_result(tmp_path / "kept.json").structure,
         catalogue=CATALOGUE,
     )
-    for other in (*again, saved):
-        assert other.metrics[RATE] == pytest.approx(found.metrics[RATE], rel=1e-12)
-        assert other.metrics[SPEED] == pytest.approx(found.metrics[SPEED], rel=1e-12)
+    for repeat in (*again, saved):
+        assert repeat.metrics[RATE] == pytest.approx(evaluation.metrics[RATE], rel=1e-12)
+        assert repeat.metrics[SPEED] == pytest.approx(evaluation.metrics[SPEED], rel=1e-12)
 
 
 # ---------------------------------------------------------------- the best software, and better
@@ -141,13 +141,13 @@ def test_a_plan_that_was_chosen_answers_again_what_it_did(operator, tmp_path):
 )
 def test_nothing_passes_the_best_software(system):
     for speed in (20, 50):
-        asked = f"interactivity={speed} token/s"
-        best = rate(system, asked, "software=best")
-        assert rate(system, asked, "software=best", "as_deployed=0") == pytest.approx(
+        speed_setting = f"interactivity={speed} token/s"
+        best = rate(system, speed_setting, "software=best")
+        assert rate(system, speed_setting, "software=best", "as_deployed=0") == pytest.approx(
             best, rel=1e-12
         )
         assert all(
-            rate(system, asked, f"software={text}") <= best * (1 + 1e-9)
+            rate(system, speed_setting, f"software={text}") <= best * (1 + 1e-9)
             for text in ("public", "drawn")
         )
 
@@ -164,9 +164,9 @@ def test_nothing_passes_the_best_software(system):
 @pytest.mark.parametrize("operator", OPERATORS)
 @pytest.mark.parametrize(("older", "newer"), NEWER)
 def test_better_silicon_of_a_family_never_answers_worse(older, newer, operator, form, speed):
-    asked = (f"operated_by={operator}", form, f"interactivity={speed} token/s")
-    assert rate(newer, *asked) >= rate(older, *asked)
-    assert rate(newer, *asked) > 0
+    workload_settings = (f"operated_by={operator}", form, f"interactivity={speed} token/s")
+    assert rate(newer, *workload_settings) >= rate(older, *workload_settings)
+    assert rate(newer, *workload_settings) > 0
 
 
 ATTRIBUTES = ("hbm_bandwidth", "hbm_capacity", "peak_fp8")
@@ -179,11 +179,15 @@ ATTRIBUTES = ("hbm_bandwidth", "hbm_capacity", "peak_fp8")
     [("gb200-nvl72", "gb200-gpu"), ("mi355x-8", "mi355x"), ("trn3-nl72x2", "trn3")],
 )
 def test_more_of_an_attribute_never_answers_worse(system, chip, speed, attribute):
-    asked = (f"interactivity={speed} token/s", "ttft=0 s")
-    value = answered(system, *asked).inputs[f"parts.{chip}.{attribute}"]
+    workload_settings = (f"interactivity={speed} token/s", "ttft=0 s")
+    value = answered(system, *workload_settings).inputs[f"parts.{chip}.{attribute}"]
     before, after = (
-        rate(system, *asked),
-        rate(system, *asked, f"parts.{chip}.{attribute}={value.value * 1.2!r} {value.unit}"),
+        rate(system, *workload_settings),
+        rate(
+            system,
+            *workload_settings,
+            f"parts.{chip}.{attribute}={value.value * 1.2!r} {value.unit}",
+        ),
     )
     assert after >= before * (1 - 1e-6) > 0
 
@@ -210,7 +214,7 @@ def test_plans_draft_only_where_deployments_of_family_and_engine_do(system):
 
 # ---------------------------------------------------------------- classes of operators
 def test_a_server_holds_whole_engines_and_pools_are_of_published_sizes():
-    server, apart = (
+    server, split_pools = (
         answered("gb200-nvl72", f"operated_by={name}").plan for name in ("server", "apart")
     )
     assert server.decode.chips <= 8
@@ -220,7 +224,12 @@ def test_a_server_holds_whole_engines_and_pools_are_of_published_sizes():
         tuple(map(float, row.split(",")[:4]))
         for row in (CATALOGUE.folders[0] / "performance/pools.csv").read_text().splitlines()[1:]
     }
-    assert (apart.decode.chips, apart.engines, apart.prefill.chips, apart.readers) in sizes
+    assert (
+        split_pools.decode.chips,
+        split_pools.engines,
+        split_pools.prefill.chips,
+        split_pools.readers,
+    ) in sizes
 
 
 def test_a_larger_server_is_no_worse():
@@ -249,15 +258,16 @@ def test_free_pools_make_no_less_than_pools_of_published_sizes(system, speed):
     """But for the sharpness with which pools meet: a closed loop fills what it leaves idle with
     requests in flight, a tenth at most.
     """
-    asked = (
+    workload_settings = (
         *(f"{path.removeprefix('workload.')}={text}" for path, text in ALIKE.items()),
         f"interactivity={speed} token/s",
         "ttft=0 s",
     )
-    fleet, *others = (
-        rate(system, *asked, f"operated_by={name}") for name in ("fleet", "server", "apart")
+    fleet, *pooled_rates = (
+        rate(system, *workload_settings, f"operated_by={name}")
+        for name in ("fleet", "server", "apart")
     )
-    assert all(other <= fleet * 1.1 for other in others)
+    assert all(pooled_rate <= fleet * 1.1 for pooled_rate in pooled_rates)
 
 
 @pytest.mark.parametrize("operator", ["server", "apart"])
@@ -265,25 +275,28 @@ def test_no_load_near_the_chosen_one_makes_more_and_keeps_the_promises(operator)
     """Requests in flight within a sixth of those that were solved, one plan: at a hundredth the
     search may stop short.
     """
-    asked = {"workload.operated_by": operator, "workload.interactivity": "30 token/s"}
-    found = evaluate("gb200-nvl72", asked, catalogue=CATALOGUE)
-    assert found.metrics[SPEED] >= 30 * (1 - 1e-9)
-    assert found.metrics[FIRST] <= found.inputs["workload.ttft"].value * (1 + 1e-9)
+    settings = {"workload.operated_by": operator, "workload.interactivity": "30 token/s"}
+    evaluation = evaluate("gb200-nvl72", settings, catalogue=CATALOGUE)
+    assert evaluation.metrics[SPEED] >= 30 * (1 - 1e-9)
+    assert evaluation.metrics[FIRST] <= evaluation.inputs["workload.ttft"].value * (1 + 1e-9)
     for share in np.geomspace(0.86, 1.16, 13):
-        other = evaluate(
+        nearby_metrics = evaluate(
             "gb200-nvl72",
-            asked,
-            found.plan._replace(flight=found.plan.flight * float(share)),
+            settings,
+            evaluation.plan._replace(flight=evaluation.plan.flight * float(share)),
             catalogue=CATALOGUE,
         ).metrics
-        keeps = other[SPEED] >= 30 and other[FIRST] <= found.inputs["workload.ttft"].value
-        assert not keeps or other[RATE] <= found.metrics[RATE] * 1.01
+        keeps = (
+            nearby_metrics[SPEED] >= 30
+            and nearby_metrics[FIRST] <= evaluation.inputs["workload.ttft"].value
+        )
+        assert not keeps or nearby_metrics[RATE] <= evaluation.metrics[RATE] * 1.01
 
 
 def test_pools_without_a_plan_say_so():
-    found = answered("gb200-nvl72", "operated_by=apart", "interactivity=5000 token/s")
-    assert found.plan is None
-    assert "5000 are asked for" in found.serving.reason
+    evaluation = answered("gb200-nvl72", "operated_by=apart", "interactivity=5000 token/s")
+    assert evaluation.plan is None
+    assert "5000 are asked for" in evaluation.serving.reason
 
 
 def test_an_operator_that_is_none_is_refused_with_those_there_are():
@@ -335,13 +348,18 @@ PUBLISHED = {
 @pytest.mark.parametrize("name", PUBLISHED)
 def test_a_fleet_reaches_published_deployments_of_deepseek_v3(name):
     decode, prefill, system, run = PUBLISHED[name]
-    found = answered(system, "model=deepseek-v3", *(f"{key}={text}" for key, text in run.items()))
-    share = float(found.serving.prefill_share)
-    made = found.metrics[RATE] / (1 - share), found.metrics["input_tokens_per_s_per_chip"] / share
+    evaluation = answered(
+        system, "model=deepseek-v3", *(f"{key}={text}" for key, text in run.items())
+    )
+    share = float(evaluation.serving.prefill_share)
+    pool_rates = (
+        evaluation.metrics[RATE] / (1 - share),
+        evaluation.metrics["input_tokens_per_s_per_chip"] / share,
+    )
     assert all(
         1 / 1.4 <= ours / theirs <= 1.4
-        for ours, theirs in zip(made, (decode, prefill), strict=True)
-    ), made
+        for ours, theirs in zip(pool_rates, (decode, prefill), strict=True)
+    ), pool_rates
 
 
 # ---------------------------------------------------------------- many draws
@@ -350,22 +368,22 @@ def test_draws_of_a_class_are_each_as_if_asked_alone(operator):
     """The plan, and the requests in flight on the grid of the search, are chosen again in every
     draw.
     """
-    asked = {"workload.operated_by": operator, "workload.interactivity": "30 token/s"}
+    settings = {"workload.operated_by": operator, "workload.interactivity": "30 token/s"}
     gaps = np.array([1.7, 1.9, 2.1, 2.3])
     drawn = tco.evaluate_draws(
         "b200-hgx8",
-        asked | {"performance.nvidia.launch_time": (gaps, "us")},
+        settings | {"performance.nvidia.launch_time": (gaps, "us")},
         hold=False,
         catalogue=CATALOGUE,
     )
-    for place, gap in enumerate(gaps):
-        alone = evaluate(
+    for draw_index, gap in enumerate(gaps):
+        single_draw = evaluate(
             "b200-hgx8",
-            asked | {"performance.nvidia.launch_time": f"{gap} us"},
+            settings | {"performance.nvidia.launch_time": f"{gap} us"},
             catalogue=CATALOGUE,
         )
-        assert bool(drawn.meets[place]) == (alone.plan is not None)
-        assert drawn.metrics[RATE][place] <= alone.metrics[RATE] * (1 + 1e-9)
+        assert bool(drawn.meets[draw_index]) == (single_draw.plan is not None)
+        assert drawn.metrics[RATE][draw_index] <= single_draw.metrics[RATE] * (1 + 1e-9)
         # a step of the grid is a fifth more requests
-        assert drawn.metrics[RATE][place] >= alone.metrics[RATE] * 0.85
+        assert drawn.metrics[RATE][draw_index] >= single_draw.metrics[RATE] * 0.85
     assert drawn.metrics[RATE][0] > drawn.metrics[RATE][-1]

@@ -53,27 +53,27 @@ def asked(chip, library=None):
 
 @given(st.floats(1e-3, 1e6), st.lists(st.floats(-2, 2), min_size=3, max_size=3))
 def test_a_bend_is_a_line_between_its_places(x, slopes):
-    places = (1.0, 16.0, 256.0, 4096.0)
+    bend_points = (1.0, 16.0, 256.0, 4096.0)
     heights = np.concatenate([[0], np.cumsum(np.array(slopes) * np.log(16))])
-    assert bend(x, *places, *slopes) == pytest.approx(
-        np.interp(np.log(x), np.log(places), heights), abs=1e-9
+    assert bend(x, *bend_points, *slopes) == pytest.approx(
+        np.interp(np.log(x), np.log(bend_points), heights), abs=1e-9
     )
 
 
 @pytest.mark.parametrize("name", TABLES)
 def test_a_table_is_met(name):
-    found = today.scored(ROOT / f"data/measured/{name}.csv.gz")
+    validation = today.scored(ROOT / f"data/measured/{name}.csv.gz")
     kind = name.removeprefix("engine_")
-    assert found.card["scored"] > 0.95 * found.card["n"]
-    assert found.card["median_ape"] < BARS.get(kind, OTHERS)
+    assert validation.card["scored"] > 0.95 * validation.card["n"]
+    assert validation.card["median_ape"] < BARS.get(kind, OTHERS)
 
 
 def test_a_row_can_be_asked_again():
     for name in TABLES:
         rows = today.scored(ROOT / f"data/measured/{name}.csv.gz").rows
         for row in rows[rows.skipped == ""].iloc[:: len(rows) // 3].itertuples():
-            found = document(*shlex.split(row.command)[1:])
-            assert found[row.key] == pytest.approx(row.predicted, rel=1e-9), row.command
+            command_answer = document(*shlex.split(row.command)[1:])
+            assert command_answer[row.key] == pytest.approx(row.predicted, rel=1e-9), row.command
 
 
 def test_an_engine_takes_its_own_time():
@@ -97,7 +97,7 @@ def test_a_chip_without_a_table_takes_what_the_others_share():
         correction(CATALOGUE, "experts", TRITON, "fp8_block", "mi355x")
         == corrections(CATALOGUE)["experts", TRITON, "fp8_block"][ANY]
     )
-    found = tco(
+    command_result = tco(
         "kernel",
         "mi355x",
         "--op",
@@ -113,7 +113,7 @@ def test_a_chip_without_a_table_takes_what_the_others_share():
         "--library",
         "VLLM/torch.nn.functional.linear",
     )
-    assert "no table of it" in found.stdout
+    assert "no table of it" in command_result.stdout
 
 
 def test_what_no_table_has_is_physics():
@@ -146,11 +146,11 @@ def test_the_rows_of_the_catalogue_are_those_of_a_refit(name):
             tuple(row[key] for key in ("operation", "kernel", "format", "chip")): row
             for row in csv.DictReader(stream)
         }
-    made = refitted(name, today.table_of(ROOT / f"data/measured/{name}.csv.gz"))
-    assert made
-    for row in made:
-        own = stated[row["operation"], row["kernel"], row["format"], row["chip"]]
-        assert float(own["level"]) == pytest.approx(row["level"], abs=2e-3), own
+    refitted_rows = refitted(name, today.table_of(ROOT / f"data/measured/{name}.csv.gz"))
+    assert refitted_rows
+    for row in refitted_rows:
+        stated_row = stated[row["operation"], row["kernel"], row["format"], row["chip"]]
+        assert float(stated_row["level"]) == pytest.approx(row["level"], abs=2e-3), stated_row
 
 
 @pytest.mark.parametrize(
@@ -165,27 +165,27 @@ def test_a_correction_helps_on_a_chip_that_it_has_not_seen(name):
     alone.
     """
     table = today.table_of(ROOT / f"data/measured/{name}.csv.gz")
-    apart = table.accelerator == "GB200 NVL72"
+    is_unseen = table.accelerator == "GB200 NVL72"
     common = {
         (row["operation"], row["kernel"], row["format"]): row
-        for row in refitted(name, table[~apart].reset_index(drop=True))
+        for row in refitted(name, table[~is_unseen].reset_index(drop=True))
         if row["chip"] == ANY
     }
-    unseen = table[apart].reset_index(drop=True)
+    unseen = table[is_unseen].reset_index(drop=True)
     readers = {
         "kernels": kernels.engine_kernel_rows,
         "collectives": collectives.engine_collective_rows,
     }
     measured, timed = readers[kind_of(name)](today.rows_of(unseen))
     corrected, bare = [], []
-    for one in timed:
-        row = common.get((one.operation, one.kernel, one.format))
+    for timed_group in timed:
+        row = common.get((timed_group.operation, timed_group.kernel, timed_group.format))
         if row:
-            made = Correction(row["level"], tuple(row[name] for name in BENDS)).of(
-                one.operation, one.time, one.sides
+            corrected_time = Correction(row["level"], tuple(row[name] for name in BENDS)).of(
+                timed_group.operation, timed_group.time, timed_group.sides
             )
-            corrected += list(np.abs(np.log(made / measured[one.rows])))
-            bare += list(np.abs(np.log(one.time / measured[one.rows])))
+            corrected += list(np.abs(np.log(corrected_time / measured[timed_group.rows])))
+            bare += list(np.abs(np.log(timed_group.time / measured[timed_group.rows])))
     assert len(bare) > 100
     assert np.median(corrected) < 0.75 * np.median(bare)
 

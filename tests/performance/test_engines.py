@@ -76,10 +76,10 @@ def rows(fabric: str, sparse: bool, parts: tuple[int, ...], heads: int = 128) ->
 @pytest.mark.parametrize("fabric", FABRICS)
 def test_every_row_is_a_plan_of_its_own_that_divides_its_chips_and_heads(fabric, sparse, parts):
     world, domain = FABRICS[fabric]
-    found = rows(fabric, sparse, parts, heads=96)
-    assert found
-    assert max(Counter(found).values()) == 1
-    for plan in found:
+    plan_rows = rows(fabric, sparse, parts, heads=96)
+    assert plan_rows
+    assert max(Counter(plan_rows).values()) == 1
+    for plan in plan_rows:
         assert (
             plan.chips % (plan.tensor_parallel * plan.context_parallel * plan.pipeline_parallel)
             == 0
@@ -144,13 +144,17 @@ def test_plans_of_two_racks_counted_by_hand():
         for tensor in TENSOR_PARALLEL
         if chips % tensor == 0
     }
-    found = [plan for plan in rows("two racks of 72", True, WHOLE) if plan.pipeline_parallel == 1]
-    assert {(plan.chips, plan.tensor_parallel) for plan in found if plan.cut == EXPERTS} == flat
-    assert [plan[:5] for plan in found if plan.cut == TENSOR] == [
+    unstaged_plans = [
+        plan for plan in rows("two racks of 72", True, WHOLE) if plan.pipeline_parallel == 1
+    ]
+    assert {
+        (plan.chips, plan.tensor_parallel) for plan in unstaged_plans if plan.cut == EXPERTS
+    } == flat
+    assert [plan[:5] for plan in unstaged_plans if plan.cut == TENSOR] == [
         (chips, tensor, 1, 1, TENSOR) for chips in (128, 144) for tensor in (2, 4, 8, 16)
     ]
     # sequences too short to be split are split in two over the racks, and only there
-    assert [plan[:5] for plan in found if plan.context_parallel > 1] == [
+    assert [plan[:5] for plan in unstaged_plans if plan.context_parallel > 1] == [
         (chips, tensor, 2, 1, CONTEXT)
         for chips in (128, 144)
         for tensor in TENSOR_PARALLEL
@@ -168,8 +172,8 @@ def test_engines_that_share_a_world_are_whole_ones():
         1,
         1,
     ]
-    kept = filling(plan_axes(server(TWO_RACKS).model, links, 0), links)
-    assert set(np.ravel(kept.chips)) == set(divisors(144))
+    whole_engines = filling(plan_axes(server(TWO_RACKS).model, links, 0), links)
+    assert set(np.ravel(whole_engines.chips)) == set(divisors(144))
 
 
 @pytest.mark.parametrize(
@@ -184,8 +188,8 @@ def test_engines_that_share_a_world_are_whole_ones():
     ],
 )
 def test_a_sequence_is_split_where_each_part_is_worth_it(tokens, most):
-    made = server(TWO_RACKS)
-    axes = plan_axes(made.model, made.machine.links, tokens)
+    model_server = server(TWO_RACKS)
+    axes = plan_axes(model_server.model, model_server.machine.links, tokens)
     assert axes.context_parallel[axes.cut != CONTEXT].max() == most
     across = axes.context_parallel[axes.cut == CONTEXT]
     assert set(across) == (
@@ -198,12 +202,14 @@ def test_a_sequence_is_split_where_each_part_is_worth_it(tokens, most):
 @pytest.mark.parametrize("model", ["minimax-m2", "deepseek-v3"])
 @pytest.mark.parametrize("system", ["gb200-nvl72", "h100-hgx8", TWO_RACKS, "tpuv7-cube64"])
 def test_long_prompts_have_plans_on_every_fabric(system, model):
-    made = server(
+    model_server = server(
         system, workload__model=model, workload__precision="bf16", workload__input_tokens="130048"
     )
-    axes = plan_axes(made.model, made.machine.links, 131072)
+    axes = plan_axes(model_server.model, model_server.machine.links, 131072)
     assert axes.context_parallel.max() == 8
-    assert np.all(np.isfinite(made.decode(decode_plan_from_axes(axes, np.array([[1.0]]))).time))
+    assert np.all(
+        np.isfinite(model_server.decode(decode_plan_from_axes(axes, np.array([[1.0]]))).time)
+    )
 
 
 # ---------------------------------------------------------------- how they lie on racks
@@ -248,32 +254,40 @@ def test_layout_on_racks_of_72(row, lies):
 
 @pytest.mark.parametrize("system", [TWO_RACKS, "gb200-nvl36x2", "h100-hgx8"])
 def test_a_plan_is_described_by_factors_of_its_chips(system):
-    made = server(system, workload__input_tokens="130048")
-    axes = plan_axes(made.model, made.machine.links, 131072)
+    model_server = server(system, workload__input_tokens="130048")
+    axes = plan_axes(model_server.model, model_server.machine.links, 131072)
     plans = [
-        decode_plan_from_axes(PrefillPlan(*(float(column[at, 0]) for column in axes)), 8.0)
-        for at in range(len(axes.chips))
+        decode_plan_from_axes(PrefillPlan(*(float(column[row_index, 0]) for column in axes)), 8.0)
+        for row_index in range(len(axes.chips))
     ]
     for plan in plans:
-        found = decode_plan_document(plan, made.machine.links)
-        assert found["tp"] * found["dp"] * found["cp"] * found["pp"] == plan.chips
-        assert found["batch"] == 8 * found["dp"] * found["pp"]
-        lies = layout_of(plan, made.machine.links)
+        plan_document = decode_plan_document(plan, model_server.machine.links)
+        assert (
+            plan_document["tp"] * plan_document["dp"] * plan_document["cp"] * plan_document["pp"]
+            == plan.chips
+        )
+        assert plan_document["batch"] == 8 * plan_document["dp"] * plan_document["pp"]
+        lies = layout_of(plan, model_server.machine.links)
         # of every expert, where each chip holds one
         parts = lies.stage if plan.expert_parallel else 1
-        assert found["ep"] * parts * found["pp"] * lies.replicas * lies.copies == plan.chips
+        assert (
+            plan_document["ep"] * parts * plan_document["pp"] * lies.replicas * lies.copies
+            == plan.chips
+        )
 
 
 # ---------------------------------------------------------------- memory
-def held(plan: DecodePlan, made=None) -> float:
-    return float((made or server(TWO_RACKS)).decode(plan).memory)
+def held(plan: DecodePlan, model_server=None) -> float:
+    return float((model_server or server(TWO_RACKS)).decode(plan).memory)
 
 
-def kept(plan: DecodePlan, made=None) -> float:
+def kept(plan: DecodePlan, model_server=None) -> float:
     """Return the weights a chip keeps: what is left of the memory as sequences, which all take the
     same, go to none.
     """
-    return 2 * held(plan._replace(sequences=1.0), made) - held(plan._replace(sequences=2.0), made)
+    return 2 * held(plan._replace(sequences=1.0), model_server) - held(
+        plan._replace(sequences=2.0), model_server
+    )
 
 
 def test_experts_of_each_cut_by_hand():
@@ -295,10 +309,15 @@ def test_the_longer_of_two_stages_holds_31_of_61_layers():
     """Its part of the weights, and as large a part of the caches of the sequences of both
     stages.
     """
-    made = server("h100-hgx8")
-    one, two = DecodePlan(8.0, 4.0, 1.0, 1.0, 0.0, 6.0), DecodePlan(16.0, 4.0, 1.0, 2.0, 0.0, 6.0)
-    assert kept(two, made) == pytest.approx(kept(one, made) * 31 / 61, rel=1e-12)
-    caches = [held(plan, made) - kept(plan, made) for plan in (one, two)]
+    model_server = server("h100-hgx8")
+    single_stage, two = (
+        DecodePlan(8.0, 4.0, 1.0, 1.0, 0.0, 6.0),
+        DecodePlan(16.0, 4.0, 1.0, 2.0, 0.0, 6.0),
+    )
+    assert kept(two, model_server) == pytest.approx(
+        kept(single_stage, model_server) * 31 / 61, rel=1e-12
+    )
+    caches = [held(plan, model_server) - kept(plan, model_server) for plan in (single_stage, two)]
     # TensorRT-LLM gives caches nine tenths of what the weights leave free
     assert caches[0] == pytest.approx(6 * (8192 + 1024) * 576 * 61 / 0.9, rel=1e-9)
     assert caches[1] == pytest.approx(caches[0] * 2 * 31 / 61, rel=1e-9)
@@ -306,14 +325,14 @@ def test_the_longer_of_two_stages_holds_31_of_61_layers():
 
 @pytest.mark.parametrize("ranks", CONTEXT_PARALLEL)
 def test_ranks_that_split_sequences_share_their_caches(ranks):
-    whole, split = (
+    unsplit_plan, split = (
         DecodePlan(72.0, 1.0, 1.0, 1.0, 0.0, 6.0),
         DecodePlan(72.0, 1.0, float(ranks), 1.0, 0.0, 6.0),
     )
-    one, other = held(whole) - kept(whole), held(split) - kept(split)
-    assert one == pytest.approx(6 * (8192 + 1024) * 576 * 61, rel=1e-9)
-    assert other == pytest.approx(one / ranks, rel=1e-9)
-    assert held(split) < held(whole)
+    unsplit_cache, split_cache = held(unsplit_plan) - kept(unsplit_plan), held(split) - kept(split)
+    assert unsplit_cache == pytest.approx(6 * (8192 + 1024) * 576 * 61, rel=1e-9)
+    assert split_cache == pytest.approx(unsplit_cache / ranks, rel=1e-9)
+    assert held(split) < held(unsplit_plan)
     model = server(TWO_RACKS).model
     numbers = cached_numbers(model, 1, ranks)[0], cached_numbers(model, 1)[0]
     assert numbers[0] * ranks == pytest.approx(numbers[1], rel=1e-12)
@@ -323,26 +342,32 @@ def test_ranks_that_split_sequences_share_their_caches(ranks):
 @pytest.mark.parametrize("ranks", CONTEXT_PARALLEL)
 @pytest.mark.parametrize("model", ["deepseek-v3", "minimax-m2"])
 def test_splitting_sequences_divides_the_attention_core(model, ranks):
-    made = server(TWO_RACKS, workload__model=model, workload__input_tokens="32768")
-    whole, split = (
-        made.decode(DecodePlan(72.0, 1.0, float(parts), 1.0, 0.0, 4.0)) for parts in (1, ranks)
+    model_server = server(TWO_RACKS, workload__model=model, workload__input_tokens="32768")
+    unsplit, split = (
+        model_server.decode(DecodePlan(72.0, 1.0, float(parts), 1.0, 0.0, 4.0))
+        for parts in (1, ranks)
     )
-    core = [named(found, "attention core") for found in (whole, split)]
+    core = [named(pass_result, "attention core") for pass_result in (unsplit, split)]
     assert core[1].flops == pytest.approx(core[0].flops / ranks, rel=1e-12)
     assert core[1].bytes == pytest.approx(core[0].bytes / ranks, rel=1e-12)
     assert core[1].time == pytest.approx(core[0].time / ranks, rel=1e-12)
-    assert "context sums" not in {operator.name for operator in whole.operators}
+    assert "context sums" not in {operator.name for operator in unsplit.operators}
     assert named(split, "context sums").time > 0
-    projections = [over_layers(found, "attention projections", "flops") for found in (whole, split)]
+    projections = [
+        over_layers(pass_result, "attention projections", "flops")
+        for pass_result in (unsplit, split)
+    ]
     assert projections[0] == projections[1]  # all ranks compute the same tokens
 
 
 def test_ranks_that_split_a_prompt_compute_their_part_of_it():
-    made = server(TWO_RACKS, workload__input_tokens="130048")
-    whole, split = (made.prefill(PrefillPlan(72.0, 4.0, float(parts))) for parts in (1, 4))
+    model_server = server(TWO_RACKS, workload__input_tokens="130048")
+    unsplit, split = (
+        model_server.prefill(PrefillPlan(72.0, 4.0, float(parts))) for parts in (1, 4)
+    )
     for name in ("attention core", "attention projections", "norms and residuals"):
         assert over_layers(split, name, "flops") == pytest.approx(
-            over_layers(whole, name, "flops") / 4, rel=1e-12
+            over_layers(unsplit, name, "flops") / 4, rel=1e-12
         )
     gathered = named(split, "context gather")
     assert gathered.bytes == pytest.approx(130048 * 576, rel=1e-12)  # keys and values of all parts
@@ -357,67 +382,70 @@ def test_a_second_stage_adds_one_transfer_and_waits_for_the_longer(phase, plan):
     """Of 61 layers the longer stage has 31: the pass takes 62/61 of its work, and a transfer
     between servers.
     """
-    made = server("h100-hgx8", workload__precision="bf16")
-    one, two = (
-        getattr(made, phase)(plan._replace(chips=8.0 * depth, pipeline_parallel=float(depth)))
+    model_server = server("h100-hgx8", workload__precision="bf16")
+    single_stage, two = (
+        getattr(model_server, phase)(
+            plan._replace(chips=8.0 * depth, pipeline_parallel=float(depth))
+        )
         for depth in (1, 2)
     )
-    links, tokens = made.machine.links, 16 if phase == "decode" else 8192
+    links, tokens = model_server.machine.links, 16 if phase == "decode" else 8192
     # each of eight ranks sends its part
     transfer = float(links.latencies.network_step) + tokens / 8 * 7168 * 2 / float(links.network)
-    work = sum(float(operator.time) for operator in one.operators)
-    assert [operator.name for operator in bare(two) if operator not in bare(one)] == [
+    work = sum(float(operator.time) for operator in single_stage.operators)
+    assert [operator.name for operator in bare(two) if operator not in bare(single_stage)] == [
         "stage transfer",
         "uneven stages",
     ]
     assert named(two, "stage transfer").time == pytest.approx(transfer, rel=1e-12)
     assert named(two, "uneven stages").time == pytest.approx(work / 61, rel=1e-12)
-    assert two.time - one.time == pytest.approx(transfer + work / 61, rel=1e-6)
+    assert two.time - single_stage.time == pytest.approx(transfer + work / 61, rel=1e-6)
 
 
 @pytest.mark.parametrize("depth", [2, 4, 8])
 def test_stages_inside_a_domain_pass_tokens_over_its_links(depth):
-    made = server("h100-hgx8", workload__precision="bf16")
-    links = made.machine.links
-    found = made.decode(DecodePlan(8.0, 1.0, 1.0, float(depth), 0.0, 16.0))
+    model_server = server("h100-hgx8", workload__precision="bf16")
+    links = model_server.machine.links
+    decode_step = model_server.decode(DecodePlan(8.0, 1.0, 1.0, float(depth), 0.0, 16.0))
     once = float(links.latencies.step) + 16 * 7168 * 2 / float(links.inside)
-    assert named(found, "stage transfer").time == pytest.approx((depth - 1) * once, rel=1e-12)
+    assert named(decode_step, "stage transfer").time == pytest.approx((depth - 1) * once, rel=1e-12)
 
 
 def test_stages_on_a_mesh_meet_over_the_one_link_of_a_pair():
-    made = server("mi355x-8", workload__precision="bf16")
-    links = made.machine.links
-    found = made.decode(DecodePlan(8.0, 1.0, 1.0, 2.0, 0.0, 16.0))
-    assert named(found, "stage transfer").time == pytest.approx(
+    model_server = server("mi355x-8", workload__precision="bf16")
+    links = model_server.machine.links
+    decode_step = model_server.decode(DecodePlan(8.0, 1.0, 1.0, 2.0, 0.0, 16.0))
+    assert named(decode_step, "stage transfer").time == pytest.approx(
         float(links.latencies.step) + 16 * 7168 * 2 / (float(links.inside) / 7), rel=1e-12
     )
 
 
 def test_stages_that_divide_the_layers_wait_for_none():
     """Llama 3 of 80 layers on eight stages."""
-    made = server(
+    model_server = server(
         "h100-hgx8",
         workload__model="llama-3-70b",
         workload__precision="bf16",
         workload__input_tokens="4096",
     )
-    found = made.decode(DecodePlan(8.0, 1.0, 1.0, 8.0, 0.0, 16.0))
-    assert named(found, "uneven stages").time == 0
+    decode_step = model_server.decode(DecodePlan(8.0, 1.0, 1.0, 8.0, 0.0, 16.0))
+    assert named(decode_step, "uneven stages").time == 0
 
 
 def test_experts_in_halves_exchange_in_their_rack_and_sum_across():
-    made = server(TWO_RACKS)
-    links, machine = made.machine.links, made.machine
+    model_server = server(TWO_RACKS)
+    links, machine = model_server.machine.links, model_server.machine
     flat, halves = (
-        made.decode(DecodePlan(144.0, 4.0, 1.0, 1.0, cut, 32.0)) for cut in (EXPERTS, TENSOR)
+        model_server.decode(DecodePlan(144.0, 4.0, 1.0, 1.0, cut, 32.0))
+        for cut in (EXPERTS, TENSOR)
     )
     for name, size in (("dispatch", 1), ("combine", 2)):
         assert named(halves, name).bytes == pytest.approx(2 * named(flat, name).bytes, rel=1e-12)
-        for found, ranks, tokens in ((flat, 144, 8), (halves, 72, 16)):
+        for decode_step, ranks, tokens in ((flat, 144, 8), (halves, 72, 16)):
             expected = dispatched(links, ranks, tokens, 8, 7168.0 * size) + machine.waits[
                 "exchange_wait"
             ] * np.sqrt(np.log2(ranks))
-            assert named(found, name).time == pytest.approx(58 * expected, rel=1e-12)
+            assert named(decode_step, name).time == pytest.approx(58 * expected, rel=1e-12)
     joined = named(halves, "expert all-reduce")
     assert joined.time == pytest.approx(
         58
@@ -432,12 +460,12 @@ def test_experts_in_halves_exchange_in_their_rack_and_sum_across():
 
 
 def test_experts_in_each_rack_exchange_there():
-    made = server(TWO_RACKS)
-    sets = made.decode(DecodePlan(144.0, 4.0, 2.0, 1.0, CONTEXT, 32.0))
+    model_server = server(TWO_RACKS)
+    sets = model_server.decode(DecodePlan(144.0, 4.0, 2.0, 1.0, CONTEXT, 32.0))
     # 32 sequences of a group of eight chips
-    expected = dispatched(made.machine.links, 72, 4, 8, 7168.0) + made.machine.waits[
-        "exchange_wait"
-    ] * np.sqrt(np.log2(72))
+    expected = dispatched(
+        model_server.machine.links, 72, 4, 8, 7168.0
+    ) + model_server.machine.waits["exchange_wait"] * np.sqrt(np.log2(72))
     assert named(sets, "dispatch").time == pytest.approx(58 * expected, rel=1e-12)
 
 
@@ -446,9 +474,9 @@ def test_every_cut_computes_the_same_work(cut):
     """Each chip's share of the products with the experts: tokens of the engine, once, over its
     chips.
     """
-    made = server(TWO_RACKS)
+    model_server = server(TWO_RACKS)
     context = 2.0 if cut == CONTEXT else 1.0
-    prompt = made.prefill(PrefillPlan(144.0, 4.0, context, 1.0, float(cut)))
+    prompt = model_server.prefill(PrefillPlan(144.0, 4.0, context, 1.0, float(cut)))
     groups = 144 / 4  # each on a prompt, or two on the halves of one
     tokens = groups * 8192 / context
     assert over_layers(prompt, "experts", "flops") == pytest.approx(
@@ -459,29 +487,34 @@ def test_every_cut_computes_the_same_work(cut):
 # ---------------------------------------------------------------- the search
 def test_what_fits_no_server_is_served_on_several():
     """671 billion numbers of one byte against eight chips of 80 GB."""
-    found = evaluate("h100-hgx8", {"workload.interactivity": "20 token/s"}, catalogue=CATALOGUE)
-    assert found.metrics["tokens_per_s_per_user"] >= 20
-    assert {found.plan.decode.chips, found.plan.prefill.chips} <= {16, 32, 64, 128}
-    made = server("h100-hgx8")
-    single = plan_axes(made.model, made.machine.links, 9216)
-    alone = PrefillPlan(*(column[single.chips[:, 0] <= 8] for column in single))
-    assert (
-        "does not fit" in choose_decode(made.machine, made.model, made.request, 1.0, alone).reason
+    evaluation = evaluate(
+        "h100-hgx8", {"workload.interactivity": "20 token/s"}, catalogue=CATALOGUE
     )
-    assert made.decode(found.plan.decode).memory <= made.machine.memory
+    assert evaluation.metrics["tokens_per_s_per_user"] >= 20
+    assert {evaluation.plan.decode.chips, evaluation.plan.prefill.chips} <= {16, 32, 64, 128}
+    model_server = server("h100-hgx8")
+    single = plan_axes(model_server.model, model_server.machine.links, 9216)
+    single_server_plans = PrefillPlan(*(column[single.chips[:, 0] <= 8] for column in single))
+    assert (
+        "does not fit"
+        in choose_decode(
+            model_server.machine, model_server.model, model_server.request, 1.0, single_server_plans
+        ).reason
+    )
+    assert model_server.decode(evaluation.plan.decode).memory <= model_server.machine.memory
 
 
 @pytest.mark.parametrize("name", ["trn3-nl72x2", "trn3-nl32x2", "moe-3t-decode-trn3-nl72x2"])
 def test_the_chosen_plan_is_the_best_of_all_ways_across(name):
-    found = document("perf", name)
-    assert list(found["across_domains"]) == ["nothing", *CUTS]
-    plan = found["plan"]["decode"]
+    perf_answer = document("perf", name)
+    assert list(perf_answer["across_domains"]) == ["nothing", *CUTS]
+    plan = perf_answer["plan"]["decode"]
     rate = (
         plan["sequences"]
         / (plan["tensor_parallel"] * plan["context_parallel"])
-        / found["metrics"]["tpot_s"]
+        / perf_answer["metrics"]["tpot_s"]
     )
-    assert rate == pytest.approx(max(found["across_domains"].values()), rel=1e-12)
+    assert rate == pytest.approx(max(perf_answer["across_domains"].values()), rel=1e-12)
 
 
 def test_one_rack_has_nothing_to_cross():
@@ -490,11 +523,11 @@ def test_one_rack_has_nothing_to_cross():
 
 # ---------------------------------------------------------------- axes on the fabric
 def lies(plan, phase: str = "decode") -> dict[str, tuple[int, int, float | None]]:
-    made = server(TWO_RACKS)
+    model_server = server(TWO_RACKS)
     return {
         axis.name: (axis.ranks, axis.domains, axis.hops)
         for axis in pass_communication_axes(
-            phase, plan, made.machine.links, getattr(made, phase)(plan)
+            phase, plan, model_server.machine.links, getattr(model_server, phase)(plan)
         )
     }
 
@@ -520,27 +553,29 @@ def test_axes_of_two_racks_by_hand():
 
 
 def test_an_axis_moves_what_its_collectives_move():
-    made, plan = server(TWO_RACKS), DecodePlan(144.0, 4.0, 1.0, 1.0, TENSOR, 32.0)
-    found = made.decode(plan)
+    model_server, plan = server(TWO_RACKS), DecodePlan(144.0, 4.0, 1.0, 1.0, TENSOR, 32.0)
+    decode_step = model_server.decode(plan)
     axes = {
         axis.name: axis
-        for axis in pass_communication_axes("decode", plan, made.machine.links, found)
+        for axis in pass_communication_axes("decode", plan, model_server.machine.links, decode_step)
     }
     # one all-reduce a layer
     assert axes["tensor"].bytes == pytest.approx(61 * 32 * 7168 * 2, rel=1e-12)
     # a byte out, two back, to eight experts
     assert axes["experts"].bytes == pytest.approx(58 * 16 * 8 * 7168 * 3, rel=1e-12)
     assert axes["experts"].time_s == pytest.approx(
-        named(found, "dispatch").time + named(found, "combine").time, rel=1e-12
+        named(decode_step, "dispatch").time + named(decode_step, "combine").time, rel=1e-12
     )
     assert axes["expert parts"].bytes == pytest.approx(58 * 16 * 7168 * 2, rel=1e-12)
 
 
 def test_stages_meet_over_the_network():
-    made, plan = server("h100-hgx8"), DecodePlan(16.0, 8.0, 1.0, 2.0, EXPERTS, 32.0)
+    model_server, plan = server("h100-hgx8"), DecodePlan(16.0, 8.0, 1.0, 2.0, EXPERTS, 32.0)
     axes = {
         axis.name: axis
-        for axis in pass_communication_axes("decode", plan, made.machine.links, made.decode(plan))
+        for axis in pass_communication_axes(
+            "decode", plan, model_server.machine.links, model_server.decode(plan)
+        )
     }
     assert (axes["stages"].ranks, axes["stages"].hops, axes["stages"].bytes) == (
         2,
@@ -550,10 +585,12 @@ def test_stages_meet_over_the_network():
 
 
 def test_stages_of_a_server_meet_over_its_switches():
-    made, plan = server("h100-hgx8"), DecodePlan(8.0, 1.0, 1.0, 4.0, EXPERTS, 32.0)
+    model_server, plan = server("h100-hgx8"), DecodePlan(8.0, 1.0, 1.0, 4.0, EXPERTS, 32.0)
     (stages,) = (
         axis
-        for axis in pass_communication_axes("decode", plan, made.machine.links, made.decode(plan))
+        for axis in pass_communication_axes(
+            "decode", plan, model_server.machine.links, model_server.decode(plan)
+        )
         if axis.name == "stages"
     )
     assert (stages.ranks, stages.domains, stages.hops) == (4, 1, 1)
@@ -568,7 +605,7 @@ WAITS = (
     "workload.draft_tokens=0",
     "workload.as_deployed=0",
 )
-GROWN_UP = [word for one in WAITS for word in ("--set", one)]
+GROWN_UP = [word for wait_setting in WAITS for word in ("--set", wait_setting)]
 
 
 def exchange_us(found, name: str) -> float:
@@ -577,20 +614,22 @@ def exchange_us(found, name: str) -> float:
     """
     return float(
         next(
-            one["time_us"]
-            for one in found["operators"]
-            if (one["phase"], one["name"]) == ("decode", name)
+            operator["time_us"]
+            for operator in found["operators"]
+            if (operator["phase"], operator["name"]) == ("decode", name)
         )
         / 58
     )
 
 
 def test_an_exchange_takes_as_long_in_a_step_as_the_command_for_collectives_says():
-    found = document("perf", TWO_RACKS, *GROWN_UP)
+    perf_answer = document("perf", TWO_RACKS, *GROWN_UP)
     (axis,) = (
-        axis for axis in found["axes"] if (axis["phase"], axis["name"]) == ("decode", "experts")
+        axis
+        for axis in perf_answer["axes"]
+        if (axis["phase"], axis["name"]) == ("decode", "experts")
     )
-    tokens = found["plan"]["batch"] / axis["ranks"]
+    tokens = perf_answer["plan"]["batch"] / axis["ranks"]
     words = (
         "--op",
         "dispatch",
@@ -601,10 +640,12 @@ def test_an_exchange_takes_as_long_in_a_step_as_the_command_for_collectives_says
         "--precision",
         "fp8",
     )
-    alone = document("collective", TWO_RACKS, *words)
-    assert alone["in_step_us"] == pytest.approx(exchange_us(found, "dispatch"), rel=0.02)
+    collective_answer = document("collective", TWO_RACKS, *words)
+    assert collective_answer["in_step_us"] == pytest.approx(
+        exchange_us(perf_answer, "dispatch"), rel=0.02
+    )
     assert axis["wait_s"] == pytest.approx(
-        2 * 58 * 1e-6 * (alone["in_step_us"] - alone["time_us"]), rel=1e-6
+        2 * 58 * 1e-6 * (collective_answer["in_step_us"] - collective_answer["time_us"]), rel=1e-6
     )
 
 
@@ -614,14 +655,15 @@ def test_where_the_ends_of_a_collective_lie_moves_it_and_the_step_alike():
         ("--set", f"performance.trainium.endpoint_in_memory={share}") for share in (0, 1)
     )
     words = ("--op", "dispatch", "--ranks", "128", "--tokens", "2", "--precision", "fp8")
-    alone = [
-        document("collective", TWO_RACKS, *words, *one)["time_us"] for one in (inside, outside)
+    collective_times = [
+        document("collective", TWO_RACKS, *words, *endpoint_words)["time_us"]
+        for endpoint_words in (inside, outside)
     ]
     step = [
-        document("perf", TWO_RACKS, "--plan", "tp=4,ep=128,batch=256", *GROWN_UP, *one)
-        for one in (inside, outside)
+        document("perf", TWO_RACKS, "--plan", "tp=4,ep=128,batch=256", *GROWN_UP, *endpoint_words)
+        for endpoint_words in (inside, outside)
     ]
-    assert alone[1] - alone[0] == pytest.approx(2.0, rel=1e-6)
+    assert collective_times[1] - collective_times[0] == pytest.approx(2.0, rel=1e-6)
     assert exchange_us(step[1], "dispatch") - exchange_us(step[0], "dispatch") == pytest.approx(
         2.0, rel=1e-6
     )

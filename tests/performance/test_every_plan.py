@@ -34,7 +34,7 @@ SIZES = np.array([[1.0, 6.0, 48.0]])  # sequences of a group
 
 @pytest.fixture(
     params=[(name, number) for name in SCENARIOS for number in range(len(SETTINGS))],
-    ids=lambda found: f"{found[0]}-{found[1]}",
+    ids=lambda scenario_case: f"{scenario_case[0]}-{scenario_case[1]}",
 )
 def server(request, catalogue):
     name, number = request.param
@@ -51,26 +51,32 @@ def some(axes):
     ]
 
 
-def same(many, alone, place):
+def same(batched_pass, single_pass, plan_index):
     """Compare time, memory and every operator of a plan of many with those it has alone."""
-    assert quantity_at_plan(many.time, place) == pytest.approx(alone.time, rel=1e-12)
-    assert quantity_at_plan(many.memory, place) == pytest.approx(alone.memory, rel=1e-12)
-    names = [operator.name for operator in alone.operators]
+    assert quantity_at_plan(batched_pass.time, plan_index) == pytest.approx(
+        single_pass.time, rel=1e-12
+    )
+    assert quantity_at_plan(batched_pass.memory, plan_index) == pytest.approx(
+        single_pass.memory, rel=1e-12
+    )
+    names = [operator.name for operator in single_pass.operators]
     # exchanges that no part of this plan makes
-    wider = [operator for operator in many.operators if operator.name in names]
+    wider = [operator for operator in batched_pass.operators if operator.name in names]
     assert [operator.name for operator in wider] == names
-    for one, other in zip(wider, alone.operators, strict=True):
-        assert quantity_at_plan(one.time, place) == pytest.approx(other.time, rel=1e-12)
+    for batched_operator, single_operator in zip(wider, single_pass.operators, strict=True):
+        assert quantity_at_plan(batched_operator.time, plan_index) == pytest.approx(
+            single_operator.time, rel=1e-12
+        )
 
 
 def test_decode_of_many_plans(server):
     machine, model, request = server
     axes = decode_axes(machine, model, request)
-    many = decode_pass(machine, model, decode_plan_from_axes(axes, SIZES), request)
+    batched_pass = decode_pass(machine, model, decode_plan_from_axes(axes, SIZES), request)
     for row, plan in some(axes):
         for column, size in enumerate(SIZES[0]):
             same(
-                many,
+                batched_pass,
                 decode_pass(machine, model, decode_plan_from_axes(plan, float(size)), request),
                 (row, column),
             )
@@ -79,19 +85,19 @@ def test_decode_of_many_plans(server):
 def test_prefill_of_many_plans(server):
     machine, model, request = server
     axes = plan_axes(model, machine.links, request.prompt)
-    many = evaluate_prefill(machine, model, axes, request)
+    batched_pass = evaluate_prefill(machine, model, axes, request)
     for row, plan in some(axes):
-        same(many, evaluate_prefill(machine, model, plan, request), (row, 0))
+        same(batched_pass, evaluate_prefill(machine, model, plan, request), (row, 0))
 
 
 def test_decode_of_plans_with_batches_of_their_own(server):
     machine, model, request = server
     axes = decode_axes(machine, model, request)
     sizes = 1.0 + np.arange(len(axes.chips), dtype=float)[:, None]
-    many = decode_pass(machine, model, decode_plan_from_axes(axes, sizes), request)
+    batched_pass = decode_pass(machine, model, decode_plan_from_axes(axes, sizes), request)
     for row, plan in some(axes):
         same(
-            many,
+            batched_pass,
             decode_pass(machine, model, decode_plan_from_axes(plan, float(sizes[row, 0])), request),
             (row, 0),
         )

@@ -39,12 +39,12 @@ def layer(chip, tokens, *more):
 
 @pytest.mark.parametrize("chip", CHIPS)
 def test_no_layer_beats_its_weights_or_its_peak(chip):
-    found = layer(chip, 4096, "--ranks", "8", "--even")
+    layer_answer = layer(chip, 4096, "--ranks", "8", "--even")
     weights = 32 * 3 * 7168 * 2048
     # 4,096 of the 32,768 choices are this rank's
-    assert found["flop"] == pytest.approx(2 * 4096 * weights / 32)
-    assert found["bytes"] > weights
-    assert found["share_of_peak"] < 1
+    assert layer_answer["flop"] == pytest.approx(2 * 4096 * weights / 32)
+    assert layer_answer["bytes"] > weights
+    assert layer_answer["share_of_peak"] < 1
 
 
 def test_more_tokens_and_more_skew_take_no_less():
@@ -60,19 +60,21 @@ def test_more_tokens_and_more_skew_take_no_less():
 
 @settings(max_examples=30, deadline=None)
 @given(
-    st.floats(0.2, 3).filter(lambda a: min(abs(a - whole) for whole in (1, 2, 3)) > 0.02),
+    st.floats(0.2, 3).filter(
+        lambda a: min(abs(a - integer_exponent) for integer_exponent in (1, 2, 3)) > 0.02
+    ),
     st.floats(0.01, 1),
     st.floats(2, 1e4),
 )
 def test_the_scatter_of_a_power_law_is_that_of_its_moments(exponent, least, most):
-    none, one, two = (
+    none, first_moment, two = (
         integrate.quad(lambda y, i=i: np.exp(y * (i + 1 - exponent)), np.log(least), np.log(most))[
             0
         ]
         for i in range(3)
     )
     assert float(FORMULA.power_law_scatter(exponent, least, most)) ** 2 + 1 == pytest.approx(
-        none * two / one**2, rel=1e-6
+        none * two / first_moment**2, rel=1e-6
     )
 
 
@@ -90,19 +92,19 @@ def test_latent_attention_reads_each_cache_once(chip):
         "--rotary",
         "64",
     )
-    found = {
+    answers_by_heads = {
         heads: document("kernel", chip, "--op", "attention", "--heads", str(heads), *shape)
         for heads in (16, 128)
     }
-    for heads, one in found.items():
-        assert one["bytes"] == 64 * 16384 * 576 * 2
-        assert one["flop"] == 2 * 64 * 16384 * heads * (576 + 512)
-        assert one["share_of_peak"] < 1
-    assert found[128]["time_us"] > found[16]["time_us"]
+    for heads, kernel_answer in answers_by_heads.items():
+        assert kernel_answer["bytes"] == 64 * 16384 * 576 * 2
+        assert kernel_answer["flop"] == 2 * 64 * 16384 * heads * (576 + 512)
+        assert kernel_answer["share_of_peak"] < 1
+    assert answers_by_heads[128]["time_us"] > answers_by_heads[16]["time_us"]
     narrow = document(
         "kernel", chip, "--op", "attention", "--heads", "16", *shape, "--precision", "fp8"
     )
-    assert narrow["time_us"] < found[16]["time_us"]
+    assert narrow["time_us"] < answers_by_heads[16]["time_us"]
 
 
 def test_the_library_that_widens_a_cache_pays_for_all_of_it():
@@ -122,19 +124,21 @@ def test_the_library_that_widens_a_cache_pays_for_all_of_it():
         "--latent",
         "512",
     )
-    kept, widened = (
+    unwidened, widened = (
         document("kernel", "h100-sxm", *shape, "--rotary", "64", "--library", name)
         for name in ("latent", "latent-widened")
     )
     assert widened["parts_us"]["widening"] > 0
-    assert widened["time_us"] - kept["time_us"] == pytest.approx(
+    assert widened["time_us"] - unwidened["time_us"] == pytest.approx(
         widened["parts_us"]["widening"], rel=1e-9
     )
 
 
 def test_stated_groups_are_the_deployment():
-    found = document("perf", "h200-hgx8", "--plan", "tp=8,ep=1", "--set", "workload.concurrency=64")
-    assert {name: found["plan"][name] for name in ("tp", "pp", "dp", "ep")} == {
+    perf_answer = document(
+        "perf", "h200-hgx8", "--plan", "tp=8,ep=1", "--set", "workload.concurrency=64"
+    )
+    assert {name: perf_answer["plan"][name] for name in ("tp", "pp", "dp", "ep")} == {
         "tp": 8,
         "pp": 1,
         "dp": 1,
@@ -148,8 +152,8 @@ def test_stated_groups_are_the_deployment():
         "--set",
         "workload.concurrency=64",
     )
-    assert found["metrics"] == full["metrics"]
-    assert any("one engine of 8 chips" in note for note in found["notes"])
+    assert perf_answer["metrics"] == full["metrics"]
+    assert any("one engine of 8 chips" in note for note in perf_answer["notes"])
 
 
 @pytest.mark.parametrize(

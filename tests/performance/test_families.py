@@ -65,8 +65,8 @@ def test_every_family_is_held_against_a_publication():
         json.loads(path.read_text(encoding="utf-8"))["model_type"]
         for path in CATALOGUE.models.values()
     }
-    held = {content["model_type"] for _, content in PUBLISHED.values()} | shipped
-    assert held >= set(READERS) - ALIASES
+    published_types = {content["model_type"] for _, content in PUBLISHED.values()} | shipped
+    assert published_types >= set(READERS) - ALIASES
 
 
 def reading(name, key):
@@ -80,8 +80,8 @@ def reading(name, key):
 @pytest.mark.parametrize("name", PUBLISHED)
 def test_a_missing_key_has_a_default_or_is_named(name):
     for key in PUBLISHED[name][1].keys() - {"model_type"}:
-        found = reading(name, key)
-        assert found.isdigit() or found.startswith("config.json: the key ")
+        reading_outcome = reading(name, key)
+        assert reading_outcome.isdigit() or reading_outcome.startswith("config.json: the key ")
 
 
 @pytest.mark.parametrize(

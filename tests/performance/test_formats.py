@@ -85,11 +85,12 @@ def values_of(**settings: str):
     ("chip", "name"), [(chip, name) for chip, rows in COMPUTED.items() for name in rows], ids=str
 )
 def test_what_a_chip_computes_a_format_as(chip, name):
-    found = computed_on(values_of(), chip, name, "workload.precision")
-    assert (found.computed_as, found.unpacked) == COMPUTED[chip][name]
-    assert found.stored == name
-    assert found.is_native == (
-        not found.unpacked and found.computed_as == FORMATS[name].peaks[0].removeprefix("peak_")
+    chip_format = computed_on(values_of(), chip, name, "workload.precision")
+    assert (chip_format.computed_as, chip_format.unpacked) == COMPUTED[chip][name]
+    assert chip_format.stored == name
+    assert chip_format.is_native == (
+        not chip_format.unpacked
+        and chip_format.computed_as == FORMATS[name].peaks[0].removeprefix("peak_")
     )
 
 
@@ -105,21 +106,21 @@ def test_a_peak_or_a_unit_of_ones_own_is_used():
     """Nothing is decided by a chip's name: a chip that gets a peak, or units that take a block
     format, computes it.
     """
-    found = computed_on(
+    chip_format = computed_on(
         values_of(**{"parts__a100-sxm-80gb__peak_fp8": "600 TFLOP/s"}),
         "a100-sxm-80gb",
         "fp8",
         "workload.precision",
     )
-    assert (found.computed_as, found.unpacked) == ("fp8", False)
-    found = computed_on(
+    assert (chip_format.computed_as, chip_format.unpacked) == ("fp8", False)
+    chip_format = computed_on(
         values_of(parts__trn3__takes_nvfp4="1"), "trn3", "nvfp4", "workload.precision"
     )
-    assert (found.computed_as, found.unpacked) == ("fp4", False)
-    found = computed_on(
+    assert (chip_format.computed_as, chip_format.unpacked) == ("fp4", False)
+    chip_format = computed_on(
         values_of(parts__trn3__peak_int8="1000 TFLOP/s"), "trn3", "int8", "workload.precision"
     )
-    assert (found.computed_as, found.unpacked) == ("int8", False)
+    assert (chip_format.computed_as, chip_format.unpacked) == ("int8", False)
 
 
 # ---------------------------------------------------------------- formats that there are not
@@ -147,8 +148,8 @@ def test_an_unknown_format_names_the_nearest(path, text, nearest):
 def passes(
     system: str = TRN3, decode: DecodePlan = DECODE, prefill: PrefillPlan = PREFILL, **settings: str
 ):
-    made = server(system, **{f"workload__{name}": text for name, text in settings.items()})
-    return made.decode(decode), made.prefill(prefill)
+    model_server = server(system, **{f"workload__{name}": text for name, text in settings.items()})
+    return model_server.decode(decode), model_server.prefill(prefill)
 
 
 PRODUCTS = ("attention projections", "experts", "shared expert", "feed-forward")
@@ -156,14 +157,14 @@ PRODUCTS = ("attention projections", "experts", "shared expert", "feed-forward")
 
 def test_weights_in_four_bits_beside_activations_in_eight():
     narrow, wide = passes(precision="w4a8"), passes(precision="mxfp8")
-    for one, other in zip(narrow, wide, strict=True):
-        assert one.time <= other.time
+    for narrow_pass, wide_pass in zip(narrow, wide, strict=True):
+        assert narrow_pass.time <= wide_pass.time
         for name in PRODUCTS:
-            assert over_layers(one, name, "flops") == over_layers(other, name, "flops")
-            assert [o.compute_rate for o in one.operators if o.name == name] == [
-                o.compute_rate for o in other.operators if o.name == name
+            assert over_layers(narrow_pass, name, "flops") == over_layers(wide_pass, name, "flops")
+            assert [o.compute_rate for o in narrow_pass.operators if o.name == name] == [
+                o.compute_rate for o in wide_pass.operators if o.name == name
             ]
-            assert over_layers(one, name, "time") <= over_layers(other, name, "time")
+            assert over_layers(narrow_pass, name, "time") <= over_layers(wide_pass, name, "time")
     assert narrow[0].memory < wide[0].memory
     # few tokens an expert: reading binds
     assert named(narrow[0], "experts").time < 0.8 * named(wide[0], "experts").time
@@ -181,11 +182,11 @@ def test_weights_are_read_as_they_are_stored(name):
     """
 
     def weights(precision: str) -> float:
-        few, many = (
+        small_batch, large_batch = (
             passes(decode=DECODE._replace(sequences=count), precision=precision)[0]
             for count in (32.0, 64.0)
         )
-        return 2 * over_layers(few, name, "bytes") - over_layers(many, name, "bytes")
+        return 2 * over_layers(small_batch, name, "bytes") - over_layers(large_batch, name, "bytes")
 
     blocks = {
         "w4a8": (4, 8, 32),
@@ -217,51 +218,59 @@ def test_unpacking_never_makes_anything_quicker(system, name):
     """Against units that take the format as it is, and against numbers that need ten times the
     operations.
     """
-    made = server(system, workload__precision=name)
+    model_server = server(system, workload__precision=name)
 
     def unpacked(change) -> Machine:
-        found = (
-            one if one.unpacking is None else one._replace(unpacking=change(*one.unpacking))
-            for one in made.machine.operands
+        changed_operands = (
+            operand
+            if operand.unpacking is None
+            else operand._replace(unpacking=change(*operand.unpacking))
+            for operand in model_server.machine.operands
         )
-        return made.machine._replace(operands=tuple(found))
+        return model_server.machine._replace(operands=tuple(changed_operands))
 
     machines = [
         unpacked(lambda operations, rate: None),
         unpacked(lambda operations, rate: (0.0, rate)),
-        made.machine,
+        model_server.machine,
         unpacked(lambda operations, rate: (10 * operations, rate)),
     ]
     for phase, plan in (
         ("decode", DecodePlan(8.0, 8.0, 1.0, 1.0, 0.0, 16.0)),
         ("prefill", PrefillPlan(8.0, 8.0)),
     ):
-        none, free, own, much = (
-            getattr(made._replace(machine=machine), phase)(plan) for machine in machines
+        none, free, unpacking, much = (
+            getattr(model_server._replace(machine=machine), phase)(plan) for machine in machines
         )
         assert none.time == pytest.approx(free.time, rel=1e-12)
-        for quick, slow in ((free, own), (own, much)):
+        for quick, slow in ((free, unpacking), (unpacking, much)):
             assert quick.time <= slow.time
             assert all(
                 before.time <= after.time
                 for before, after in zip(quick.operators, slow.operators, strict=True)
             )
-        assert own.time < much.time or phase == "prefill"  # the products of many tokens hide it
+        assert (
+            unpacking.time < much.time or phase == "prefill"
+        )  # the products of many tokens hide it
 
 
 def test_unpacking_takes_the_vector_units_by_hand():
     """o operations for every weight read, at the vector rate, beside the matrix products."""
-    made = server(TRN3, workload__precision="nvfp4")
+    model_server = server(TRN3, workload__precision="nvfp4")
     plan = DecodePlan(144.0, 4.0, 1.0, 1.0, 0.0, 1.0)
-    found, made_of = named(made.decode(plan), "feed-forward"), made.machine.operands[1]
+    feed_forward, made_of = (
+        named(model_server.decode(plan), "feed-forward"),
+        model_server.machine.operands[1],
+    )
     operations, rate = made_of.unpacking
     expected = 0.0
     for inner, outer in ((7168, 2 * 18432 / 4), (18432 / 4, 7168)):
-        one = product(made_of._replace(unpacking=None), 1.0, outer, inner)
+        packed_product = product(made_of._replace(unpacking=None), 1.0, outer, inner)
         expected += (
-            max(one.computing, inner * outer * operations / rate) ** 2 + one.moving**2
+            max(packed_product.computing, inner * outer * operations / rate) ** 2
+            + packed_product.moving**2
         ) ** 0.5
-    assert found.time == pytest.approx(3 * expected, rel=1e-12)
+    assert feed_forward.time == pytest.approx(3 * expected, rel=1e-12)
 
 
 # ---------------------------------------------------------------- a format for each operand
@@ -287,46 +296,48 @@ FOLLOWERS = {
 @pytest.mark.parametrize("phase", [0, 1], ids=["decode", "prefill"])
 @pytest.mark.parametrize("operand", OPERANDS)
 def test_a_format_changes_what_it_names_alone(operand, phase):
-    base, other = (
+    base, changed_pass = (
         passes(precision="bf16")[phase],
         passes(precision="bf16", **{operand: "fp8"})[phase],
     )
     changed = {
         before.name
-        for before, after in zip(bare(base), bare(other), strict=True)
+        for before, after in zip(bare(base), bare(changed_pass), strict=True)
         if before != after
     }
     assert changed == OPERANDS[operand]
     sizes = {
-        name: over_layers(other, name, "bytes") / over_layers(base, name, "bytes")
+        name: over_layers(changed_pass, name, "bytes") / over_layers(base, name, "bytes")
         for name in changed - CASTS
     }
     # half of weights, activations and caches; results stay wide
     assert all(0.5 * (1 - 1e-12) <= size < 0.85 for size in sizes.values())
     assert sizes.get("attention core", 0.5) == pytest.approx(0.5, rel=1e-12)
-    assert other.memory < base.memory
+    assert changed_pass.memory < base.memory
 
 
 @pytest.mark.parametrize("phase", [0, 1], ids=["decode", "prefill"])
 def test_operands_without_a_format_follow_the_precision(phase):
-    base, other = passes(precision="bf16")[phase], passes(precision="fp8")[phase]
+    base, narrow_pass = passes(precision="bf16")[phase], passes(precision="fp8")[phase]
     changed = {
         before.name
-        for before, after in zip(bare(base), bare(other), strict=True)
+        for before, after in zip(bare(base), bare(narrow_pass), strict=True)
         if before != after
     }
     # tokens of other bytes may be sent where they were gathered, and so are their sums
     assert changed - {"combine"} == FOLLOWERS["precision"]
-    said = passes(precision="fp8", expert_format="fp8", attention_format="fp8", cache_format="fp8")[
-        phase
-    ]
-    assert (said.time, said.memory) == (other.time, other.memory)
+    stated_pass = passes(
+        precision="fp8", expert_format="fp8", attention_format="fp8", cache_format="fp8"
+    )[phase]
+    assert (stated_pass.time, stated_pass.memory) == (narrow_pass.time, narrow_pass.memory)
     # those that have one do not
-    held = passes(
+    wide_pass = passes(
         precision="fp8", expert_format="bf16", attention_format="bf16", cache_format="bf16"
     )[phase]
     changed = {
-        before.name for before, after in zip(bare(base), bare(held), strict=True) if before != after
+        before.name
+        for before, after in zip(bare(base), bare(wide_pass), strict=True)
+        if before != after
     }
     assert changed - {"combine"} == {"shared expert", "feed-forward", "dispatch", "elementwise"}
 
@@ -437,18 +448,18 @@ def test_products_of_a_chip_fill_its_arrays_as_far_as_they_go():
     """The shared expert at tensor 4: 7,168 x 1,024 and 512 x 7,168 fill; 32 rows of the 64 that
     pass while weights load are half.
     """
-    made = server(TRN3, workload__precision="mxfp8").machine.operands[1]
-    least = float(made.array[3])
+    matrix_operand = server(TRN3, workload__precision="mxfp8").machine.operands[1]
+    least = float(matrix_operand.array[3])
     for inner, outer in ((7168, 1024), (512, 7168)):
-        full = 2 * inner * outer / made.rate
+        full = 2 * inner * outer / matrix_operand.rate
         for tokens in (least / 4, least / 2, least, 4 * least):
-            assert product(made, tokens, outer, inner).computing == pytest.approx(
+            assert product(matrix_operand, tokens, outer, inner).computing == pytest.approx(
                 full * max(tokens, least), rel=1e-12
             )
 
 
 def test_small_arrays_are_always_filled():
-    assert all(one.array is None for one in server("gb200-nvl72").machine.operands)
+    assert all(operand.array is None for operand in server("gb200-nvl72").machine.operands)
 
 
 @pytest.mark.parametrize(

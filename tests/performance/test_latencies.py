@@ -30,10 +30,10 @@ def test_ends_stand_beside_the_launch():
         for row in rows
         if (row["family"], row["source"]) == ("nvidia", "tco-calibration")
     }
-    found = links_of("h100-hgx8").latencies
-    assert float(found.ends) == pytest.approx(1e-6)
-    assert float(found.start) == pytest.approx(fitted["collective_start"] + 1e-6, rel=1e-6)
-    assert float(found.direct_start) == pytest.approx(
+    latencies = links_of("h100-hgx8").latencies
+    assert float(latencies.ends) == pytest.approx(1e-6)
+    assert float(latencies.start) == pytest.approx(fitted["collective_start"] + 1e-6, rel=1e-6)
+    assert float(latencies.direct_start) == pytest.approx(
         fitted["direct_start_ratio"] * fitted["collective_start"] + 1e-6, rel=1e-6
     )
 
@@ -106,14 +106,14 @@ def test_a_group_of_one_adds_nothing_up():
         for time in ("0.12 us", "0 us")
     )
     for name in ("two-shot, forwarded", "one-shot"):
-        one, many = (
+        single_rank, rack_ranks = (
             float(
                 timings(slow, "all-reduce", n, SMALL)[name].time
                 - timings(plain, "all-reduce", n, SMALL)[name].time
             )
             for n in (1, 144)
         )
-        assert (one, many) == (0.0, pytest.approx(0.12e-6, rel=1e-6))
+        assert (single_rank, rack_ranks) == (0.0, pytest.approx(0.12e-6, rel=1e-6))
 
 
 def test_steps_of_a_torus_that_add_up():
@@ -135,8 +135,10 @@ def test_every_device_on_the_way_to_the_other_rack_counts():
     met = links_of("trn3-nl72x2")
     hop, near = float(met.latencies.hop), float(met.latencies.near_step)
     assert hop == pytest.approx(0.3e-6 + 512 / 64e9)  # a packet through eight lanes of 8 GB/s
-    one = timings(met, "all-gather", 144, SMALL)["direct, forwarded"]
-    assert float(one.stepping - one.start) == pytest.approx(near + 3 * hop)
+    forwarded_gather = timings(met, "all-gather", 144, SMALL)["direct, forwarded"]
+    assert float(forwarded_gather.stepping - forwarded_gather.start) == pytest.approx(
+        near + 3 * hop
+    )
     rack = timings(met, "all-gather", 72, SMALL)["direct, forwarded"]
     assert float(rack.stepping - rack.start) == pytest.approx(near + 2 * hop)
     pairs = timings(met, "all-gather", 144, SMALL)["direct"]
@@ -212,12 +214,14 @@ def test_the_design_of_the_network_slows_serving_and_training_alike():
         links_of("trn3-nl72x2"),
     )
     assert float(sprayed.network / plain.network) == pytest.approx(0.9)
-    one, two = (links_of("trn3-nl72x2", cluster__oversubscription=ratio) for ratio in ("1", "2"))
+    full_network, two = (
+        links_of("trn3-nl72x2", cluster__oversubscription=ratio) for ratio in ("1", "2")
+    )
     tiers = route("trn3-nl72x2", cluster__oversubscription="2").tiers
-    assert float(one.network / two.network) == pytest.approx(2.0 ** (tiers - 1))
+    assert float(full_network.network / two.network) == pytest.approx(2.0 ** (tiers - 1))
     # eight servers meet at their leaf
-    alone = links_of("h100-hgx8", cluster__chips="64", cluster__oversubscription="2")
-    assert float(alone.network) == pytest.approx(
+    single_leaf = links_of("h100-hgx8", cluster__chips="64", cluster__oversubscription="2")
+    assert float(single_leaf.network) == pytest.approx(
         float(links_of("h100-hgx8", cluster__chips="64").network)
     )
     steps = [
@@ -248,14 +252,16 @@ def test_further_switches_add_to_a_step():
 
 @pytest.mark.parametrize("system", ["trn3-nl72x2", "trn2-nl32x2-3d", "gb200-nvl72"])
 def test_parts_of_a_time_sum_to_it(system):
-    found = document("collective", system, "--size", "16KiB", "--to", "1MiB")
-    assert [row["size_bytes"] for row in found["sizes"]] == [2.0**power for power in range(14, 21)]
-    for row in (*found["candidates"], *found["sizes"]):
+    collective_answer = document("collective", system, "--size", "16KiB", "--to", "1MiB")
+    assert [row["size_bytes"] for row in collective_answer["sizes"]] == [
+        2.0**power for power in range(14, 21)
+    ]
+    for row in (*collective_answer["candidates"], *collective_answer["sizes"]):
         assert sum(row["parts"].values()) == pytest.approx(row["time_us"], rel=1e-6)
         assert all(part >= 0 for part in row["parts"].values())
-    assert np.all(np.diff([row["time_us"] for row in found["sizes"]]) > 0)
-    best = found["candidates"][0]
-    assert {name: found[name] for name in best} == best
+    assert np.all(np.diff([row["time_us"] for row in collective_answer["sizes"]]) > 0)
+    best = collective_answer["candidates"][0]
+    assert {name: collective_answer[name] for name in best} == best
 
 
 def test_sizes_go_up():

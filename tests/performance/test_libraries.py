@@ -60,16 +60,18 @@ def answer(*words: str) -> dict:
 def test_a_library_names_a_source_and_algorithms_that_some_fabric_has(name):
     document = tomllib.loads((DATA / "libraries" / f"{name}.toml").read_text())
     assert document["source"] in CATALOGUE.sources
-    known = {
-        (op, each)
+    fabric_algorithms = {
+        (op, algorithm)
         for system in SYSTEMS
         for op in (*OPERATIONS, *EXCHANGES)
-        for each in algorithms_for(
+        for algorithm in algorithms_for(
             whole(links_of(system, "best")), op, TOKENS if op in EXCHANGES else 1e6
         )
     }
     library = read_library(CATALOGUE, name)
-    assert {(op, each) for op, names in library.offers.items() for each in names} <= known
+    assert {
+        (op, algorithm) for op, names in library.offers.items() for algorithm in names
+    } <= fabric_algorithms
 
 
 @pytest.mark.parametrize("name", LIBRARIES)
@@ -123,26 +125,26 @@ def test_every_family_has_a_library_for_every_operation(family):
 @pytest.mark.parametrize("library", [None, "nccl", "tensorrt-llm", "neuron", "xla", "best"])
 def test_what_is_not_offered_is_never_chosen(system, library):
     met = links_of(system, library)
-    at = whole(met)
+    rank_reach = whole(met)
     for operation, size in itertools.product(OPERATIONS, SIZES):
-        found = {
+        algorithm_times = {
             name: float(timing.time)
             for name, timing in timings(met, operation, met.world, size).items()
         }
-        mine = [
-            found[name]
-            for name in found
+        offered_times = [
+            algorithm_times[name]
+            for name in algorithm_times
             if met.library.anywhere(operation, name)
-            or (met.library.offered(operation, name) and at.group.domains == 1)
+            or (met.library.offered(operation, name) and rank_reach.group.domains == 1)
         ]
-        if not mine:
+        if not offered_times:
             with pytest.raises(DataError, match="offers"):
-                fastest_algorithm_time(at, operation, size)
+                fastest_algorithm_time(rank_reach, operation, size)
             continue
-        assert float(fastest_algorithm_time(at, operation, size)) == min(mine)
-        assert min(found.values()) == float(
+        assert float(fastest_algorithm_time(rank_reach, operation, size)) == min(offered_times)
+        assert min(algorithm_times.values()) == float(
             fastest_algorithm_time(
-                reach(met._replace(library=read_library(CATALOGUE, "best")), at.group),
+                reach(met._replace(library=read_library(CATALOGUE, "best")), rank_reach.group),
                 operation,
                 size,
             )
@@ -163,34 +165,34 @@ def test_kernels_of_an_engine_stay_inside_a_domain():
         algorithms_for(reach(met, rank_group(met, 16)), "all-reduce", 1e4),
         1e4,
     )
-    many = fastest_algorithm_time(
+    batched_times = fastest_algorithm_time(
         reach(met, rank_group(met, np.array([8.0, 16.0]))), "all-reduce", 1e4
     )
-    each = [
+    single_times = [
         float(fastest_algorithm_time(reach(met, rank_group(met, ranks)), "all-reduce", 1e4))
         for ranks in (8, 16)
     ]
-    assert np.allclose(many, each, rtol=1e-12)
+    assert np.allclose(batched_times, single_times, rtol=1e-12)
 
 
 def test_a_host_that_calls_eagerly_adds_its_time_to_collectives_alone():
     eager, plain = links_of("h100-hgx8", "pytorch"), links_of("h100-hgx8", "nccl")
     added = CATALOGUE.practice("pytorch", "eager_overhead").value
     for operation in OPERATIONS:
-        wanted = 0.0 if operation == "send-recv" else added
-        one, other = (
+        expected_overhead = 0.0 if operation == "send-recv" else added
+        eager_time, plain_time = (
             float(fastest_algorithm_time(reach(met, rank_group(met, 8)), operation, 1e6))
             for met in (eager, plain)
         )
-        assert one - other == pytest.approx(wanted, abs=1e-15)
+        assert eager_time - plain_time == pytest.approx(expected_overhead, abs=1e-15)
 
 
 def test_a_tree_passes_a_board_as_a_chain():
     """Eight boards of a server: 7 steps along the chain and 1 between two of them, up and down."""
     met = links_of("h100-hgx8")
-    found = timings(met, "all-reduce", 16, 8192.0)["tree"]
+    tree_timing = timings(met, "all-reduce", 16, 8192.0)["tree"]
     t = met.latencies
-    assert float(found.stepping - found.start) == pytest.approx(
+    assert float(tree_timing.stepping - tree_timing.start) == pytest.approx(
         2 * (7 * float(t.step) + float(t.network_step)), rel=1e-12
     )
 
@@ -243,18 +245,18 @@ def test_chips_on_pcie_step_slower():
 def test_routing_to_some_groups_against_draws(units):
     """Four of eight groups, two experts in each of them, every choice alike."""
     random, experts = np.random.default_rng(7), 256
-    seen = []
+    units_reached = []
     for _ in range(4000):
         groups = random.choice(8, 4, replace=False)
         chosen = np.concatenate([group * 32 + random.integers(0, 32, 2) for group in groups])
-        seen.append(len(set((chosen * units // experts).tolist())))
+        units_reached.append(len(set((chosen * units // experts).tolist())))
     assert float(units_reached_per_token(Tokens(1, 1.0, 8, 8, 4), units)) == pytest.approx(
-        np.mean(seen), rel=0.02
+        np.mean(units_reached), rel=0.02
     )
 
 
 def test_cores_that_copy_bind_where_few():
-    few, many = (
+    few_core_time, many_core_time = (
         answer(
             "h100-sxm",
             "--op",
@@ -268,11 +270,11 @@ def test_cores_that_copy_bind_where_few():
         )["time_us"]
         for cores in ("4", "64")
     )
-    assert few > 2 * many
+    assert few_core_time > 2 * many_core_time
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (("--library", "ncl"), "nccl"),
         (("--algorithm", "rin"), "ring"),
@@ -286,10 +288,10 @@ def test_cores_that_copy_bind_where_few():
         (("--set", "cluster.network=token-ring"), "rdma"),
     ],
 )
-def test_what_cannot_be_asked_is_said(words, said):
+def test_what_cannot_be_asked_is_said(words, message):
     done = tco("collective", "h100-hgx8", *words)
     assert done.exit_code == 3
-    assert said in done.stderr
+    assert message in done.stderr
 
 
 def test_a_library_of_ones_own(tmp_path):
@@ -297,7 +299,7 @@ def test_a_library_of_ones_own(tmp_path):
     (tmp_path / "libraries" / "mine.toml").write_text(
         'name = "mine"\nsource = "tco-model"\nextends = "nccl"\n[offers]\nall-gather = ["direct"]\n'
     )
-    found = answer(
+    library_answer = answer(
         "h100-hgx8",
         "--op",
         "all-gather",
@@ -308,7 +310,7 @@ def test_a_library_of_ones_own(tmp_path):
         "--data",
         str(tmp_path),
     )
-    assert (found["algorithm"], found["library"]) == ("direct", "mine")
+    assert (library_answer["algorithm"], library_answer["library"]) == ("direct", "mine")
     (tmp_path / "libraries" / "mine.toml").write_text(
         'name = "mine"\nsource = "tco-model"\n[offers]\nall-gather = "direct"\n'
     )
@@ -328,21 +330,21 @@ def measured():
 @pytest.mark.thorough
 def test_a_row_of_each_kind_can_be_asked_again(measured):
     """One for each source, operation, library, chip and placement, at another size each."""
-    table, made = measured
-    seen: dict[tuple, list[int]] = {}
-    for row in np.flatnonzero(made.skip == ""):
-        seen.setdefault(
+    table, predictions = measured
+    rows_by_kind: dict[tuple, list[int]] = {}
+    for row in np.flatnonzero(predictions.skip == ""):
+        rows_by_kind.setdefault(
             tuple(table.loc[row, ["source_id", "op", "library", "accelerator", "nodes"]]), []
         ).append(row)
-    assert len(seen) > 50
-    for count, rows in enumerate(seen.values()):
+    assert len(rows_by_kind) > 50
+    for count, rows in enumerate(rows_by_kind.values()):
         row = rows[count % len(rows)]
-        program, *words = shlex.split(made.command[row])
+        program, *words = shlex.split(predictions.command[row])
         done = tco(*words)
         assert program == "tco"
-        assert json.loads(done.stdout)[made.key[row]] * made.scale[row] == pytest.approx(
-            made.predicted[row], rel=1e-9
-        ), made.command[row]
+        assert json.loads(done.stdout)[predictions.key[row]] * predictions.scale[
+            row
+        ] == pytest.approx(predictions.predicted[row], rel=1e-9), predictions.command[row]
 
 
 def test_the_family_chooses_what_nccl_measures(measured):
@@ -364,18 +366,18 @@ def test_the_family_chooses_what_nccl_measures(measured):
         & (table.message_size_bytes >= 4096)
     ]
     errors = []
-    for (chip, op, ranks), some in rows.groupby(["accelerator", "op", "n_gpus"]):
+    for (chip, op, ranks), case_rows in rows.groupby(["accelerator", "op", "n_gpus"]):
         met = links_of(on[chip])
-        made = fastest_algorithm_time(
-            reach(met, rank_group(met, np.full(len(some), ranks))),
+        predicted_times = fastest_algorithm_time(
+            reach(met, rank_group(met, np.full(len(case_rows), ranks))),
             {"alltoall": "all-to-all"}.get(op, op.replace("_", "-")),
-            some.message_size_bytes.to_numpy(float),
+            case_rows.message_size_bytes.to_numpy(float),
         )
-        errors.append(np.abs(made * 1e6 / some.time_us.to_numpy(float) - 1))
-    found = np.concatenate(errors)
-    assert len(found) > 600
-    assert np.median(found) <= 0.10
-    assert np.percentile(found, 90) <= 0.26
+        errors.append(np.abs(predicted_times * 1e6 / case_rows.time_us.to_numpy(float) - 1))
+    all_errors = np.concatenate(errors)
+    assert len(all_errors) > 600
+    assert np.median(all_errors) <= 0.10
+    assert np.percentile(all_errors, 90) <= 0.26
 
 
 def test_words_in_rows_name_libraries_that_exist():

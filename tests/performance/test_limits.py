@@ -25,17 +25,17 @@ def block(width: float) -> float:
     return FeedForward(width, 2).parameters(HIDDEN)
 
 
-def gathering(chips: float, width: float, ways: float) -> float:
+def gathering(chips: float, width: float, fsdp_ways: float) -> float:
     """Time to gather a chip's part of the weights over its FSDP ways."""
-    weights = FORMULA.sharded_bytes(block(width), SIZE, FORMULA.per_rank(chips, ways), 1)
+    weights = FORMULA.sharded_bytes(block(width), SIZE, FORMULA.per_rank(chips, fsdp_ways), 1)
     return FORMULA.wire_time(weights, FORMULA.lanes_rate(2, AXIS), 0, 1)
 
 
-def exchanging(batch: float, ways: float) -> float:
+def exchanging(batch: float, fsdp_ways: float) -> float:
     """Time to gather and to scatter the activations of a way's part of the batch."""
     return FORMULA.repeated(
         FORMULA.wire_time(
-            FORMULA.message_bytes(FORMULA.per_rank(batch, ways), HIDDEN, SIZE), AXIS, 0, 1
+            FORMULA.message_bytes(FORMULA.per_rank(batch, fsdp_ways), HIDDEN, SIZE), AXIS, 0, 1
         ),
         2,
     )
@@ -48,11 +48,15 @@ def computing(batch: float, chips: float, width: float, peak: float) -> float:
 
 def best_ways(batch: float, chips: float, width: float) -> float:
     """Return the FSDP ways at which weights and activations take equally long."""
-    return brentq(lambda ways: gathering(chips, width, ways) - exchanging(batch, ways), 1, chips)
+    return brentq(
+        lambda fsdp_ways: gathering(chips, width, fsdp_ways) - exchanging(batch, fsdp_ways),
+        1,
+        chips,
+    )
 
 
-def communicating(batch: float, chips: float, width: float, ways: float) -> float:
-    return gathering(chips, width, ways) + exchanging(batch, ways)
+def communicating(batch: float, chips: float, width: float, fsdp_ways: float) -> float:
+    return gathering(chips, width, fsdp_ways) + exchanging(batch, fsdp_ways)
 
 
 def expected(name: str):
@@ -64,12 +68,12 @@ def expected(name: str):
 
 def test_best_fsdp_ways():
     """Least traffic is where both kinds of it take equally long: X = sqrt(2 B N / F)."""
-    given, published = expected("ROO012")
-    job = given["B"], given["N"], given["F"]
-    ways = best_ways(*job)
-    assert ways == published
-    least = communicating(*job, ways)
-    assert all(least < communicating(*job, ways * factor) for factor in (0.5, 0.99, 1.01, 2))
+    published_inputs, published = expected("ROO012")
+    job = published_inputs["B"], published_inputs["N"], published_inputs["F"]
+    fsdp_ways = best_ways(*job)
+    assert fsdp_ways == published
+    least = communicating(*job, fsdp_ways)
+    assert all(least < communicating(*job, fsdp_ways * factor) for factor in (0.5, 0.99, 1.01, 2))
 
 
 @pytest.mark.parametrize("chips", [512, 4096])
@@ -77,9 +81,9 @@ def test_least_batch_per_chip_of_fsdp_with_tensor_parallelism(chips):
     """Below it no mix of ways computes for as long as it communicates: B / N = 2 a^2 / F, a being
     FLOPs per byte of a link.
     """
-    given, published = expected("ROO013")
-    width, peak = given["F"], given["a"] * AXIS
-    assert FORMULA.machine_balance(peak, AXIS) == given["a"]
+    published_inputs, published = expected("ROO013")
+    width, peak = published_inputs["F"], published_inputs["a"] * AXIS
+    assert FORMULA.machine_balance(peak, AXIS) == published_inputs["a"]
 
     def spare(log_batch: float) -> float:
         batch = chips * math.exp(log_batch)

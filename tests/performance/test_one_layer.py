@@ -41,23 +41,27 @@ LOGITS = {
 def operators(system: str, plan: str, settings: dict[str, str]) -> list[dict[str, Any]]:
     """Return the operators of a question."""
     sets = [word for path, text in settings.items() for word in ("--set", f"{path}={text}")]
-    found: list[dict[str, Any]] = document("perf", system, *sets, "--plan", plan)["operators"]
-    return found
+    operator_rows: list[dict[str, Any]] = document("perf", system, *sets, "--plan", plan)[
+        "operators"
+    ]
+    return operator_rows
 
 
 @pytest.mark.parametrize(("system", "chip", "domain", "model", "form", "tensor"), CASES)
 def test_serving_and_training_agree_on_every_operator_both_have(
     system, chip, domain, model, form, tensor
 ):
-    asked = {
+    workload_settings = {
         "workload.model": model,
         f"parts.{chip}.hbm_capacity": "10 TB",
         "workload.precision": form,
         "workload.software": "public",
     }
     # engines fuse less than training frameworks
-    asked |= {f"performance.{owner}.elementwise_traffic": "2" for owner in ("layer", "training")}
-    job = asked | {
+    workload_settings |= {
+        f"performance.{owner}.elementwise_traffic": "2" for owner in ("layer", "training")
+    }
+    job = workload_settings | {
         "workload": "training",
         "workload.global_batch": str(PROMPTS * domain // tensor),
         "workload.sequence_length": str(TOKENS),
@@ -73,11 +77,14 @@ def test_serving_and_training_agree_on_every_operator_both_have(
     )
     rest = "sequence_parallel=no,tp_overlap=no,optimizer_offload=no"
     none, full = (
-        {one["name"]: one for one in operators(system, f"{axes},{rest},recompute={again}", job)}
+        {
+            operator["name"]: operator
+            for operator in operators(system, f"{axes},{rest},recompute={again}", job)
+        }
         for again in ("none", "full")
     )
     engine = (
-        asked
+        workload_settings
         | {f"workload.{part}_format": form for part in ("attention", "expert")}
         | {"workload.cache_format": "bf16"}
     )
@@ -88,7 +95,9 @@ def test_serving_and_training_agree_on_every_operator_both_have(
     }
     pools = f"chips={tensor},tp={tensor},prefill_chips={tensor},prefill_tp={tensor}"
     served = {
-        one["name"]: one for one in operators(system, pools, engine) if one["phase"] == "prefill"
+        operator["name"]: operator
+        for operator in operators(system, pools, engine)
+        if operator["phase"] == "prefill"
     }
     assert set(served) <= full.keys() | APART | LOGITS
     both = set(served) & full.keys() - LOGITS

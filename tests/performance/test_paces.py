@@ -35,28 +35,30 @@ SYSTEMS = [
 RANKS = np.array([[2.0], [4.0], [8.0], [72.0], [144.0]])
 
 
-@pytest.mark.parametrize("many", [40, MANY], ids=["few", "many"])
+@pytest.mark.parametrize("size_count", [40, MANY], ids=["few", "many"])
 @pytest.mark.parametrize("operation", ["all-reduce", "all-gather", "dispatch", "combine"])
 @pytest.mark.parametrize("system", SYSTEMS)
-def test_sizes_asked_together_take_as_long_as_each_asked_alone(catalogue, system, operation, many):
-    links, amounts = links_of(system), np.geomspace(1, 1e9, many)
-    at, tokens = reach(links, rank_group(links, RANKS)), Tokens(1.0, 7168.0, 8.0)
+def test_sizes_asked_together_take_as_long_as_each_asked_alone(
+    catalogue, system, operation, size_count
+):
+    links, amounts = links_of(system), np.geomspace(1, 1e9, size_count)
+    rank_reach, tokens = reach(links, rank_group(links, RANKS)), Tokens(1.0, 7168.0, 8.0)
     assert evenly(links, operation)
     expert = operation in ("dispatch", "combine")
-    found = shortest_collective_time(
-        paces_of(at, operation, tokens if expert else 1.0), amounts[None]
+    batched_times = shortest_collective_time(
+        paces_of(rank_reach, operation, tokens if expert else 1.0), amounts[None]
     )
-    alone = fastest_algorithm_time(
-        at, operation, tokens._replace(count=amounts[None]) if expert else amounts[None]
+    fastest_times = fastest_algorithm_time(
+        rank_reach, operation, tokens._replace(count=amounts[None]) if expert else amounts[None]
     )
-    assert found.shape == (len(RANKS), many)
-    assert found == pytest.approx(alone, rel=1e-12)
+    assert batched_times.shape == (len(RANKS), size_count)
+    assert batched_times == pytest.approx(fastest_times, rel=1e-12)
 
 
-@pytest.mark.parametrize("many", [2, 3, 17])
-def test_one_group_takes_any_number_of_sizes(catalogue, many):
+@pytest.mark.parametrize("size_count", [2, 3, 17])
+def test_one_group_takes_any_number_of_sizes(catalogue, size_count):
     """The algorithms of a plain group have an axis of their own, however many sizes are asked."""
-    links, amounts = links_of("gb200-nvl72"), np.geomspace(1, 1e9, many)
+    links, amounts = links_of("gb200-nvl72"), np.geomspace(1, 1e9, size_count)
     for operation in ("all-reduce", "all-gather"):
         paces = paces_of(reach(links, rank_group(links, 8.0)), operation, 1.0)
         assert shortest_collective_time(paces, amounts) == pytest.approx(
@@ -68,43 +70,43 @@ def test_one_group_takes_any_number_of_sizes(catalogue, many):
 @given(arrays(np.int8, (3, 5, 4), elements=st.integers(0, 8)), st.integers(0, 1000))
 def test_what_is_left_out_is_never_the_quickest(table, amount):
     paces = Paces(*table.astype(float))
-    kept = undominated_algorithms(paces)
-    assert 0 < len(kept) <= 5
+    undominated = undominated_algorithms(paces)
+    assert 0 < len(undominated) <= 5
     assert np.array_equal(
-        shortest_collective_time(Paces(*(field[kept] for field in paces)), amount),
+        shortest_collective_time(Paces(*(field[undominated] for field in paces)), amount),
         shortest_collective_time(paces, amount),
     )
 
 
 def test_links_of_equal_numbers_are_known_already(catalogue):
-    one, same = (known_of(links_of("gb200-nvl72"), 1e-6) for _ in range(2))
-    assert one is same
-    assert known_of(links_of("gb200-nvl72"), 2e-6) is not one
+    known_links, same = (known_of(links_of("gb200-nvl72"), 1e-6) for _ in range(2))
+    assert known_links is same
+    assert known_of(links_of("gb200-nvl72"), 2e-6) is not known_links
     slower = links_of("gb200-nvl72", **{"parts.gb200-gpu.scale_up_bandwidth": "800 GB/s"})
-    assert known_of(slower, 1e-6) is not one
+    assert known_of(slower, 1e-6) is not known_links
     assert known_of(slower._replace(inside=np.ones(3)), 1e-6) is not known_of(
         slower._replace(inside=np.ones(3)), 1e-6
     )
 
 
 def test_equal_numbers_are_computed_once_and_large_arrays_and_traces_are_not_kept():
-    known, calls = Known(), []
+    known_results, calls = Known(), []
 
     def compute():
         calls.append(1)
         return "found"
 
-    assert [known.of(("a",), (2.0, np.ones(3)), compute) for _ in range(3)] == ["found"] * 3
+    assert [known_results.of(("a",), (2.0, np.ones(3)), compute) for _ in range(3)] == ["found"] * 3
     assert len(calls) == 1
     assert (
-        known.of(("a",), (2.0, np.ones((3, 1))), compute)
-        == known.of(("b",), (2.0, np.ones(3)), compute)
+        known_results.of(("a",), (2.0, np.ones((3, 1))), compute)
+        == known_results.of(("b",), (2.0, np.ones(3)), compute)
         == "found"
     )
     assert len(calls) == 3
-    assert known.of(("a",), (np.ones(MANY + 1),), compute) is None
+    assert known_results.of(("a",), (np.ones(MANY + 1),), compute) is None
     with recording():
-        assert known.of(("a",), (2.0,), compute) is None
+        assert known_results.of(("a",), (2.0,), compute) is None
     assert len(calls) == 3
 
 

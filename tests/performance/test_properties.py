@@ -115,11 +115,11 @@ def placed(draw, wires: Wires) -> RankGroup:
         return rank_group(fabric_named(wires.name)[0], draw(groups(wires.world)))
     joined = wires.world // wires.domain
     if joined > 1 and draw(st.booleans()):
-        each, domains = draw(st.integers(1, wires.domain)), draw(st.integers(2, joined))
+        ranks_per_domain, domains = draw(st.integers(1, wires.domain)), draw(st.integers(2, joined))
     else:
         domains = draw(st.sampled_from([2, 4, 8])) * joined
-        each = draw(st.integers(wires.world // domains + 1, wires.domain))
-    return RankGroup(each * domains, domains, each)
+        ranks_per_domain = draw(st.integers(wires.world // domains + 1, wires.domain))
+    return RankGroup(ranks_per_domain * domains, domains, ranks_per_domain)
 
 
 sizes = st.floats(0, 10).map(lambda power: 10**power)
@@ -127,13 +127,13 @@ factors = st.floats(1, 16)
 operations = st.sampled_from(OPERATIONS)
 
 
-def scaled(made: Any, fields: dict[str, float]) -> Any:
+def scaled(record: Any, fields: dict[str, float]) -> Any:
     """Return a tuple with some fields multiplied, those it has."""
-    return made._replace(
+    return record._replace(
         **{
-            name: getattr(made, name) * factor
+            name: getattr(record, name) * factor
             for name, factor in fields.items()
-            if getattr(made, name) is not None
+            if getattr(record, name) is not None
         }
     )
 
@@ -269,8 +269,8 @@ def least_wire(wires: Wires, operation: str, group: RankGroup, size: float, adds
     exchange (N-1)/N; a switch that adds up spares the chips all but once. A domain of Y takes in
     the whole sum, the other domains' parts of a gather, or of an exchange.
     """
-    ranks, domains, each = (float(number) for number in group[:3])
-    share, elsewhere = (ranks - 1) / ranks, (ranks - each) / ranks
+    ranks, domains, ranks_per_domain = (float(number) for number in group[:3])
+    share, elsewhere = (ranks - 1) / ranks, (ranks - ranks_per_domain) / ranks
     handed = {"all-reduce": 1.0 if adds_up else 2 * share, "broadcast": 1.0, "send-recv": 1.0}.get(
         operation, share
     )
@@ -280,11 +280,11 @@ def least_wire(wires: Wires, operation: str, group: RankGroup, size: float, adds
     bound = handed * size / injection
     if domains > 1:
         part = {
-            "all-reduce": 1 / each,
-            "broadcast": 1 / each,
+            "all-reduce": 1 / ranks_per_domain,
+            "broadcast": 1 / ranks_per_domain,
             "send-recv": 1.0,
             "all-to-all": elsewhere,
-        }.get(operation, elsewhere / each)
+        }.get(operation, elsewhere / ranks_per_domain)
         bound = max(bound, part * size / leaving(wires, ranks))
     if operation == "all-to-all" and ranks in wires.bisections and ranks % 2 == 0:
         # half of the chips send half of what they have across the middle
@@ -339,8 +339,8 @@ def test_no_exchange_of_tokens_beats_the_wires(fabric):
             * SLACK
         )
         if domains > 1:
-            others = (domains - 1) * (1 - (1 - 1 / domains) ** active)
-            assert time >= tokens * token * others / leaving(wires, ranks) * SLACK
+            other_domains = (domains - 1) * (1 - (1 - 1 / domains) ** active)
+            assert time >= tokens * token * other_domains / leaving(wires, ranks) * SLACK
         assert time >= float(links.latencies.expert_kernel)
         more = scaled(links, dict.fromkeys(RATES, 2.0))
         assert time / 2 * SLACK <= float(dispatched(more, ranks, tokens, active, token)) <= time
@@ -407,8 +407,8 @@ def test_steps_and_bytes_of_eight_chips_behind_a_switch(operation, name, steps, 
 def test_a_switch_that_adds_up_takes_the_buffer_once():
     """And each chip's eighth of it back into the sum."""
     links = fabric_named("h100-hgx8")[0]
-    found = timings(links, "all-reduce", 8, 1e9)
-    assert float(found["in-network"].wire) == pytest.approx(
+    reduce_timings = timings(links, "all-reduce", 8, 1e9)
+    assert float(reduce_timings["in-network"].wire) == pytest.approx(
         9 / 8 * 1e9 / float(links.direct), rel=1e-12
     )
     assert "in-network" not in timings(links, "all-gather", 8, 1e9)
@@ -474,26 +474,28 @@ def with_factors(system: str, factors: dict[str, float]) -> Server:
         f"performance.{owners[name]}.{name}" if name in owners else name: factor
         for name, factor in factors.items()
     }
-    known = CATALOGUE.calibration_rows, CATALOGUE.part_rows
-    held = {
+    catalogue_rows = CATALOGUE.calibration_rows, CATALOGUE.part_rows
+    available_factors = {
         path: factor
         for path, factor in paths.items()
         if (
-            tuple(path.split(".")[1:]) in known[0]
+            tuple(path.split(".")[1:]) in catalogue_rows[0]
             if "." in path
-            else (machine.chip, path) in known[1]
+            else (machine.chip, path) in catalogue_rows[1]
         )
     }
-    return changed(system, held, **SERVED[system])
+    return changed(system, available_factors, **SERVED[system])
 
 
 @cache
 def plans(system: str) -> tuple[Any, DecodePlan]:
     """Every plan of both phases, a row each, decode at some sequences a group."""
-    made = of(system)
+    model_server = of(system)
     reads, writes = (
-        plan_axes(made.model, made.machine.links, made.request.prompt + tokens)
-        for tokens in (0, made.request.answer)
+        plan_axes(
+            model_server.model, model_server.machine.links, model_server.request.prompt + tokens
+        )
+        for tokens in (0, model_server.request.answer)
     )
     return reads, decode_plan_from_axes(writes, np.array([[1.0, 8.0, 64.0, 512.0]]))
 
@@ -503,9 +505,9 @@ def test_no_operator_beats_its_engines(system):
     """Of every plan: at least its work at the rate of its engine, its bytes at the bandwidth, and
     what runs beside.
     """
-    made, (prefill, decode) = of(system), plans(system)
-    for found in (made.decode(decode), made.prefill(prefill)):
-        for operator in found.operators:
+    model_server, (prefill, decode) = of(system), plans(system)
+    for pass_result in (model_server.decode(decode), model_server.prefill(prefill)):
+        for operator in pass_result.operators:
             assert np.all(np.asarray(operator.time) >= 0)
             if operator.link or operator.flops is None:
                 continue
@@ -513,7 +515,9 @@ def test_no_operator_beats_its_engines(system):
                 operator.flops / operator.compute_rate, operator.bytes / operator.bandwidth
             )
             assert np.all(operator.time >= operator.layers * least * SLACK), operator.name
-        assert np.all(found.time >= sum(operator.time for operator in found.operators) * SLACK)
+        assert np.all(
+            pass_result.time >= sum(operator.time for operator in pass_result.operators) * SLACK
+        )
 
 
 @on_every_server
@@ -521,14 +525,16 @@ def test_many_plans_at_once_take_what_each_takes(system):
     """Plans that split nothing stand beside some that split sequences, stages and experts over
     racks.
     """
-    made, (prefill, decode) = of(system), plans(system)
-    at_once = made.decode(decode), made.prefill(prefill)
+    model_server, (prefill, decode) = of(system), plans(system)
+    at_once = model_server.decode(decode), model_server.prefill(prefill)
     for row in range(0, len(prefill.chips), 5):
-        alone = made.prefill(prefill._make(float(axis[row, 0]) for axis in prefill))
-        assert float(alone.time) == pytest.approx(float(at_once[1].time[row, 0]), rel=1e-12)
-        assert float(alone.memory) == pytest.approx(float(at_once[1].memory[row, 0]), rel=1e-12)
+        single_pass = model_server.prefill(prefill._make(float(axis[row, 0]) for axis in prefill))
+        assert float(single_pass.time) == pytest.approx(float(at_once[1].time[row, 0]), rel=1e-12)
+        assert float(single_pass.memory) == pytest.approx(
+            float(at_once[1].memory[row, 0]), rel=1e-12
+        )
     for row in range(0, len(decode.chips), 5):
-        alone = made.decode(
+        single_pass = model_server.decode(
             decode._make(
                 float(np.broadcast_to(axis, decode.chips.shape)[row, 0])
                 for axis in decode._replace(
@@ -536,8 +542,10 @@ def test_many_plans_at_once_take_what_each_takes(system):
                 )
             )
         )
-        assert float(alone.time) == pytest.approx(float(at_once[0].time[row, 2]), rel=1e-12)
-        assert float(alone.memory) == pytest.approx(float(at_once[0].memory[row, 2]), rel=1e-12)
+        assert float(single_pass.time) == pytest.approx(float(at_once[0].time[row, 2]), rel=1e-12)
+        assert float(single_pass.memory) == pytest.approx(
+            float(at_once[0].memory[row, 2]), rel=1e-12
+        )
 
 
 @on_every_server
@@ -545,8 +553,8 @@ def test_more_chip_never_slows_a_plan(system):
     """Every plan, every operator: rates of all engines up, whichever, or what one waits for
     down.
     """
-    made, (prefill, decode) = of(system), plans(system)
-    before = made.decode(decode), made.prefill(prefill)
+    model_server, (prefill, decode) = of(system), plans(system)
+    before = model_server.decode(decode), model_server.prefill(prefill)
 
     @settings(max_examples=10)
     @given(
@@ -557,19 +565,23 @@ def test_more_chip_never_slows_a_plan(system):
         faster = with_factors(system, raised | lowered)
         for old, new in zip(before, (faster.decode(decode), faster.prefill(prefill)), strict=True):
             assert np.all(new.time <= old.time * (1 + 1e-12))
-            for one, other in zip(old.operators, new.operators, strict=True):
+            for old_operator, new_operator in zip(old.operators, new.operators, strict=True):
                 # quicker compute hides less of an exchange, quicker routed experts less of a shared
                 # one
-                hidden = (one.link and made.machine.exchange_overlap) or one.name == "shared expert"
-                assert hidden or np.all(other.time <= one.time * (1 + 1e-12)), one.name
+                hidden = (
+                    old_operator.link and model_server.machine.exchange_overlap
+                ) or old_operator.name == "shared expert"
+                assert hidden or np.all(new_operator.time <= old_operator.time * (1 + 1e-12)), (
+                    old_operator.name
+                )
 
     never_slower()
 
 
 @on_every_server
 def test_more_links_never_slow_a_plan(system):
-    made, (prefill, decode) = of(system), plans(system)
-    before = made.decode(decode), made.prefill(prefill)
+    model_server, (prefill, decode) = of(system), plans(system)
+    before = model_server.decode(decode), model_server.prefill(prefill)
 
     @settings(max_examples=6)
     @given(
@@ -577,9 +589,11 @@ def test_more_links_never_slow_a_plan(system):
         st.dictionaries(st.sampled_from(Latencies._fields), st.floats(0, 1), min_size=1),
     )
     def never_slower(raised, lowered):
-        links = made.machine.links
+        links = model_server.machine.links
         better = scaled(links, raised)._replace(latencies=scaled(links.latencies, lowered))
-        faster = made._replace(machine=made.machine._replace(links=better, known=Known()))
+        faster = model_server._replace(
+            machine=model_server.machine._replace(links=better, known=Known())
+        )
         for old, new in zip(before, (faster.decode(decode), faster.prefill(prefill)), strict=True):
             assert np.all(new.time <= old.time * (1 + 1e-12))
             assert np.array_equal(new.memory, old.memory)
@@ -592,19 +606,19 @@ def test_half_of_every_rate_doubles_what_is_computed_and_moved(system):
     """With what takes its time inside a kernel whatever the rates; what waits for the longest stage
     does by its share of all the rest.
     """
-    made, (prefill, decode) = of(system), plans(system)
+    model_server, (prefill, decode) = of(system), plans(system)
     slow = with_factors(system, dict.fromkeys((*COMPUTE, *MEMORY), 0.5) | dict.fromkeys(FIXED, 2.0))
     for old, new in (
-        (made.decode(decode), slow.decode(decode)),
-        (made.prefill(prefill), slow.prefill(prefill)),
+        (model_server.decode(decode), slow.decode(decode)),
+        (model_server.prefill(prefill), slow.prefill(prefill)),
     ):
-        for one, other in zip(old.operators, new.operators, strict=True):
-            factor = 1 if one.link or one.name == "launches" else 2
-            if one.name == "uneven stages":
+        for old_operator, new_operator in zip(old.operators, new.operators, strict=True):
+            factor = 1 if old_operator.link or old_operator.name == "launches" else 2
+            if old_operator.name == "uneven stages":
                 continue
-            assert np.allclose(other.time, factor * np.asarray(one.time), rtol=1e-9, atol=0), (
-                one.name
-            )
+            assert np.allclose(
+                new_operator.time, factor * np.asarray(old_operator.time), rtol=1e-9, atol=0
+            ), old_operator.name
         for answer in (old, new):
             (waiting,) = (
                 operator.time for operator in answer.operators if operator.name == "uneven stages"
@@ -617,7 +631,11 @@ def test_half_of_every_rate_doubles_what_is_computed_and_moved(system):
             stages = (decode if answer.per_token is not None else prefill).pipeline_parallel
             assert np.allclose(
                 waiting,
-                work * (stages * np.ceil(made.model.layers / stages) / made.model.layers - 1),
+                work
+                * (
+                    stages * np.ceil(model_server.model.layers / stages) / model_server.model.layers
+                    - 1
+                ),
                 rtol=1e-9,
                 atol=0,
             )
@@ -626,8 +644,8 @@ def test_half_of_every_rate_doubles_what_is_computed_and_moved(system):
 @on_every_server
 def test_more_sequences_take_longer_and_are_more_at_work(system):
     """A step of more sequences is no quicker, and no plan makes fewer tokens by taking more."""
-    made, (_, decode) = of(system), plans(system)
-    time = np.asarray(made.decode(decode).time)
+    model_server, (_, decode) = of(system), plans(system)
+    time = np.asarray(model_server.decode(decode).time)
     assert np.all(np.diff(time, axis=1) >= 0)
     assert np.all(np.diff(decode.sequences / time, axis=1) >= 0)
 

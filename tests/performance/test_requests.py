@@ -49,16 +49,18 @@ def test_zero_changes_nothing(key):
 @pytest.mark.parametrize(
     "settings",
     [{"cache_hit": "0.5"}, {"draft_tokens": "3"}, {"kv_offload": "0.3"}, {"concurrency": "4096"}],
-    ids=lambda found: next(iter(found)),
+    ids=lambda request_settings: next(iter(request_settings)),
 )
 def test_the_trace_is_the_number(settings):
-    found = fixed(**settings)
+    evaluation = fixed(**settings)
     assert set(settings) == {
-        path.partition(".")[2] for path in found.inputs if path.partition(".")[2] in settings
+        path.partition(".")[2] for path in evaluation.inputs if path.partition(".")[2] in settings
     }
     for metric in (RATE, SPEED, FIRST, "usd_per_million_output_tokens"):
-        assert found.nodes[metric].value == pytest.approx(found.metrics[metric], rel=1e-12)
-    assert not [note for note in found.notes if "nothing in this scenario rests on it" in note]
+        assert evaluation.nodes[metric].value == pytest.approx(
+            evaluation.metrics[metric], rel=1e-12
+        )
+    assert not [note for note in evaluation.notes if "nothing in this scenario rests on it" in note]
 
 
 def test_a_prefix_found_is_not_computed():
@@ -107,9 +109,9 @@ def test_drafts_that_are_never_accepted_only_cost():
 @pytest.mark.parametrize(("model", "drafts"), [("deepseek-v3", True), ("gpt-oss-120b", False)])
 def test_a_model_drafts_with_the_head_it_has(model, drafts):
     """DeepSeek-V3 was trained with one layer that predicts a further token; gpt-oss has none."""
-    found = served(model=model)
-    assert (found.plan.decode.drafts > 0) == drafts
-    assert ("workload.spec_acceptance" in found.inputs) == drafts
+    evaluation = served(model=model)
+    assert (evaluation.plan.decode.drafts > 0) == drafts
+    assert ("workload.spec_acceptance" in evaluation.inputs) == drafts
 
 
 def test_offloading_frees_memory_and_takes_the_host_link():
@@ -117,47 +119,49 @@ def test_offloading_frees_memory_and_takes_the_host_link():
         fixed(kv_offload=share, as_deployed="0").serving.decode for share in ("0", "0.5")
     )
     plan = result(NAME).plan.decode
-    whole = 2 * (plain.memory - half.memory)
+    offloadable_cache = 2 * (plain.memory - half.memory)
     # TensorRT-LLM gives caches so much of what is free
-    assert whole == pytest.approx(plan.sequences * (8192 + 1024) * 576 * 61 / 0.9, rel=1e-9)
+    assert offloadable_cache == pytest.approx(
+        plan.sequences * (8192 + 1024) * 576 * 61 / 0.9, rel=1e-9
+    )
     host = next(operator for operator in half.operators if operator.name == "cache from host")
     assert host.bytes == pytest.approx(0.5 * plan.sequences * (8192 + 512) * 576 * 61, rel=1e-9)
     assert half.time == pytest.approx(max(host.bytes / 25e9, plain.time), rel=1e-9)
 
 
 def test_more_in_flight_is_more_throughput_and_less_speed():
-    found = [
+    metrics_by_load = [
         served(concurrency=str(count), interactivity="1 token/s", ttft="0 s").metrics
         for count in (64, 512, 4096)
     ]
-    assert found[0][RATE] < found[1][RATE] < found[2][RATE]
-    assert found[0][SPEED] > found[1][SPEED] > found[2][SPEED]
-    assert found[0][FIRST] < found[2][FIRST]
+    assert metrics_by_load[0][RATE] < metrics_by_load[1][RATE] < metrics_by_load[2][RATE]
+    assert metrics_by_load[0][SPEED] > metrics_by_load[1][SPEED] > metrics_by_load[2][SPEED]
+    assert metrics_by_load[0][FIRST] < metrics_by_load[2][FIRST]
 
 
 def test_requests_in_flight_by_the_law_of_little():
     """Requests in flight are their rate times the time each stays, unless prompts alone fill the
     engine.
     """
-    made = served(concurrency="64", interactivity="1 token/s")
-    metrics, plan = made.metrics, made.plan.decode
+    evaluation = served(concurrency="64", interactivity="1 token/s")
+    metrics, plan = evaluation.metrics, evaluation.plan.decode
     stays = metrics[FIRST] + 1023 * metrics["tpot_s"]
-    steady = made.inputs["performance.serving.steady_share"].value
+    steady = evaluation.inputs["performance.serving.steady_share"].value
     rate = metrics[RATE] * plan.chips / 1024 / steady
     assert rate * stays == pytest.approx(64 * plan.chips / 72, rel=0.02)
 
 
 def test_requests_beyond_memory_wait_before_the_engine():
-    made = [
+    evaluations = [
         served(concurrency=count, interactivity="1 token/s", ttft="0 s")
         for count in ("20000", "100000")
     ]
-    few, many = (one.metrics for one in made)
-    assert many[FIRST] > 3 * few[FIRST]
-    stays = many[FIRST] + 1023 * many["tpot_s"]
-    steady = made[1].inputs["performance.serving.steady_share"].value
-    chips = max(72, made[1].plan.decode.chips)  # engines fill a world, or one spans several
-    assert many[RATE] * chips / 1024 / steady * stays == pytest.approx(100000, rel=0.05)
+    light_load, heavy_load = (evaluation.metrics for evaluation in evaluations)
+    assert heavy_load[FIRST] > 3 * light_load[FIRST]
+    stays = heavy_load[FIRST] + 1023 * heavy_load["tpot_s"]
+    steady = evaluations[1].inputs["performance.serving.steady_share"].value
+    chips = max(72, evaluations[1].plan.decode.chips)  # engines fill a world, or one spans several
+    assert heavy_load[RATE] * chips / 1024 / steady * stays == pytest.approx(100000, rel=0.05)
 
 
 @pytest.mark.parametrize(
@@ -173,10 +177,10 @@ def test_too_many_in_flight(asked, words):
 
 @pytest.mark.parametrize("system", ["trn3-nl32x2", "trn3-nl72x2", "gb200-nvl72", "mi450x-ualoe72"])
 def test_every_headline_rack_decodes_the_large_model(system):
-    found = served(f"moe-3t-decode-{system}")
-    assert found.texts["workload.model"] == "moe-3t"
-    assert found.metrics[SPEED] >= 20
-    assert found.serving.prefill_share < 0.2
+    evaluation = served(f"moe-3t-decode-{system}")
+    assert evaluation.texts["workload.model"] == "moe-3t"
+    assert evaluation.metrics[SPEED] >= 20
+    assert evaluation.serving.prefill_share < 0.2
 
 
 @pytest.mark.parametrize(
@@ -195,5 +199,5 @@ def test_what_nothing_can_serve_is_refused(settings, message):
 
 
 def test_ways_to_divide_that_are_given_say_how_many_chips_an_engine_has():
-    found = document("perf", "gb200-nvl72", "--plan", "tp=2,dp=4")["plan"]
-    assert (found["tp"], found["dp"], found["decode"]["chips"]) == (2, 4, 8)
+    plan_document = document("perf", "gb200-nvl72", "--plan", "tp=2,dp=4")["plan"]
+    assert (plan_document["tp"], plan_document["dp"], plan_document["decode"]["chips"]) == (2, 4, 8)

@@ -37,12 +37,17 @@ def links(name: str) -> tuple[Links, int]:
 def graph_of(part: TorusSlice) -> Graph:
     """A slice's own links."""
     graph = Graph()
-    for place in itertools.product(*map(range, part.sizes)):
+    for chip_position in itertools.product(*map(range, part.sizes)):
         for axis, size in enumerate(part.sizes):
-            if place[axis] < size - 1 or (part.closed[axis] and size > 2):
+            if chip_position[axis] < size - 1 or (part.closed[axis] and size > 2):
                 graph.join(
-                    ("chip", *place),
-                    ("chip", *place[:axis], (place[axis] + 1) % size, *place[axis + 1 :]),
+                    ("chip", *chip_position),
+                    (
+                        "chip",
+                        *chip_position[:axis],
+                        (chip_position[axis] + 1) % size,
+                        *chip_position[axis + 1 :],
+                    ),
                     part.lanes[axis],
                 )
     return graph
@@ -91,15 +96,15 @@ def test_no_end_of_a_slice_takes_in_more_than_its_lanes(part):
 
 @pytest.mark.parametrize("name", TORI)
 def test_a_slice_that_is_the_whole_torus_changes_nothing(name):
-    whole, chips = links(name)
-    met = links_for(whole, rank_group(whole, chips))
-    assert slice_of(whole.torus, chips) == TorusSlice(
-        whole.torus.sizes, (True,) * len(whole.torus.sizes), whole.torus.lanes
+    torus_links, chips = links(name)
+    met = links_for(torus_links, rank_group(torus_links, chips))
+    assert slice_of(torus_links.torus, chips) == TorusSlice(
+        torus_links.torus.sizes, (True,) * len(torus_links.torus.sizes), torus_links.torus.lanes
     )
-    assert float(met.inside) == pytest.approx(float(whole.inside), rel=1e-12)
-    assert float(met.spread) == pytest.approx(float(whole.spread), rel=1e-12)
-    assert float(met.latencies.step) == pytest.approx(float(whole.latencies.step), rel=1e-12)
-    assert met.steps == sum(size - 1 for size in whole.torus.sizes)
+    assert float(met.inside) == pytest.approx(float(torus_links.inside), rel=1e-12)
+    assert float(met.spread) == pytest.approx(float(torus_links.spread), rel=1e-12)
+    assert float(met.latencies.step) == pytest.approx(float(torus_links.latencies.step), rel=1e-12)
+    assert met.steps == sum(size - 1 for size in torus_links.torus.sizes)
 
 
 @pytest.mark.parametrize("name", TORI)
@@ -107,17 +112,19 @@ def test_a_slice_is_never_slower_than_the_whole(name):
     """Same bytes a rank: what it sends when all talk to all, its part when all gather or reduce.
     Every group that tiles the torus.
     """
-    whole, chips = links(name)
-    for ranks, each in itertools.product([n for n in range(2, chips) if chips % n == 0], SIZES):
-        assert cheapest(whole, "all-to-all", ranks, each) <= cheapest(
-            whole, "all-to-all", chips, each
+    torus_links, chips = links(name)
+    for ranks, rank_bytes in itertools.product(
+        [n for n in range(2, chips) if chips % n == 0], SIZES
+    ):
+        assert cheapest(torus_links, "all-to-all", ranks, rank_bytes) <= cheapest(
+            torus_links, "all-to-all", chips, rank_bytes
         ) * (1 + 1e-9)
         for operation in ("all-gather", "reduce-scatter", "all-reduce"):
-            assert cheapest(whole, operation, ranks, each * ranks) <= cheapest(
-                whole, operation, chips, each * chips
+            assert cheapest(torus_links, operation, ranks, rank_bytes * ranks) <= cheapest(
+                torus_links, operation, chips, rank_bytes * chips
             ) * (1 + 1e-9)
-        assert dispatched(whole, ranks, each, 8, 7168.0) <= dispatched(
-            whole, chips, each, 8, 7168.0
+        assert dispatched(torus_links, ranks, rank_bytes, 8, 7168.0) <= dispatched(
+            torus_links, chips, rank_bytes, 8, 7168.0
         ) * (1 + 1e-9)
 
 
@@ -147,26 +154,26 @@ def test_rings_close_where_a_slice_spans_the_torus_or_switches_close_them():
 
 def test_groups_of_several_sizes_are_arrays():
     torus = Torus((4, 4, 4), (2.0, 2.0, 1.0))
-    found = slices_of(torus, np.array([[1.0], [4.0], [64.0]]))
-    assert found.chips.tolist() == [[2], [4], [64]]
-    assert slices_of(torus, 4).steps == found.steps[1, 0]
+    slices = slices_of(torus, np.array([[1.0], [4.0], [64.0]]))
+    assert slices.chips.tolist() == [[2], [4], [64]]
+    assert slices_of(torus, 4).steps == slices.steps[1, 0]
 
 
 # ---------------------------------------------------------------- the order of fabrics
 @pytest.mark.parametrize("operation", OPERATIONS)
 def test_two_joined_stars_are_never_quicker_than_one(operation):
-    one, two = links("gb200-nvl72")[0], links("gb200-nvl36x2")[0]
+    single_star, two = links("gb200-nvl72")[0], links("gb200-nvl36x2")[0]
     for ranks, size in itertools.product((2, 8, 36, 37, 48, 64, 72, 144), SIZES):
-        assert cheapest(two, operation, ranks, size) >= cheapest(one, operation, ranks, size) * (
-            1 - 1e-9
-        )
+        assert cheapest(two, operation, ranks, size) >= cheapest(
+            single_star, operation, ranks, size
+        ) * (1 - 1e-9)
 
 
 def test_experts_over_two_joined_stars_are_never_quicker():
-    one, two = links("gb200-nvl72")[0], links("gb200-nvl36x2")[0]
+    single_star, two = links("gb200-nvl72")[0], links("gb200-nvl36x2")[0]
     for ranks, tokens in itertools.product((2, 8, 36, 48, 72), (1, 16, 128, 4096)):
         assert dispatched(two, ranks, tokens, 8, 7168.0) >= dispatched(
-            one, ranks, tokens, 8, 7168.0
+            single_star, ranks, tokens, 8, 7168.0
         ) * (1 - 1e-9)
 
 

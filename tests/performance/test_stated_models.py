@@ -32,17 +32,27 @@ MIXTRAL = "layers=32,hidden=4096,heads=32,kv_heads=8,ffn=14336,vocab=32000,exper
     ],
 )
 def test_figures_of_a_known_model_give_its_counts(figures, name, error):
-    made, known = load_model(CATALOGUE, figures), load_model(CATALOGUE, name)
-    assert made.parameters == pytest.approx(known.parameters, rel=error, abs=0)
-    assert made.active_parameters == pytest.approx(known.active_parameters, rel=error, abs=0)
-    assert (made.layers, made.hidden, made.vocabulary, made.cached) == (
-        known.layers,
-        known.hidden,
-        known.vocabulary,
-        known.cached,
+    stated_model, published_model = load_model(CATALOGUE, figures), load_model(CATALOGUE, name)
+    assert stated_model.parameters == pytest.approx(published_model.parameters, rel=error, abs=0)
+    assert stated_model.active_parameters == pytest.approx(
+        published_model.active_parameters, rel=error, abs=0
     )
-    assert made.tied == known.tied
-    assert made.blocks[0].feed_forward.matrices == known.blocks[0].feed_forward.matrices
+    assert (
+        stated_model.layers,
+        stated_model.hidden,
+        stated_model.vocabulary,
+        stated_model.cached,
+    ) == (
+        published_model.layers,
+        published_model.hidden,
+        published_model.vocabulary,
+        published_model.cached,
+    )
+    assert stated_model.tied == published_model.tied
+    assert (
+        stated_model.blocks[0].feed_forward.matrices
+        == published_model.blocks[0].feed_forward.matrices
+    )
 
 
 @pytest.mark.parametrize(
@@ -65,8 +75,8 @@ def test_figures_of_a_known_model_give_its_counts(figures, name, error):
     ],
 )
 def test_gate_and_tied_embeddings_follow_the_parameters(figures, matrices, tied):
-    made = load_model(CATALOGUE, figures)
-    assert (made.blocks[0].feed_forward.matrices, made.tied) == (matrices, tied)
+    stated_model = load_model(CATALOGUE, figures)
+    assert (stated_model.blocks[0].feed_forward.matrices, stated_model.tied) == (matrices, tied)
 
 
 def test_the_text_and_the_columns_of_a_row_name_one_model():
@@ -122,10 +132,10 @@ def test_a_scenario_takes_stated_figures():
         "workload.output_tokens": "128",
         "workload.interactivity": "20 token/s",
     }
-    own, known = (
+    stated, published = (
         tco.evaluate("gb200-nvl72", {"workload.model": model, **short})
         for model in (LLAMA, "llama-2-13b")
     )
-    assert own.metrics == known.metrics
+    assert stated.metrics == published.metrics
     with pytest.raises(DataError, match="unknown key 'lyers'; did you mean 'layers'"):
         tco.evaluate("gb200-nvl72", {"workload.model": LLAMA.replace("layers", "lyers"), **short})

@@ -57,11 +57,13 @@ def test_the_target_is_met_exactly_and_the_plan_asked_for_alone_is_the_same(syst
     """The speed is the one asked for to a few hundred-thousandths, or a step; what the search took
     of arrays is what numbers give.
     """
-    found = evaluate(system)
-    gives_the_speed(system, found, 50, 3e-5)
-    alone = evaluate(system, plan=found.plan)
-    for metric, value in found.metrics.items():
-        assert value is None or alone.metrics[metric] == pytest.approx(value, rel=1e-12), metric
+    evaluation = evaluate(system)
+    gives_the_speed(system, evaluation, 50, 3e-5)
+    stated_plan_result = evaluate(system, plan=evaluation.plan)
+    for metric, value in evaluation.metrics.items():
+        assert value is None or stated_plan_result.metrics[metric] == pytest.approx(
+            value, rel=1e-12
+        ), metric
 
 
 @pytest.mark.parametrize("system", ["gb200-nvl72", "trn3-nl72x2", "mi450x-ualoe72"])
@@ -70,21 +72,23 @@ def test_no_batch_of_a_group_makes_more_at_the_speed_asked_for(system, speed):
     """Every plan of the search at every batch of a fine grid: none that is as quick makes more than
     the solved one.
     """
-    wanted = {"workload.interactivity": f"{speed} token/s"}
-    found = evaluate(system, wanted)
-    inputs = inputs_of(system, wanted)
+    speed_setting = {"workload.interactivity": f"{speed} token/s"}
+    evaluation = evaluate(system, speed_setting)
+    inputs = inputs_of(system, speed_setting)
     values = inputs.values()
     machine, model = server_of(inputs, values)
     request = request_of(values)
     plan = decode_plan_from_axes(
         decode_axes(machine, model, request), np.geomspace(1, SEQUENCES[-1], 700)[None]
     )
-    made = decode_pass(machine, model, plan, request)
-    rate = FORMULA.decode_rate(plan.sequences, attention_chips(plan), made.per_token)
-    best = rate[(made.per_token <= 1 / speed) & (made.memory <= machine.memory)].max()
-    chosen = found.plan.decode
+    batched_pass = decode_pass(machine, model, plan, request)
+    rate = FORMULA.decode_rate(plan.sequences, attention_chips(plan), batched_pass.per_token)
+    best = rate[
+        (batched_pass.per_token <= 1 / speed) & (batched_pass.memory <= machine.memory)
+    ].max()
+    chosen = evaluation.plan.decode
     assert FORMULA.decode_rate(
-        chosen.sequences, attention_chips(chosen), found.serving.decode.per_token
+        chosen.sequences, attention_chips(chosen), evaluation.serving.decode.per_token
     ) >= best * (1 - 1e-4)
 
 
@@ -94,20 +98,20 @@ def test_no_plan_of_some_size_makes_more(system, speed):
     """Searches of the plans of one size each: none makes more than all plans together, whether
     memory binds, the speed or a step.
     """
-    wanted = ALIKE | {"workload.interactivity": f"{speed} token/s"}
-    found = evaluate(system, wanted)
+    settings = ALIKE | {"workload.interactivity": f"{speed} token/s"}
+    evaluation = evaluate(system, settings)
     best = 0.0
     for size in (2**power for power in range(8)):
         with contextlib.suppress(DataError):
-            best = max(best, evaluate(system, wanted, plan={"tp": str(size)}).metrics[RATE])
-    assert found.metrics[RATE] >= best * (1 - 1e-6) > 0
+            best = max(best, evaluate(system, settings, plan={"tp": str(size)}).metrics[RATE])
+    assert evaluation.metrics[RATE] >= best * (1 - 1e-6) > 0
 
 
 @pytest.mark.parametrize("deployed", ["0", "1"])
 def test_a_faster_speed_never_makes_more(deployed):
-    asked = {"workload.as_deployed": deployed}
+    settings = {"workload.as_deployed": deployed}
     rates = [
-        evaluate("gb200-nvl72", asked | {"workload.interactivity": f"{speed} token/s"}).metrics[
+        evaluate("gb200-nvl72", settings | {"workload.interactivity": f"{speed} token/s"}).metrics[
             RATE
         ]
         for speed in (20, 35, 35.5, 36, 50, 80)
@@ -124,13 +128,13 @@ def test_no_input_falls_off_a_cliff(path, value, unit):
         evaluate("gb200-nvl72", {path: f"{value * share:.6g} {unit}"}).metrics[RATE]
         for share in (1, 1.001, 1.002, 1.003)
     ]
-    for one, other in itertools.pairwise(rates):
-        assert abs(other / one - 1) < 0.01
+    for rate_before, rate_after in itertools.pairwise(rates):
+        assert abs(rate_after / rate_before - 1) < 0.01
 
 
 def test_a_batch_is_asked_for_again():
-    found = evaluate("gb200-nvl72", ALIKE)
-    plan = found.report.plan
+    evaluation = evaluate("gb200-nvl72", ALIKE)
+    plan = evaluation.report.plan
     again = evaluate(
         "gb200-nvl72",
         ALIKE,
@@ -141,7 +145,7 @@ def test_a_batch_is_asked_for_again():
         },
     )
     assert again.metrics["tokens_per_s_per_user"] == pytest.approx(
-        found.metrics["tokens_per_s_per_user"], rel=1e-9
+        evaluation.metrics["tokens_per_s_per_user"], rel=1e-9
     )
 
 

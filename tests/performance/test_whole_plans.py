@@ -42,31 +42,35 @@ def plans_by_hand(count, seed):
 
 def beaten(count, seed, settings=None):
     """Return how many plans by hand gave an answer, and those that made more than the best plan."""
-    answers, found, least = {}, 0, []
+    answers, answered_count, least = {}, 0, []
     for system, speed, axes, drafts in plans_by_hand(count, seed):
-        asked = ALIKE | {"workload.interactivity": f"{speed} token/s"} | (settings or {})
+        speed_settings = ALIKE | {"workload.interactivity": f"{speed} token/s"} | (settings or {})
         if (system, speed) not in answers:
             answers[system, speed] = evaluate(
-                system, asked, catalogue=CATALOGUE, refuse=False
+                system, speed_settings, catalogue=CATALOGUE, refuse=False
             ).metrics[RATE]
-        fixed = asked if drafts is None else asked | {"workload.draft_tokens": str(drafts)}
+        fixed = (
+            speed_settings
+            if drafts is None
+            else speed_settings | {"workload.draft_tokens": str(drafts)}
+        )
         try:
             by_hand = evaluate(
                 system,
                 fixed,
-                {name: str(one) for name, one in axes.items()},
+                {name: str(axis_value) for name, axis_value in axes.items()},
                 catalogue=CATALOGUE,
                 refuse=False,
             )
-            made = by_hand.metrics[RATE]
+            hand_rate = by_hand.metrics[RATE]
         except DataError:  # no plan has these axes, or none is quick enough
             continue
         if by_hand.plan is None or not offered(by_hand):
             continue
-        found += 1
-        if made is not None and made > (answers[system, speed] or 0.0) * (1 + 1e-4):
-            least.append((system, speed, axes, drafts, made, answers[system, speed]))
-    return found, least
+        answered_count += 1
+        if hand_rate is not None and hand_rate > (answers[system, speed] or 0.0) * (1 + 1e-4):
+            least.append((system, speed, axes, drafts, hand_rate, answers[system, speed]))
+    return answered_count, least
 
 
 def offered(result):
@@ -94,11 +98,17 @@ FREE = {"workload.ttft": "0 s"}  # no first token is promised
 
 @pytest.mark.parametrize(
     ("count", "settings"),
-    [(48, {}), *(pytest.param(200, one, marks=pytest.mark.thorough) for one in ({}, FREE))],
+    [
+        (48, {}),
+        *(
+            pytest.param(200, extra_settings, marks=pytest.mark.thorough)
+            for extra_settings in ({}, FREE)
+        ),
+    ],
 )
 def test_no_plan_fixed_by_hand_beats_the_answer(count, settings):
-    found, least = beaten(count, count, settings)
-    assert found > count / 4
+    answered_count, least = beaten(count, count, settings)
+    assert answered_count > count / 4
     assert not least
 
 
@@ -106,10 +116,10 @@ def test_every_depth_of_drafts_is_best_somewhere():
     """At a slow speed large batches fill the matrix units, and drafts cost what they would save; at
     a quick one few sequences leave them idle.
     """
-    asked = [{"workload.interactivity": f"{speed} token/s"} for speed in (1, 50, 100, 200)]
+    speed_settings = [{"workload.interactivity": f"{speed} token/s"} for speed in (1, 50, 100, 200)]
     depths = [
-        evaluate("gb200-nvl72", ALIKE | one, catalogue=CATALOGUE).plan.decode.drafts
-        for one in asked
+        evaluate("gb200-nvl72", ALIKE | speed_setting, catalogue=CATALOGUE).plan.decode.drafts
+        for speed_setting in speed_settings
     ]
     assert depths == sorted(depths)
     assert depths[0] == 0
@@ -136,12 +146,14 @@ def test_a_promised_first_token_is_kept_or_refused_with_the_least():
     """
     free = evaluate("trn3-nl72x2", {"workload.ttft": "0 s"}, catalogue=CATALOGUE).metrics
     for limit in (2.0, 0.8, 0.3):
-        kept = evaluate("trn3-nl72x2", {"workload.ttft": f"{limit} s"}, catalogue=CATALOGUE).metrics
-        assert kept["ttft_s"] <= limit * (1 + 1e-9)
-        assert kept[RATE] <= free[RATE] * (1 + 1e-9)
-    found = evaluate("trn3-nl72x2", {"workload.ttft": "1 ms"}, catalogue=CATALOGUE)
-    assert found.metrics[RATE] is None
-    least = float(re.search(r"the quickest prefill takes ([0-9.]+) s", found.serving.reason)[1])
+        promised_metrics = evaluate(
+            "trn3-nl72x2", {"workload.ttft": f"{limit} s"}, catalogue=CATALOGUE
+        ).metrics
+        assert promised_metrics["ttft_s"] <= limit * (1 + 1e-9)
+        assert promised_metrics[RATE] <= free[RATE] * (1 + 1e-9)
+    refusal = evaluate("trn3-nl72x2", {"workload.ttft": "1 ms"}, catalogue=CATALOGUE)
+    assert refusal.metrics[RATE] is None
+    least = float(re.search(r"the quickest prefill takes ([0-9.]+) s", refusal.serving.reason)[1])
     soonest = evaluate(
         "trn3-nl72x2", {"workload.ttft": f"{least * 1.01 + 0.2} s"}, catalogue=CATALOGUE
     )

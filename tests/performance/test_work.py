@@ -54,15 +54,17 @@ CASES = {
 @pytest.mark.parametrize("case", CASES)
 def test_what_operators_do(case, num_regression):
     answer = document("perf", *CASES[case])
-    found = {
-        f"{one['phase']} {one['name']} {what}": one[what]
-        for one in answer["operators"]
+    operator_quantities = {
+        f"{operator['phase']} {operator['name']} {what}": operator[what]
+        for operator in answer["operators"]
         for what in ("flops", "bytes", "launches")
-        if one[what]
+        if operator[what]
     }
-    held = {
+    memory_sizes = {
         f"memory {name}": size
         for name, size in dict(answer["memory_bytes"]).items()
         if size is not None
     }
-    num_regression.check(found | held, default_tolerance={"rtol": 1e-9, "atol": 0})
+    num_regression.check(
+        operator_quantities | memory_sizes, default_tolerance={"rtol": 1e-9, "atol": 0}
+    )

@@ -61,7 +61,7 @@ def whole(before, after):
     """The words of the steps of every metric that moved, each held to sum and multiply to the
     drift; of all others there are none.
     """
-    found = collections.defaultdict(list)
+    causes_by_metric = collections.defaultdict(list)
     for move in diff(before, after).moves:
         if move.old is None or move.new is None:
             continue
@@ -72,8 +72,10 @@ def whole(before, after):
         ratios = [step.ratio for step in move.steps]
         if None not in ratios:  # a rebate may pass through zero
             assert math.prod(ratios) == pytest.approx(move.new / move.old, rel=1e-13)
-        found[move.metric] = [[cause.words() for cause in step.causes] for step in move.steps]
-    return found
+        causes_by_metric[move.metric] = [
+            [cause.words() for cause in step.causes] for step in move.steps
+        ]
+    return causes_by_metric
 
 
 @pytest.mark.parametrize("name", CATALOGUE.scenarios)
@@ -85,9 +87,11 @@ def test_a_state_is_evaluated_again_to_the_last_digit(name):
         else ("workload.output_tokens", "777")
     )
     after = evaluate(name, {path: text}, catalogue=CATALOGUE)
-    moved = [move for move in diff(asked(name), after).moves if move.steps]
-    assert moved
-    assert {cause.path for move in moved for step in move.steps for cause in step.causes} == {path}
+    metric_moves = [move for move in diff(asked(name), after).moves if move.steps]
+    assert metric_moves
+    assert {
+        cause.path for move in metric_moves for step in move.steps for cause in step.causes
+    } == {path}
 
 
 def test_inputs_move_one_by_one_in_the_order_of_their_paths():
@@ -96,18 +100,18 @@ def test_inputs_move_one_by_one_in_the_order_of_their_paths():
         site__electricity_price="0.3 USD/kWh",
         parts__trn3__hbm_bandwidth="3.9 TB/s",
     )
-    found = whole(result(NAME), after)
+    causes_by_metric = whole(result(NAME), after)
     price, rate = (
         "price site.electricity_price: 0.0861 -> 0.3 USD/kWh",
         "assumption terms.rate: 0.09 -> 0.1",
     )
-    assert found[COST] == [
+    assert causes_by_metric[COST] == [
         ["assumption parts.trn3.hbm_bandwidth: 4.9 -> 3.9 TB/s"],
         [price],
         [rate],
     ]
-    assert found["tco_usd_per_chip_hour"] == [[price], [rate]]
-    assert found["capex_usd"] == []
+    assert causes_by_metric["tco_usd_per_chip_hour"] == [[price], [rate]]
+    assert causes_by_metric["capex_usd"] == []
 
 
 def test_what_a_step_adds_is_what_that_change_does():
@@ -116,27 +120,27 @@ def test_what_a_step_adds_is_what_that_change_does():
         "site__electricity_price": "0.3 USD/kWh",
         "terms__rate": "0.1",
     }
-    at, given = result(NAME).metrics[COST], {}
+    previous_cost, changed_inputs = result(NAME).metrics[COST], {}
     for step, (path, text) in zip(
         steps(result(NAME), asked(**changes), COST), changes.items(), strict=True
     ):
-        given[path] = text
-        new = asked(**given).metrics[COST]
-        assert step.difference == pytest.approx(new - at, rel=1e-8)
-        at = new
+        changed_inputs[path] = text
+        new = asked(**changed_inputs).metrics[COST]
+        assert step.difference == pytest.approx(new - previous_cost, rel=1e-8)
+        previous_cost = new
 
 
 def test_dates_move_prices_one_by_one():
-    found = whole(asked(terms__date="2025-12"), asked(terms__date="2026-09"))[COST]
-    assert ["price parts.ddr5-dimm.price: 450 -> 1445 USD"] in found
-    assert ["assumption terms.date: 2025-12 -> 2026-09"] in found
+    cost_causes = whole(asked(terms__date="2025-12"), asked(terms__date="2026-09"))[COST]
+    assert ["price parts.ddr5-dimm.price: 450 -> 1445 USD"] in cost_causes
+    assert ["assumption terms.date: 2025-12 -> 2026-09"] in cost_causes
 
 
 def test_a_part_that_a_price_makes_the_cheapest_counts_with_that_price():
-    found = whole(result(NAME), asked(**{"parts__scorpio-p-64__price": "400 USD"}))
+    causes_by_metric = whole(result(NAME), asked(**{"parts__scorpio-p-64__price": "400 USD"}))
     assert (
-        found["it_power_w_per_chip"]
-        == found[COST]
+        causes_by_metric["it_power_w_per_chip"]
+        == causes_by_metric[COST]
         == [["price parts.scorpio-p-64.price: absent -> 400 USD"]]
     )
 
@@ -148,26 +152,31 @@ def test_another_plan_counts_with_the_change_that_brought_it():
 
 
 def test_another_model_is_a_text():
-    found = whole(result(NAME), asked(workload__model="gpt-oss-120b", site__pue="1.3"))[COST]
+    cost_causes = whole(result(NAME), asked(workload__model="gpt-oss-120b", site__pue="1.3"))[COST]
     # those the model is published in
     formats = [
         "workload.attention_format: absent -> bf16",
         "workload.expert_format: absent -> w4a8",
     ]
     model = "workload.model: deepseek-v3 -> gpt-oss-120b"
-    assert found == [[f"assumption {one}"] for one in ("site.pue: 1.15 -> 1.3", *formats, model)]
+    assert cost_causes == [
+        [f"assumption {input_change}"]
+        for input_change in ("site.pue: 1.15 -> 1.3", *formats, model)
+    ]
 
 
 def test_a_variant_and_a_system_come_last():
-    found = whole(result(NAME), asked(variant={"nic": "400g"}, site__pue="1.3"))[
+    hour_causes = whole(result(NAME), asked(variant={"nic": "400g"}, site__pue="1.3"))[
         "tco_usd_per_chip_hour"
     ]
-    assert [words[0].partition(":")[0] for words in found] == [
+    assert [words[0].partition(":")[0] for words in hour_causes] == [
         "assumption site.pue",
         "assumption variant nic",
     ]
-    found = whole(result(NAME), asked("gb200-nvl72", site__pue="1.3"))["tco_usd_per_chip_hour"]
-    assert [words[0].partition(":")[0] for words in found] == [
+    hour_causes = whole(result(NAME), asked("gb200-nvl72", site__pue="1.3"))[
+        "tco_usd_per_chip_hour"
+    ]
+    assert [words[0].partition(":")[0] for words in hour_causes] == [
         "assumption site.pue",
         "assumption system",
     ]
@@ -185,8 +194,8 @@ def test_a_cut_stays_cut():
 def test_training_moves_too():
     name = "train-gpt3-175b-a100x64"
     after = asked(name, site__pue="1.3", terms__rate="0.2")
-    found = whole(asked(name), after)["train_usd_per_trillion_tokens"]
-    assert [words[0].split(":")[0] for words in found] == [
+    training_causes = whole(asked(name), after)["train_usd_per_trillion_tokens"]
+    assert [words[0].split(":")[0] for words in training_causes] == [
         "assumption site.pue",
         "assumption terms.rate",
     ]
@@ -218,10 +227,13 @@ def test_a_formula_that_really_changes_is_found(earlier, tmp_path, state, monkey
     """The formula is another one where it is called, as after an edit."""
     monkeypatch.setattr(
         "tco.scenario.metrics.usd_per_million",
-        lambda *given, **named: 1.03 * FORMULA.usd_per_million.__wrapped__(*given, **named),
+        lambda *arguments, **named: 1.03 * FORMULA.usd_per_million.__wrapped__(*arguments, **named),
     )
-    made, after = evaluate(NAME, {"site.pue": "1.3"}, catalogue=CATALOGUE), copy.deepcopy(state)
-    after["metrics"] = {name: made.metrics[name] for name in state["metrics"]}
+    evaluation, after = (
+        evaluate(NAME, {"site.pue": "1.3"}, catalogue=CATALOGUE),
+        copy.deepcopy(state),
+    )
+    after["metrics"] = {name: evaluation.metrics[name] for name in state["metrics"]}
     after["inputs"]["site.pue"] = [1.3, "ratio"]
     after["formulas"]["usd_per_million"] = "0123456789ab"
     (tmp_path / "after.json").write_text(json.dumps({"state": after}))

@@ -62,7 +62,7 @@ def found(*options, name="main", **settings):
 
 
 def moved(*options, **settings):
-    return {one["metric"] for one in found(*options, **settings)}
+    return {metric_drift["metric"] for metric_drift in found(*options, **settings)}
 
 
 @pytest.fixture
@@ -104,15 +104,15 @@ def test_what_is_not_saved_again_stays(file, plain):
 
 def test_a_drift_names_its_cause(there):
     drifted = found(site__electricity_price="0.3 USD/kWh")
-    assert {one["metric"] for one in drifted} >= {
+    assert {metric_drift["metric"] for metric_drift in drifted} >= {
         "energy_usd_per_chip_hour",
         "tco_usd_per_chip_hour",
     }
-    for one in drifted:
-        (step,) = one["steps"]
-        assert one["why"] == ["price site.electricity_price: 0.0861 -> 0.3 USD/kWh"]
-        assert step["difference"] == one["new"] - one["old"]
-        assert one["worse"] is (one["metric"] not in MORE_IS_BETTER)
+    for metric_drift in drifted:
+        (step,) = metric_drift["steps"]
+        assert metric_drift["why"] == ["price site.electricity_price: 0.0861 -> 0.3 USD/kWh"]
+        assert step["difference"] == metric_drift["new"] - metric_drift["old"]
+        assert metric_drift["worse"] is (metric_drift["metric"] not in MORE_IS_BETTER)
 
 
 def test_no_drift_no_news(there):
@@ -145,9 +145,9 @@ def test_getting_better_never_fails_a_greatest_increase(there):
 
 
 def test_only_the_metrics_that_are_named(there):
-    wanted = ("--metric", "tco_usd_per_chip_hour", "--metric", "capex_usd")
-    assert moved(*wanted[2:], site__pue="1.3") == set()
-    assert moved(*wanted, site__pue="1.3") == {"tco_usd_per_chip_hour"}
+    metric_options = ("--metric", "tco_usd_per_chip_hour", "--metric", "capex_usd")
+    assert moved(*metric_options[2:], site__pue="1.3") == set()
+    assert moved(*metric_options, site__pue="1.3") == {"tco_usd_per_chip_hour"}
 
 
 @pytest.mark.parametrize(
@@ -245,9 +245,9 @@ def test_baselines_are_listed_the_broken_ones_too(file, plain):
     file.with_name("a.json").write_text("{")
     done = tco("baseline", "list", "--format", "json")
     assert [
-        (one["id"], one["scenarios"])
-        for one in json.loads(done.stdout)["items"]
-        if one["id"] == "b"
+        (baseline_row["id"], baseline_row["scenarios"])
+        for baseline_row in json.loads(done.stdout)["items"]
+        if baseline_row["id"] == "b"
     ] == [("b", [NAME])]
     assert f"{BASELINES}/a.json: is no baseline; `tco baseline save` writes one" in " ".join(
         (done.stdout + done.stderr).split()
@@ -322,10 +322,13 @@ def test_what_the_draws_say_moves_beyond_a_limit_or_not_at_all():
     old = {"50": {"a": {"choose": "a", "share_of_best": 0.8, "p90": None}}}
     new = {"50": {"a": {"choose": "b", "share_of_best": 0.81, "p90": 2.0}}}
     assert shifts(old, old, Limit(0.0)) == []
-    assert [one.figure for one in shifts(old, new, Limit(0.0))] == [
+    assert [figure_shift.figure for figure_shift in shifts(old, new, Limit(0.0))] == [
         "choose",
         "share_of_best",
         "p90",
     ]
-    assert [one.figure for one in shifts(old, new, Limit(0.02))] == ["choose", "p90"]
-    assert [one.new for one in shifts(old, {}, Limit(0.02))] == [None, None]
+    assert [figure_shift.figure for figure_shift in shifts(old, new, Limit(0.02))] == [
+        "choose",
+        "p90",
+    ]
+    assert [figure_shift.new for figure_shift in shifts(old, {}, Limit(0.02))] == [None, None]

@@ -25,19 +25,21 @@ PAIRS = [
 
 @pytest.mark.parametrize(("a", "b"), PAIRS, ids="-".join)
 def test_the_steps_and_the_rest_are_the_whole_change(a, b):
-    found = document("diff", a, b)
-    own, other = (document("price", name)["metrics"][found["metric"]] for name in (a, b))
-    steps = found["steps"]
+    difference = document("diff", a, b)
+    first_metric, second_metric = (
+        document("price", name)["metrics"][difference["metric"]] for name in (a, b)
+    )
+    steps = difference["steps"]
     assert len({step["cause"] for step in steps}) >= 6
     assert [step["from"] for step in steps] == pytest.approx(
-        [own, *(step["to"] for step in steps[:-1])], rel=1e-12
+        [first_metric, *(step["to"] for step in steps[:-1])], rel=1e-12
     )
     assert all(
         step["change"] == pytest.approx(step["to"] - step["from"], rel=1e-9, abs=1e-12)
         for step in steps
     )
-    assert math.fsum(step["change"] for step in steps) + found["residual"] == pytest.approx(
-        other - own, rel=1e-9
+    assert math.fsum(step["change"] for step in steps) + difference["residual"] == pytest.approx(
+        second_metric - first_metric, rel=1e-9
     )
     assert len(command("diff", a, b).stdout.splitlines()) <= 22
 
@@ -65,8 +67,10 @@ def test_costs_are_the_lines_of_the_other_and_speed_is_what_settings_give():
     settings = {}
     for step in speeds:
         settings |= step["set"]
-        made = tco.evaluate(a, settings).metrics
-        assert step["to"] == pytest.approx(made[COST] / made[USED] * start, rel=1e-9)
+        changed_metrics = tco.evaluate(a, settings).metrics
+        assert step["to"] == pytest.approx(
+            changed_metrics[COST] / changed_metrics[USED] * start, rel=1e-9
+        )
 
 
 def test_what_is_asked_for_comes_first():

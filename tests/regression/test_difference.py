@@ -32,8 +32,8 @@ def apart(tmp_path, state):
         changed = copy.deepcopy(state)
         change(changed)
         paths = tmp_path / "before.json", tmp_path / "after.json"
-        for path, one in zip(paths, (state, changed), strict=True):
-            path.write_text(json.dumps({"state": one}))
+        for path, written_state in zip(paths, (state, changed), strict=True):
+            path.write_text(json.dumps({"state": written_state}))
         return diff(*paths)
 
     return found
@@ -48,9 +48,9 @@ def test_a_dearer_kilowatt_hour_is_named():
     (cause,) = causes(before, after)
     assert (cause.kind, cause.path, cause.unit) == ("price", "site.electricity_price", "USD/kWh")
     assert (cause.old, cause.new) == (0.0861, 0.3)
-    moved = {move.metric: move.change for move in diff(before, after).moves}
-    assert moved["tco_usd_per_chip_hour"] > 0
-    assert "it_power_w_per_chip" not in moved
+    metric_changes = {move.metric: move.change for move in diff(before, after).moves}
+    assert metric_changes["tco_usd_per_chip_hour"] > 0
+    assert "it_power_w_per_chip" not in metric_changes
 
 
 def test_another_variant_is_a_change_of_quantities(catalogue):
@@ -71,12 +71,12 @@ def test_another_system_is_the_first_cause():
 
 
 def test_a_value_in_another_unit_is_the_same_value():
-    before, same, other = (
+    before, same, dearer = (
         again(NAME, site__electricity_price=text)
         for text in ("0.0861 USD/kWh", "86.1 USD/MWh", "90 USD/MWh")
     )
     assert causes(before, same) == []
-    (cause,) = causes(before, other)
+    (cause,) = causes(before, dearer)
     assert (cause.old, cause.new, cause.unit) == (pytest.approx(86.1, rel=1e-12), 90, "USD/MWh")
 
 
@@ -84,10 +84,10 @@ def test_a_value_in_another_unit_is_the_same_value():
     ("factor", "count"), [(1.0, 0), (1 + 1e-10, 0), (1 + 1e-8, 1), (1 - 1e-8, 1)]
 )
 def test_the_threshold_holds_both_ways(apart, factor, count):
-    found = apart(
+    difference = apart(
         lambda state: state["metrics"].update(capex_usd=state["metrics"]["capex_usd"] * factor)
     )
-    assert len(found.moves) == count
+    assert len(difference.moves) == count
 
 
 def test_a_metric_may_come_and_go(apart):
@@ -129,11 +129,14 @@ def test_a_changed_formula_is_named_beside_what_else_differs(apart):
         state["formulas"]["used_chip_hour"] = "another"
         state["inputs"]["site.electricity_price"] = [0.3, "USD/kWh"]
 
-    found = apart(other).causes
-    assert [cause.words() for cause in found if cause.kind == "formula"] == [
+    difference_causes = apart(other).causes
+    assert [cause.words() for cause in difference_causes if cause.kind == "formula"] == [
         "program changed: formula used_chip_hour is another"
     ]
-    assert [cause.path for cause in found] == ["site.electricity_price", "used_chip_hour"]
+    assert [cause.path for cause in difference_causes] == [
+        "site.electricity_price",
+        "used_chip_hour",
+    ]
 
 
 def test_formulas_of_one_side_count_where_nothing_else_differs(apart):

@@ -23,9 +23,9 @@ def browser() -> Iterator[Any]:
     """Start the machine's Chromium without a window."""
     from playwright.sync_api import sync_playwright
 
-    with sync_playwright() as made:
+    with sync_playwright() as playwright_driver:
         sandbox = ["--no-sandbox"] if os.geteuid() == 0 else []
-        running = made.chromium.launch(executable_path=BINARY, args=sandbox)
+        running = playwright_driver.chromium.launch(executable_path=BINARY, args=sandbox)
         yield running
         running.close()
 
@@ -39,8 +39,10 @@ class Opened:
         self.requests: list[str] = []
         self.page.on(
             "console",
-            lambda said: (
-                self.complaints.append(said.text) if said.type in ("error", "warning") else None
+            lambda console_message: (
+                self.complaints.append(console_message.text)
+                if console_message.type in ("error", "warning")
+                else None
             ),
         )
         self.page.on("pageerror", lambda error: self.complaints.append(str(error)))

@@ -24,8 +24,8 @@ RELATION = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships
 def sheet_files(book: zipfile.ZipFile) -> dict[str, str]:
     """Return the file of every sheet by its name."""
     relations = {
-        one.get("Id"): one.get("Target")
-        for one in ElementTree.fromstring(book.read("xl/_rels/workbook.xml.rels"))
+        relation.get("Id"): relation.get("Target")
+        for relation in ElementTree.fromstring(book.read("xl/_rels/workbook.xml.rels"))
     }
     sheets = ElementTree.fromstring(book.read("xl/workbook.xml")).iter(f"{MAIN}sheet")
     return {
@@ -37,7 +37,10 @@ def sheet_files(book: zipfile.ZipFile) -> dict[str, str]:
 def defined_names(content: bytes) -> dict[str, str]:
     """Return what every defined name of the book stands for."""
     root = ElementTree.fromstring(zipfile.ZipFile(io.BytesIO(content)).read("xl/workbook.xml"))
-    return {one.get("name"): one.text for one in root.iter(f"{MAIN}definedName")}
+    return {
+        defined_name.get("name"): defined_name.text
+        for defined_name in root.iter(f"{MAIN}definedName")
+    }
 
 
 def cells(content: bytes, sheet: str) -> dict[str, tuple[str | None, str | float | None]]:
@@ -49,14 +52,14 @@ def cells(content: bytes, sheet: str) -> dict[str, tuple[str | None, str | float
             "".join(part.itertext())
             for part in ElementTree.fromstring(book.read("xl/sharedStrings.xml")).iter(f"{MAIN}si")
         ]
-    found = {}
+    cell_contents = {}
     for cell in ElementTree.fromstring(book.read(sheet_files(book)[sheet])).iter(f"{MAIN}c"):
         formula, value = cell.find(f"{MAIN}f"), cell.find(f"{MAIN}v")
         text = None if value is None else value.text
         kind = cell.get("t", "n")
         number = shared[int(text)] if kind == "s" else float(text) if kind == "n" and text else text
-        found[cell.get("r")] = (None if formula is None else formula.text, number)
-    return found
+        cell_contents[cell.get("r")] = (None if formula is None else formula.text, number)
+    return cell_contents
 
 
 def looks(content: bytes, sheet: str) -> dict[str, tuple[bool, str | None]]:
@@ -65,13 +68,15 @@ def looks(content: bytes, sheet: str) -> dict[str, tuple[bool, str | None]]:
     styles = ElementTree.fromstring(book.read("xl/styles.xml"))
     bold = [font.find(f"{MAIN}b") is not None for font in styles.find(f"{MAIN}fonts")]
     sides = [
-        (one.find(f"{MAIN}alignment"), bold[int(one.get("fontId"))])
-        for one in styles.find(f"{MAIN}cellXfs")
+        (cell_format.find(f"{MAIN}alignment"), bold[int(cell_format.get("fontId"))])
+        for cell_format in styles.find(f"{MAIN}cellXfs")
     ]
-    made = [(strong, None if side is None else side.get("horizontal")) for side, strong in sides]
+    format_looks = [
+        (strong, None if side is None else side.get("horizontal")) for side, strong in sides
+    ]
     return {
-        one.get("r"): made[int(one.get("s", "0"))]
-        for one in ElementTree.fromstring(book.read(sheet_files(book)[sheet])).iter(f"{MAIN}c")
+        cell.get("r"): format_looks[int(cell.get("s", "0"))]
+        for cell in ElementTree.fromstring(book.read(sheet_files(book)[sheet])).iter(f"{MAIN}c")
     }
 
 
@@ -83,11 +88,11 @@ def at(address: str) -> tuple[int, str]:
 
 def by_rows(content: bytes, sheet: str) -> dict[int, dict[str, str | float | None]]:
     """Return the values of a sheet by row and column."""
-    found: dict[int, dict[str, str | float | None]] = {}
+    values_by_row: dict[int, dict[str, str | float | None]] = {}
     for address, (_, value) in cells(content, sheet).items():
         row, column = at(address)
-        found.setdefault(row, {})[column] = value
-    return found
+        values_by_row.setdefault(row, {})[column] = value
+    return values_by_row
 
 
 def table(content: bytes, sheet: str, head: str) -> dict[str, dict[str, str | float | None]]:
@@ -134,7 +139,7 @@ def changed(content: bytes, values: dict[str, float]) -> bytes:
 def libreoffice(books: Sequence[bytes], folder: Path) -> list[bytes]:
     """Return books as LibreOffice calculates and saves them."""
     (folder / "in").mkdir()
-    files = [folder / "in" / f"book-{at}.xlsx" for at in range(len(books))]
+    files = [folder / "in" / f"book-{book_number}.xlsx" for book_number in range(len(books))]
     for file, content in zip(files, books, strict=True):
         file.write_bytes(content)
     command = [
@@ -221,13 +226,13 @@ def calculated(content: bytes, by: Callable[..., float]) -> dict[tuple[str, str]
         for name, target in defined_names(content).items()
         if "!$" in target and ":" not in target
     }
-    found: dict[tuple[str, str], float] = {}
+    calculated_values: dict[tuple[str, str], float] = {}
 
     def value(sheet: str, address: str) -> float:
         formula, number = book[sheet][address]
         if formula is None:
             return float(number)
-        if (sheet, address) not in found:
+        if (sheet, address) not in calculated_values:
 
             def look(there: str | None, first: str, last: str | None = None) -> Any:
                 if last is not None:
@@ -247,11 +252,11 @@ def calculated(content: bytes, by: Callable[..., float]) -> dict[tuple[str, str]
                     there, first = names[first.lower()]
                 return np.float64(value(there or sheet, first))
 
-            found[sheet, address] = by(formula, look)
-        return found[sheet, address]
+            calculated_values[sheet, address] = by(formula, look)
+        return calculated_values[sheet, address]
 
     for sheet, all_cells in book.items():
         for address, (formula, _) in all_cells.items():
             if formula is not None:
                 value(sheet, address)
-    return found
+    return calculated_values

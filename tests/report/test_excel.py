@@ -41,19 +41,21 @@ def test_every_formula_computes_the_same_in_a_spreadsheet():
     """
     compiled = {}
     for row in ROWS:
-        found = row.formula
-        if found.name not in compiled:
-            compiled[found.name] = (
+        row_formula = row.formula
+        if row_formula.name not in compiled:
+            compiled[row_formula.name] = (
                 formulas.Parser()
-                .ast(formula_call(found, {name: name for name in found.parameters}))[1]
+                .ast(formula_call(row_formula, {name: name for name in row_formula.parameters}))[1]
                 .compile()
             )
-        given = {name.upper(): value for name, value in row.inputs.items()}
+        inputs_by_name = {name.upper(): value for name, value in row.inputs.items()}
         value = np.asarray(
-            compiled[found.name](*(given[name] for name in compiled[found.name].inputs))
+            compiled[row_formula.name](
+                *(inputs_by_name[name] for name in compiled[row_formula.name].inputs)
+            )
         ).ravel()[0]
         assert float(value) == pytest.approx(
-            float(found.function(**row.inputs)), rel=1e-9, abs=1e-290
+            float(row_formula.function(**row.inputs)), rel=1e-9, abs=1e-290
         ), row.id
 
 

@@ -23,8 +23,14 @@ def tree(name, metric=METRIC, *more):
 @cache
 def lines(name, metric=METRIC, *more):
     """The lines of the tree, without the title above and what is said below it."""
-    found = tco("explain", name, metric, *more).stdout.splitlines()
-    return found[1 : next(at for at, line in enumerate(found) if line.startswith("structure: "))]
+    output_lines = tco("explain", name, metric, *more).stdout.splitlines()
+    return output_lines[
+        1 : next(
+            line_index
+            for line_index, line in enumerate(output_lines)
+            if line.startswith("structure: ")
+        )
+    ]
 
 
 def rows(name, *more):
@@ -34,12 +40,12 @@ def rows(name, *more):
 
 
 def nodes_of(root):
-    found, todo = [], [root]
+    tree_nodes, todo = [], [root]
     while todo:
         node = todo.pop()
-        found.append(node)
+        tree_nodes.append(node)
         todo += node.get("inputs", [])
-    return found
+    return tree_nodes
 
 
 def in_order(node):
@@ -50,17 +56,17 @@ def in_order(node):
 @pytest.mark.parametrize("name", HEADLINE)
 def test_a_tree_reaches_its_sources(name):
     nodes = nodes_of(tree(name))
-    whole = {node["id"]: node for node in nodes if "ref" not in node}
+    nodes_by_id = {node["id"]: node for node in nodes if "ref" not in node}
     refs = [node["ref"] for node in nodes if "ref" in node]
-    leaves = [node for node in whole.values() if "inputs" not in node]
-    inner = [node for node in whole.values() if "inputs" in node]
-    assert set(refs) <= whole.keys()
-    assert len(whole) == len(nodes) - len(refs)
+    leaves = [node for node in nodes_by_id.values() if "inputs" not in node]
+    inner = [node for node in nodes_by_id.values() if "inputs" in node]
+    assert set(refs) <= nodes_by_id.keys()
+    assert len(nodes_by_id) == len(nodes) - len(refs)
     assert len(leaves) >= 40
     assert all(node["source"] and node["kind"] for node in leaves)
     assert all(node["equation"] and "kind" not in node for node in inner)
     assert len({node["equation"] for node in inner}) >= 10
-    assert whole[result(name).nodes[METRIC].id]["value"] == pytest.approx(
+    assert nodes_by_id[result(name).nodes[METRIC].id]["value"] == pytest.approx(
         result(name).metrics[METRIC], rel=1e-12
     )
 
@@ -71,8 +77,8 @@ def test_a_leaf_reads_as_a_setting():
         for node in nodes_of(tree("trn3-nl72x2"))
         if node.get("path") == "site.electricity_price"
     )
-    given = result("trn3-nl72x2").inputs["site.electricity_price"]
-    assert (leaf["value"], leaf["unit"]) == given.shown
+    price_input = result("trn3-nl72x2").inputs["site.electricity_price"]
+    assert (leaf["value"], leaf["unit"]) == price_input.shown
 
 
 def test_lines_show_value_equation_and_source():
@@ -92,12 +98,12 @@ def test_a_node_met_again_is_named_by_its_id():
 
 
 def test_depth_stops_the_lines_and_says_so():
-    short, whole = (
+    short, all_lines = (
         lines("trn3-nl72x2", METRIC, *depth) for depth in (("--depth", "1"), ("--all",))
     )
     assert len(short) == 2 + TERMS + 1
     assert all(" inputs below cost/" in line for line in short[2:-1])
-    assert len(whole) > 500
+    assert len(all_lines) > 500
 
 
 def test_terms_of_a_sum_are_named_and_sorted_by_share():
@@ -157,18 +163,20 @@ def test_names_stay_where_values_move(path, catalogue):
 
 @pytest.mark.parametrize("name", HEADLINE)
 def test_rows_hold_every_node_once(name):
-    found, whole = rows(name), [node["id"] for node in in_order(tree(name)) if "id" in node]
-    assert [row["id"] for row in found] == whole
-    assert {inner for row in found for inner in filter(None, row["inputs"].split(";"))} == {
-        *whole
-    } - {whole[0]}
+    csv_rows, node_ids = rows(name), [node["id"] for node in in_order(tree(name)) if "id" in node]
+    assert [row["id"] for row in csv_rows] == node_ids
+    assert {inner for row in csv_rows for inner in filter(None, row["inputs"].split(";"))} == {
+        *node_ids
+    } - {node_ids[0]}
 
 
 def test_a_leaf_says_of_which_date_it_is(catalogue):
     text = lines("trn3-nl72x2", METRIC, "--all")
     price = result("trn3-nl72x2").inputs["parts.ddr5-dimm.price"]
-    (line,) = {one.lstrip("|`- ") for one in text if "parts.ddr5-dimm.price = " in one}
+    (line,) = {
+        text_line.lstrip("|`- ") for text_line in text if "parts.ddr5-dimm.price = " in text_line
+    }
     assert f"[{price.kind} {price.as_of}; {catalogue.source_title(price.source)}]" in line
-    leaf = next(one for one in nodes_of(tree("trn3-nl72x2")) if one.get("path") == price.path)
+    leaf = next(node for node in nodes_of(tree("trn3-nl72x2")) if node.get("path") == price.path)
     assert leaf["as_of"] == price.as_of
-    assert any(one.endswith("[structure]") for one in text)
+    assert any(text_line.endswith("[structure]") for text_line in text)

@@ -49,11 +49,17 @@ def test_the_summary_puts_a_label_and_a_unit_before_a_figure_for_each_scenario()
         row for row, values in rows.items() if [values.get(column) for column in "CDE"] == NAMES
     )
     _, results = compare_results([result(name) for name in NAMES])
-    shown = [one for one in SHOWN if any(made.metrics[one[0]] is not None for made in results)]
-    for row, (metric, label, unit, size) in enumerate(shown, top + 1):
+    summary_metrics = [
+        summary_metric
+        for summary_metric in SHOWN
+        if any(
+            scenario_result.metrics[summary_metric[0]] is not None for scenario_result in results
+        )
+    ]
+    for row, (metric, label, unit, size) in enumerate(summary_metrics, top + 1):
         assert (rows[row]["A"], rows[row].get("B") or "") == (label, unit)
-        for column, made in zip("CDE", results, strict=True):
-            value = made.metrics[metric]
+        for column, scenario_result in zip("CDE", results, strict=True):
+            value = scenario_result.metrics[metric]
             assert rows[row].get(column) == (
                 None if value is None else pytest.approx(value / size, rel=1e-12)
             )
@@ -89,12 +95,16 @@ def test_the_chart_shows_every_class_of_every_scenario_and_covers_no_cell():
     top = row_of(SUMMARY, "class of cost")
     total = row_of(SUMMARY, "cost a chip-hour, net")
     series = list(part(r"charts/chart\d+\.xml$").iter(f"{CHART}ser"))
-    assert [one.find(f"{CHART}tx").findtext(f".//{CHART}f") for one in series] == [
+    assert [bar_series.find(f"{CHART}tx").findtext(f".//{CHART}f") for bar_series in series] == [
         f"Summary!$A${row}" for row in range(top + 1, total)
     ]
-    for row, one in enumerate(series, top + 1):
-        assert one.find(f"{CHART}cat").findtext(f".//{CHART}f") == f"Summary!$C${top}:$E${top}"
-        assert one.find(f"{CHART}val").findtext(f".//{CHART}f") == f"Summary!$C${row}:$E${row}"
+    for row, bar_series in enumerate(series, top + 1):
+        assert (
+            bar_series.find(f"{CHART}cat").findtext(f".//{CHART}f") == f"Summary!$C${top}:$E${top}"
+        )
+        assert (
+            bar_series.find(f"{CHART}val").findtext(f".//{CHART}f") == f"Summary!$C${row}:$E${row}"
+        )
     drawing = part(r"drawings/drawing\d+\.xml$")
     first, last = (
         int(drawing.findtext(f".//{DRAWING}{end}/{DRAWING}row")) + 1 for end in ("from", "to")
@@ -126,9 +136,9 @@ def test_a_place_is_named_in_bold_where_it_begins(sheet):
     top = row_of(sheet, "place")
     before = None
     for row in sorted(row for row in rows if row > top):
-        place = rows[row].get("A")
-        assert styles[f"A{row}"][0] is (place != before), (sheet, row)
-        before = place
+        place_name = rows[row].get("A")
+        assert styles[f"A{row}"][0] is (place_name != before), (sheet, row)
+        before = place_name
     assert before is not None
 
 
@@ -142,29 +152,33 @@ def test_the_bill_sums_each_system_to_the_price_and_power_of_its_world():
     assert len(totals) == len(NAMES)
     for row, name in zip(totals, NAMES, strict=True):
         title = next(
-            one
-            for one in range(row, 0, -1)
-            if str(by_rows(book(), BILL).get(one, {}).get("A", "")).startswith(f"{name}: ")
+            title_row
+            for title_row in range(row, 0, -1)
+            if str(by_rows(book(), BILL).get(title_row, {}).get("A", "")).startswith(f"{name}: ")
         )
         for column, value in (("E", result(name).bill.price), ("F", result(name).bill.power)):
-            formula, found = content[f"{column}{row}"]
-            assert found == pytest.approx(value, rel=1e-12)
+            formula, cell_value = content[f"{column}{row}"]
+            assert cell_value == pytest.approx(value, rel=1e-12)
             assert formula == f"SUM({column}{title + 1}:{column}{row - 1})"
             lines = [
-                content[f"{column}{one}"][1]
-                for one in range(title + 1, row)
-                if f"{column}{one}" in content
+                content[f"{column}{line_row}"][1]
+                for line_row in range(title + 1, row)
+                if f"{column}{line_row}" in content
             ]
-            assert sum(one for one in lines if one is not None) == pytest.approx(value, rel=1e-9)
+            assert sum(
+                line_amount for line_amount in lines if line_amount is not None
+            ) == pytest.approx(value, rel=1e-9)
     assert all(at(address)[1] <= "I" for address in content)
 
 
 def test_every_metric_stands_under_its_scenario():
     rows = table(book(), SUMMARY, "metric")
-    for made in compare_results([result(name) for name in NAMES])[1]:
-        for metric, value in made.metrics.items():
+    for scenario_result in compare_results([result(name) for name in NAMES])[1]:
+        for metric, value in scenario_result.metrics.items():
             if value is not None:
-                assert rows[metric][made.scenario] == pytest.approx(value, rel=1e-12), metric
+                assert rows[metric][scenario_result.scenario] == pytest.approx(value, rel=1e-12), (
+                    metric
+                )
 
 
 @pytest.mark.parametrize("sheet", ["Cost", "Performance"])
@@ -172,21 +186,21 @@ def test_the_filter_of_a_grid_spans_all_of_it(sheet):
     archive = zipfile.ZipFile(io.BytesIO(book()))
     rows = by_rows(book(), sheet)
     top = row_of(sheet, "place")
-    found = (
+    filter_range = (
         ElementTree.fromstring(archive.read(sheet_files(archive)[sheet]))
         .find(f"{MAIN}autoFilter")
         .get("ref")
     )
-    assert found == f"A{top}:{max(rows[top])}{max(rows)}"
+    assert filter_range == f"A{top}:{max(rows[top])}{max(rows)}"
 
 
 def test_what_is_printed_of_a_sheet_is_all_of_it_but_long_notes():
     archive = zipfile.ZipFile(io.BytesIO(book()))
     areas = {}
-    for one in part(r"xl/workbook\.xml").iter(f"{MAIN}definedName"):
-        if one.get("name") == "_xlnm.Print_Area":
+    for defined_name in part(r"xl/workbook\.xml").iter(f"{MAIN}definedName"):
+        if defined_name.get("name") == "_xlnm.Print_Area":
             sheet, column, row = re.fullmatch(
-                r"'?([^'!]+)'?!\$A\$1:\$([A-Z]+)\$(\d+)", one.text
+                r"'?([^'!]+)'?!\$A\$1:\$([A-Z]+)\$(\d+)", defined_name.text
             ).groups()
             areas[sheet] = column, int(row)
     assert areas.keys() == sheet_files(archive).keys()

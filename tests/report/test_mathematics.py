@@ -76,7 +76,10 @@ KNOWN = {name: getattr(EXACT, name) for name in ("sqrt", "log", "ceil", "floor",
 KNOWN |= {
     "log2": lambda x: EXACT.log(x, 2),
     "phi": EXACT.ncdf,
-    **{one.__name__: lambda *values, one=one: one(map(EXACT.mpf, values)) for one in (max, min)},
+    **{
+        extremum.__name__: lambda *values, extremum=extremum: extremum(map(EXACT.mpf, values))
+        for extremum in (max, min)
+    },
 }
 
 
@@ -89,8 +92,10 @@ def test_an_equation_reads_back_as_its_formula(row):
     ).split(",", 1)
     assert left == f"v_{row.formula.name}"
     names = {f"v_{name}": EXACT.mpf(value) for name, value in row.inputs.items()}
-    found = eval(right, {**KNOWN, **names})
-    assert float(found) == pytest.approx(row.formula.function(**row.inputs), rel=1e-9, abs=1e-300)
+    equation_value = eval(right, {**KNOWN, **names})
+    assert float(equation_value) == pytest.approx(
+        row.formula.function(**row.inputs), rel=1e-9, abs=1e-300
+    )
 
 
 def test_every_formula_is_an_element():
@@ -103,7 +108,7 @@ A, B, C = (Symbol("name", name) for name in "abc")
 
 
 @pytest.mark.parametrize(
-    ("made", "text"),
+    ("expression", "text"),
     [
         (A - (B - C), "v_a-(v_b-v_c)"),
         ((A + B) * C, "(v_a+v_b)*v_c"),
@@ -114,5 +119,5 @@ A, B, C = (Symbol("name", name) for name in "abc")
         (A * 2.5e12, "v_a*2.5*10**(12)"),
     ],
 )
-def test_brackets_stand_where_they_are_needed(made, text):
-    assert spelled(ElementTree.fromstring(mathematics._row(made))) == text
+def test_brackets_stand_where_they_are_needed(expression, text):
+    assert spelled(ElementTree.fromstring(mathematics._row(expression))) == text

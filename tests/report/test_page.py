@@ -33,12 +33,12 @@ def text(tmp_path_factory):
 
 
 def program(text):
-    found = json.loads(re.search(r'id="whatif-data">(.*?)</script>', text, re.S).group(1))
-    keys = found["controls"].keys()
-    return found | {
+    page_data = json.loads(re.search(r'id="whatif-data">(.*?)</script>', text, re.S).group(1))
+    keys = page_data["controls"].keys()
+    return page_data | {
         "controls": [
             dict(zip(keys, row, strict=True))
-            for row in zip(*found["controls"].values(), strict=True)
+            for row in zip(*page_data["controls"].values(), strict=True)
         ]
     }
 
@@ -84,12 +84,15 @@ def test_it_says_all_that_a_report_says(text):
     # rooflines, tornados and bills of two, and one each of cost, frontier, map, fabric and errors
     assert len(figures) == 2 * (2 * 3 + 5)
     verdict = re.search(r"<h1>(.*?)</h1>", text).group(1)
-    assert unescape(verdict) in [one["words"] for one in document("compare", *PAIR)["verdict"]]
+    assert unescape(verdict) in [
+        verdict_line["words"] for verdict_line in document("compare", *PAIR)["verdict"]
+    ]
 
 
 def test_it_has_every_point_of_the_curve(text):
     costs = [
-        one["median_usd_per_million_output_tokens"] for one in document("compare", *PAIR)["curve"]
+        curve_point["median_usd_per_million_output_tokens"]
+        for curve_point in document("compare", *PAIR)["curve"]
     ]
     table = re.search(r'<section id="frontier".*?</section>', text, re.S).group(0)
     assert len(costs) >= 10
@@ -109,7 +112,7 @@ def test_a_vendor_keeps_its_colour():
             names, vendor_colours([result(name) for name in names]), strict=True
         ):
             colours.setdefault(name[:2], set()).add(colour)
-    assert {len(some) for vendor, some in colours.items() if vendor != "h1"} == {1}
+    assert {len(colour_set) for vendor, colour_set in colours.items() if vendor != "h1"} == {1}
     assert colours["h1"] == colours["gb"]
     two = vendor_colours([result("trn3-nl32x2"), result("trn3-nl72x2")])
     assert two[0] != two[1]
@@ -142,7 +145,7 @@ def test_pages_lead_to_each_other(folder):
         assert links == set(pages)
         assert "default-src 'none'" in unescape(text)
     ranked = re.search(r'<section id="ranking".*?</section>', pages["index.html"], re.S).group(0)
-    assert all(one["id"] in ranked for one in document("systems", "list")["items"])
+    assert all(system_row["id"] in ranked for system_row in document("systems", "list")["items"])
     assert "usd_per_million" in pages["method.html"]
 
 
@@ -161,11 +164,13 @@ def test_a_folder_keeps_what_it_holds(folder, tmp_path):
 
 @pytest.mark.thorough
 def test_the_same_inputs_give_the_same_bytes(tmp_path):
-    one, other = tmp_path / "one", tmp_path / "other"
-    for folder in (one, other):
+    first_folder, second_folder = tmp_path / "one", tmp_path / "other"
+    for folder in (first_folder, second_folder):
         folder.mkdir()
         assert tco("report", "gb200-nvl72", "-o", folder / "report.html").exit_code == 0
-    assert (one / "report.html").read_bytes() == (other / "report.html").read_bytes()
+    assert (first_folder / "report.html").read_bytes() == (
+        second_folder / "report.html"
+    ).read_bytes()
 
 
 def test_its_script_is_known_by_its_mark(text):
@@ -175,9 +180,9 @@ def test_its_script_is_known_by_its_mark(text):
 
 
 def test_what_is_embedded_cannot_end_its_element():
-    found = embedded({"title": "</script><script>alert(1)</script><!--"})
-    assert "<" not in found
-    assert json.loads(found) == {"title": "</script><script>alert(1)</script><!--"}
+    embedded_text = embedded({"title": "</script><script>alert(1)</script><!--"})
+    assert "<" not in embedded_text
+    assert json.loads(embedded_text) == {"title": "</script><script>alert(1)</script><!--"}
 
 
 @pytest.mark.parametrize("name", ["report", "report.pdf", "report.html.gz"])
@@ -231,20 +236,26 @@ def test_a_saved_result_has_no_formulas(tmp_path):
 
 # ---------------------------------------------------------------- the program
 def test_what_is_computed_alike_is_one_line_and_what_is_taken_is_computed_before(text):
-    made = program(text)["program"]
-    first = len(made["leaves"])
-    assert len({tuple(line) for line in made["lines"]}) == len(made["lines"])
-    for at, (_, *cells) in enumerate(made["lines"]):
-        assert all(0 <= cell < first + at for cell in cells)
+    page_program = program(text)["program"]
+    first = len(page_program["leaves"])
+    assert len({tuple(line) for line in page_program["lines"]}) == len(page_program["lines"])
+    for line_index, (_, *cells) in enumerate(page_program["lines"]):
+        assert all(0 <= cell < first + line_index for cell in cells)
 
 
 def test_it_carries_every_plan_of_each_rack_whoever_pays(text):
-    made = program(text)
-    everybody = {one["id"] for one in document("perspectives", "list")["items"]}
-    for name, ways in zip(made["scenarios"], made["program"]["ways"], strict=True):
-        assert set(ways) == everybody
-        assert len(set(made["program"]["plans"][ways["hyperscaler"][0]["plans"]])) > 20, name
-    built_up, bought = (ways["hyperscaler"] for ways in made["program"]["ways"])
+    page_data = program(text)
+    everybody = {perspective["id"] for perspective in document("perspectives", "list")["items"]}
+    for name, ways_by_payer in zip(
+        page_data["scenarios"], page_data["program"]["ways"], strict=True
+    ):
+        assert set(ways_by_payer) == everybody
+        assert (
+            len(set(page_data["program"]["plans"][ways_by_payer["hyperscaler"][0]["plans"]])) > 20
+        ), name
+    built_up, bought = (
+        ways_by_payer["hyperscaler"] for ways_by_payer in page_data["program"]["ways"]
+    )
     # a chip that is built up has a price of its own only if one is given
     assert (len(built_up), len(bought)) == (
         2,
@@ -254,8 +265,8 @@ def test_it_carries_every_plan_of_each_rack_whoever_pays(text):
 
 def test_a_slider_spans_what_is_believed_and_more(text):
     controls = program(text)["controls"]
-    assert sum(one["open"] for one in controls) == 13
-    opened = {one["path"] for one in controls if one["open"]}
+    assert sum(control["open"] for control in controls) == 13
+    opened = {control["path"] for control in controls if control["open"]}
     assert {
         "terms.life",
         "terms.rate",
@@ -264,11 +275,16 @@ def test_a_slider_spans_what_is_believed_and_more(text):
         "parts.trn3.price",
         "parts.gb200-gpu.price",
     } <= opened
-    for one in controls:
-        assert one["least"] <= one["begin"] < one["end"] <= one["most"], one["path"]
-        ends = (one["values"][0], *(end for end in (one["low"], one["high"]) if end is not None))
-        assert one["begin"] <= min(ends) + abs(min(ends)) * 1e-5
-        assert one["end"] >= max(ends) - abs(max(ends)) * 1e-5
+    for control in controls:
+        assert control["least"] <= control["begin"] < control["end"] <= control["most"], control[
+            "path"
+        ]
+        ends = (
+            control["values"][0],
+            *(end for end in (control["low"], control["high"]) if end is not None),
+        )
+        assert control["begin"] <= min(ends) + abs(min(ends)) * 1e-5
+        assert control["end"] >= max(ends) - abs(max(ends)) * 1e-5
 
 
 @pytest.mark.parametrize(
@@ -290,12 +306,12 @@ def test_where_a_slider_begins_and_ends(value, low, high, least, most, expected)
 def test_own_values_are_kept_back(own, tmp_path):
     own.parts(ROW)
     own.write("sources.csv", "id,title,url,date\nown-quote,SECRETNOTE from a friend,,2025-11\n")
-    shown, kept = tmp_path / "shown.html", tmp_path / "kept.html"
-    assert tco("report", PAIR[0], "--data", own.folder, "-o", shown).exit_code == 0
-    done = tco("report", PAIR[0], "--data", own.folder, "--redact", "-o", kept)
+    full_path, redacted_path = tmp_path / "shown.html", tmp_path / "kept.html"
+    assert tco("report", PAIR[0], "--data", own.folder, "-o", full_path).exit_code == 0
+    done = tco("report", PAIR[0], "--data", own.folder, "--redact", "-o", redacted_path)
     assert done.exit_code == 0, done.stderr
-    assert "12345.67" in shown.read_text(encoding="utf-8")
-    text = kept.read_text(encoding="utf-8")
+    assert "12345.67" in full_path.read_text(encoding="utf-8")
+    text = redacted_path.read_text(encoding="utf-8")
     assert not re.search(
         r"12[, ]?345|12[, ]?346|1\.2345|SECRETNOTE|whatif-data", text + done.stderr
     )

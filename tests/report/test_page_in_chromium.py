@@ -91,17 +91,20 @@ def fresh(wide):
     return wide
 
 
-def anew(moved):
+def anew(moved_inputs):
     """Return what the program makes of moved inputs, every plan weighed anew."""
-    found = []
+    scenario_results = []
     for name in PAIR:
         settings = {
             path: f"{value!r} {unit}".strip()
-            for path, (value, unit) in moved.items()
+            for path, (value, unit) in moved_inputs.items()
             if path in result(name).inputs
         }
-        found.append(evaluate(name, settings, catalogue=CATALOGUE))
-    return {one.scenario: one.metrics for one in compare_results(found)[1]}
+        scenario_results.append(evaluate(name, settings, catalogue=CATALOGUE))
+    return {
+        scenario_result.scenario: scenario_result.metrics
+        for scenario_result in compare_results(scenario_results)[1]
+    }
 
 
 def refuse_difference(found, expected):
@@ -123,10 +126,12 @@ def refuse_difference(found, expected):
 def test_every_formula_gives_in_the_browser_what_it_gives_in_python(running):
     page = running.new_page()
     page.add_script_tag(
-        content=script(one.name for one in FORMULAS).replace("const FORMULAS", "window.FORMULAS")
+        content=script(formula.name for formula in FORMULAS).replace(
+            "const FORMULAS", "window.FORMULAS"
+        )
     )
-    numbers = {one.name: at for at, one in enumerate(FORMULAS)}
-    found = page.evaluate(
+    numbers = {formula.name: formula_number for formula_number, formula in enumerate(FORMULAS)}
+    browser_values = page.evaluate(
         COMPUTE,
         [
             [numbers[row.formula.name], [row.inputs[name] for name in row.formula.parameters]]
@@ -134,7 +139,7 @@ def test_every_formula_gives_in_the_browser_what_it_gives_in_python(running):
         ],
     )
     page.close()
-    for row, value in zip(ROWS, found, strict=True):
+    for row, value in zip(ROWS, browser_values, strict=True):
         assert value == pytest.approx(
             float(row.formula.function(**row.inputs)), rel=1e-12, abs=1e-300
         ), row.id
@@ -172,11 +177,11 @@ def test_what_is_moved_back_is_as_it_was(fresh):
     before = fresh.everything()
     fresh.type("parts.gb200-gpu.price", 30000.0)
     fresh.settle()
-    moved = fresh.everything()
-    assert moved[PAIR[0]] == before[PAIR[0]] | {
-        key: value for key, value in moved[PAIR[0]].items() if "baseline" in key
+    moved_metrics = fresh.everything()
+    assert moved_metrics[PAIR[0]] == before[PAIR[0]] | {
+        key: value for key, value in moved_metrics[PAIR[0]].items() if "baseline" in key
     }
-    assert moved[PAIR[1]] != before[PAIR[1]]
+    assert moved_metrics[PAIR[1]] != before[PAIR[1]]
     fresh.page.click("#reset")
     fresh.settle()
     assert fresh.everything() == before
@@ -197,24 +202,29 @@ def test_wherever_the_sliders_lie_it_decides_as_the_command_line_does(running, f
     path = folder / "headline.html"
     assert tco("report", "-o", path).exit_code == 0
     assert len(path.read_bytes()) < 1_500_000
-    one, dice = Opened(running, path, WIDE), random.Random(SEED)
-    controls, who = one.page.evaluate(
+    opened_page, dice = Opened(running, path, WIDE), random.Random(SEED)
+    controls, who = opened_page.page.evaluate(
         "() => [DATA.controls.map(one => [one.path, one.open]), DATA.who.options.map(([name]) => "
         "name)]"
     )
-    every, opened = [name for name, _ in controls], [name for name, is_open in controls if is_open]
+    control_paths, opened = (
+        [name for name, _ in controls],
+        [name for name, is_open in controls if is_open],
+    )
     moves = []
     for _ in range(MOVES):
-        paths = dict.fromkeys([*dice.sample(opened, dice.randint(1, 3)), dice.choice(every)])
+        paths = dict.fromkeys(
+            [*dice.sample(opened, dice.randint(1, 3)), dice.choice(control_paths)]
+        )
         moves.append(
             [dice.choice(["", "", *who]), [(name, dice.randint(0, 1000)) for name in paths]]
         )
     off, possible = [], []
-    for settings, costs in one.page.evaluate(WHERE, moves):
-        asked = dict(words.split("=", 1) for words in settings)
-        for mine, cost in zip(costs, costs_with(asked), strict=True):
-            possible.append((mine is None) == (cost is None))
-            off += [mine / cost - 1] if mine is not None and cost is not None else []
+    for settings, costs in opened_page.page.evaluate(WHERE, moves):
+        page_settings = dict(words.split("=", 1) for words in settings)
+        for page_cost, cost in zip(costs, costs_with(page_settings), strict=True):
+            possible.append((page_cost is None) == (cost is None))
+            off += [page_cost / cost - 1] if page_cost is not None and cost is not None else []
     assert len(off) > 2 * MOVES
     # a batch is chosen by what decodes, and as deployed prompts are read the slower or quicker for
     # its speed
@@ -223,8 +233,8 @@ def test_wherever_the_sliders_lie_it_decides_as_the_command_line_does(running, f
     assert sum(share > -NEAR for share in off) >= 0.95 * len(off)
     assert sum(share <= FAR for share in off) >= 0.95 * len(off)
     assert all(possible)
-    assert one.complaints == []
-    one.page.close()
+    assert opened_page.complaints == []
+    opened_page.page.close()
 
 
 def costs_with(settings, names=HEADLINE):
@@ -232,10 +242,12 @@ def costs_with(settings, names=HEADLINE):
     none where that is refused, or not possible.
     """
     try:
-        found = evaluate_each(names, None, settings, refuse=False)
+        evaluations = evaluate_each(names, None, settings, refuse=False)
     except DataError:
         return [None] * len(names)
-    return [one.result.metrics["usd_per_million_output_tokens"] for one in found]
+    return [
+        evaluation.result.metrics["usd_per_million_output_tokens"] for evaluation in evaluations
+    ]
 
 
 # workloads whose plans are chosen by something else: requests in flight, a whole queue, a training
@@ -252,35 +264,43 @@ OTHERS = {
 
 @pytest.mark.parametrize("name", OTHERS)
 def test_other_workloads_are_decided_too(running, folder, name):
-    asked, moved = OTHERS[name]
+    workload_settings, moved_inputs = OTHERS[name]
     path = folder / f"{name}.html"
     assert (
         tco(
             "report",
             name,
-            *(word for one in asked.items() for word in ("--set", "=".join(one))),
+            *(
+                word
+                for setting in workload_settings.items()
+                for word in ("--set", "=".join(setting))
+            ),
             "-o",
             path,
         ).exit_code
         == 0
     )
-    one = Opened(running, path, WIDE)
-    for some in ({}, moved):
-        words = one.page.evaluate(
+    opened_page = Opened(running, path, WIDE)
+    for slider_values in ({}, moved_inputs):
+        words = opened_page.page.evaluate(
             "some => { Object.entries(some).forEach(([path, value]) => move(path, value)); "
             "settle(); return settings(); }",
-            some,
+            slider_values,
         )
-        assert len(words) == len(some)
+        assert len(words) == len(slider_values)
         expected = evaluate(
-            name, {**asked, **dict(word.split("=", 1) for word in words)}, catalogue=CATALOGUE
+            name,
+            {**workload_settings, **dict(word.split("=", 1) for word in words)},
+            catalogue=CATALOGUE,
         )
         assert (
-            refuse_difference(one.everything(), {name: compare_results([expected])[1][0].metrics})
+            refuse_difference(
+                opened_page.everything(), {name: compare_results([expected])[1][0].metrics}
+            )
             >= 4
         )
-    assert one.complaints == []
-    one.page.close()
+    assert opened_page.complaints == []
+    opened_page.page.close()
 
 
 def test_who_pays_is_chosen_too(fresh):
@@ -312,9 +332,11 @@ def test_who_pays_is_chosen_too(fresh):
 def test_the_table_is_downloaded(fresh):
     fresh.type("terms.rate", 0.07)
     fresh.settle()
-    with fresh.page.expect_download() as found:
+    with fresh.page.expect_download() as pending_download:
         fresh.page.click("#download")
-    rows = list(csv.DictReader(found.value.path().read_text(encoding="utf-8").splitlines()))
+    rows = list(
+        csv.DictReader(pending_download.value.path().read_text(encoding="utf-8").splitlines())
+    )
     assert [(row["scenario"], row["set"]) for row in rows] == [
         (name, "terms.rate=0.07") for name in PAIR
     ]
@@ -331,21 +353,21 @@ def test_the_table_is_downloaded(fresh):
 
 
 def test_the_address_holds_what_was_moved(fresh, running, report):
-    moved = {path: MOVED[path] for path in ("terms.life", "parts.trn3.tdp")}
-    for path, (value, _) in moved.items():
+    moved_inputs = {path: MOVED[path] for path in ("terms.life", "parts.trn3.tdp")}
+    for path, (value, _) in moved_inputs.items():
         fresh.type(path, value)
     fresh.settle()
     address = fresh.page.url
     assert address.endswith("#parts.trn3.tdp=900&terms.life=4")
-    other = running.new_page()
-    other.goto(address)
-    other.wait_for_function("() => moved.size === 2")
-    assert other.evaluate("() => (settle(), JSON.stringify(NOW))") == fresh.page.evaluate(
+    second_page = running.new_page()
+    second_page.goto(address)
+    second_page.wait_for_function("() => moved.size === 2")
+    assert second_page.evaluate("() => (settle(), JSON.stringify(NOW))") == fresh.page.evaluate(
         "() => JSON.stringify(NOW)"
     )
     # opened, though it is none of the dozen
-    assert other.locator('input[aria-label^="parts.trn3.tdp,"]').input_value() == "900"
-    other.close()
+    assert second_page.locator('input[aria-label^="parts.trn3.tdp,"]').input_value() == "900"
+    second_page.close()
 
 
 @pytest.mark.parametrize(
@@ -360,11 +382,11 @@ def test_an_address_that_says_nothing_moves_nothing(fresh, state):
 
 
 def test_the_command_gives_the_same(fresh):
-    moved = {
+    moved_inputs = {
         path: MOVED[path]
         for path in ("terms.rate", "site.electricity_price", "performance.trainium.launch_time")
     }
-    for path, (value, _) in moved.items():
+    for path, (value, _) in moved_inputs.items():
         fresh.type(path, value)
     fresh.settle()
     program, *words = shlex.split(fresh.command)
@@ -402,20 +424,20 @@ def test_the_keyboard_alone_moves_an_input(fresh):
 
 
 def test_some_inputs_stand_open_and_search_finds_all_but_those_that_decide_what_exists(fresh):
-    controls, found = fresh.page.evaluate(
+    controls, open_count = fresh.page.evaluate(
         "() => [DATA.controls.map(one => one.path), DATA.controls.filter(one => one.open).length]"
     )
-    assert found == 13
-    known = {node.given.path for name in PAIR for node in leaves(name)}
+    assert open_count == 13
+    leaf_paths = {node.given.path for name in PAIR for node in leaves(name)}
     assert len(controls) == len(set(controls))
     readings = {
         path: reading for name in PAIR for path, reading in result(name).structure.readings.items()
     }
-    assert known - set(controls) == {
-        path for path in known if path in readings and readings[path] is not True
+    assert leaf_paths - set(controls) == {
+        path for path in leaf_paths if path in readings and readings[path] is not True
     }
     assert {"memory_reserve", "cache_share", "interactivity", "rack_kw_max"} <= {
-        path.rpartition(".")[2] for path in set(controls) - known
+        path.rpartition(".")[2] for path in set(controls) - leaf_paths
     }
     for words in (
         "chip price",
@@ -445,11 +467,13 @@ def leaves(name):
 
 
 def test_it_complains_of_nothing_and_asks_for_nothing(wide, phone):
-    for one in (wide, phone):
-        assert one.complaints == []
+    for opened_page in (wide, phone):
+        assert opened_page.complaints == []
         assert {
-            request.partition("#")[0] for request in one.requests if not request.startswith("data:")
-        } == {one.url}
+            request.partition("#")[0]
+            for request in opened_page.requests
+            if not request.startswith("data:")
+        } == {opened_page.url}
 
 
 def test_nothing_is_wider_than_the_phone(phone):
@@ -466,22 +490,22 @@ def test_it_is_accessible(running, report, size, scheme):
     """
     from axe_playwright_python.sync_playwright import Axe
 
-    one = Opened(running, report, size, color_scheme=scheme)
-    one.page.evaluate(
+    opened_page = Opened(running, report, size, color_scheme=scheme)
+    opened_page.page.evaluate(
         "() => document.querySelectorAll('svg > :not(title, desc)').forEach(mark => mark.remove())"
     )
     # tables are alike
-    one.page.evaluate(
+    opened_page.page.evaluate(
         "() => document.querySelectorAll('details').forEach((one, at) => { one.open = at < 1; })"
     )
-    one.type("site.pue", 1.3)
-    one.settle()
-    found = Axe().run(one.page, options={"resultTypes": ["violations"]})
+    opened_page.type("site.pue", 1.3)
+    opened_page.settle()
+    axe_report = Axe().run(opened_page.page, options={"resultTypes": ["violations"]})
     assert [
-        (each["id"], each["impact"], each["nodes"][0]["html"][:120])
-        for each in found.response["violations"]
+        (violation["id"], violation["impact"], violation["nodes"][0]["html"][:120])
+        for violation in axe_report.response["violations"]
     ] == []
-    one.page.close()
+    opened_page.page.close()
 
 
 def test_paper_cuts_no_table(wide):
@@ -523,11 +547,11 @@ def test_names_and_notes_are_words_and_nothing_else(running, folder):
     text = out.read_text(encoding="utf-8")
     assert "<script>alert" not in text
     assert "<img" not in text
-    one = Opened(running, out, WIDE)
-    assert attack in one.page.text_content("main")
-    assert one.complaints == []
-    assert len(one.requests) <= 2  # itself, and the icon it holds
-    one.page.close()
+    opened_page = Opened(running, out, WIDE)
+    assert attack in opened_page.page.text_content("main")
+    assert opened_page.complaints == []
+    assert len(opened_page.requests) <= 2  # itself, and the icon it holds
+    opened_page.page.close()
 
 
 def test_a_rack_that_no_plan_fits_gives_nothing_and_says_why(fresh):
@@ -538,9 +562,11 @@ def test_a_rack_that_no_plan_fits_gives_nothing_and_says_why(fresh):
         fresh.settle()
         expected = costs_with({"parts.gb200-gpu.hbm_capacity": f"{capacity} GB"}, PAIR[1:])[0]
         assert (expected is not None) is possible
-        shown = fresh.page.get_attribute(cell, "data-value")
+        cell_value = fresh.page.get_attribute(cell, "data-value")
         assert (
-            shown == "" if expected is None else float(shown) == pytest.approx(expected, rel=1e-7)
+            cell_value == ""
+            if expected is None
+            else float(cell_value) == pytest.approx(expected, rel=1e-7)
         )
     assert "gb200-nvl72: the leanest plan needs" in fresh.page.inner_text("#whatif-verdict")
     assert fresh.page.inner_text(cell).startswith("–")

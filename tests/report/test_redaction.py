@@ -24,7 +24,7 @@ def test_two_equal_makings_are_shown_whole(document):
 
 
 @given(DOCUMENT, DOCUMENT)
-def test_nothing_is_shown_that_the_other_making_lacks(one, other):
+def test_nothing_is_shown_that_the_other_making_lacks(first_document, second_document):
     def leaves(document):
         inner = (
             document.values()
@@ -39,12 +39,12 @@ def test_nothing_is_shown_that_the_other_making_lacks(one, other):
             else {leaf for value in inner for leaf in leaves(value)}
         )
 
-    shown = {
+    visible_leaves = {
         leaf
-        for leaf in leaves(redact_differences(one, other))
+        for leaf in leaves(redact_differences(first_document, second_document))
         if leaf != "None" and WITHHELD not in leaf
     }
-    assert shown <= leaves(other)
+    assert visible_leaves <= leaves(second_document)
 
 
 def test_a_number_that_differs_is_null_and_a_text_says_so():
@@ -63,8 +63,8 @@ def test_only_the_words_of_a_text_that_differ_are_withheld():
 
 
 def test_entries_are_held_against_those_of_their_name():
-    one = [{"path": "a", "usd": 1}, {"path": "b", "usd": 2}]
-    assert redact_differences(one, [{"path": "b", "usd": 2}, {"path": "a", "usd": 5}]) == [
+    priced_parts = [{"path": "a", "usd": 1}, {"path": "b", "usd": 2}]
+    assert redact_differences(priced_parts, [{"path": "b", "usd": 2}, {"path": "a", "usd": 5}]) == [
         {"path": "a", "usd": None},
         {"path": "b", "usd": 2},
     ]
@@ -77,11 +77,11 @@ def test_an_entry_without_its_like_keeps_its_shape_alone():
 
 
 def test_rows_of_a_table():
-    one, other = (
+    first_table, second_table = (
         Table(("part", "USD"), [("nic", "500"), ("cable", "5")], "total 505"),
         Table(("part", "USD"), [("cable", "5"), ("nic", "900")], "total 905"),
     )
-    assert redact_differences(one, other)._replace(columns=()) == Table(
+    assert redact_differences(first_table, second_table)._replace(columns=()) == Table(
         (), [["nic", WITHHELD], ["cable", "5"]], f"total {WITHHELD}", [], []
     )
     assert alike_rows([["nic", 500, None]], [["nic", 900, None]]) == [["nic", None, None]]

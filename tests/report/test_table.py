@@ -46,8 +46,8 @@ def test_significant(value, digits, text):
 
 @given(st.floats(1e-300, 1e300), st.integers(2, 8))
 def test_significant_loses_no_more_than_its_digits(value, digits):
-    shown = float(significant(value, digits).replace(",", ""))
-    assert math.isclose(shown, value, rel_tol=0.51 * 10 ** (1 - digits))
+    rounded_value = float(significant(value, digits).replace(",", ""))
+    assert math.isclose(rounded_value, value, rel_tol=0.51 * 10 ** (1 - digits))
 
 
 def test_text_keeps_brackets_and_every_digit():
@@ -113,11 +113,11 @@ def test_csv_texts_come_back(cells):
 
 
 @pytest.mark.parametrize(
-    ("value", "made"), [(None, None), (2.0, 2), (2.5, 2.5), (1e300, 1e300), (-3.0, -3)]
+    ("value", "json_value"), [(None, None), (2.0, 2), (2.5, 2.5), (1e300, 1e300), (-3.0, -3)]
 )
-def test_json_numbers(value, made):
-    assert json_number_or_none(value) == made
-    assert type(json_number_or_none(value)) is type(made)
+def test_json_numbers(value, json_value):
+    assert json_number_or_none(value) == json_value
+    assert type(json_number_or_none(value)) is type(json_value)
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
@@ -152,8 +152,8 @@ def test_a_text_of_ones_own_marks_up_nothing_and_turns_no_line():
     table = Table(
         ("part",), [("<script>x</script>\u202e",)], "<b>mine</b> [a](javascript:b)", ["\u2066up"]
     )
-    found = to_markdown(table)
-    assert "### &lt;b>mine&lt;/b> [a]\\(javascript:b)" in found
-    assert not set(found) & set("\u202e\u2066")
-    assert "<script" not in found
+    markdown_text = to_markdown(table)
+    assert "### &lt;b>mine&lt;/b> [a]\\(javascript:b)" in markdown_text
+    assert not set(markdown_text) & set("\u202e\u2066")
+    assert "<script" not in markdown_text
     assert not set(to_text(table, 80)) & set("\u202e\u2066")

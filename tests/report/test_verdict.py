@@ -14,8 +14,14 @@ from tco.report.verdict import (
 
 def regime(*picks, **more):
     """Return a regime of one speed or some."""
-    known = {"probability": 0.6, "keeps": 0.8, "most": 0.8, "worst": 0.6, "speeds": (20.0,)}
-    return Regime("close", picks=picks, foremost=picks[0], **{**known, **more})
+    default_fields = {
+        "probability": 0.6,
+        "keeps": 0.8,
+        "most": 0.8,
+        "worst": 0.6,
+        "speeds": (20.0,),
+    }
+    return Regime("close", picks=picks, foremost=picks[0], **{**default_fields, **more})
 
 
 def test_a_tie_names_all_and_when_each_comes():
@@ -84,12 +90,12 @@ def test_prices_that_turn_a_pick_stand_in_the_unit_of_the_catalogue():
             shown=(0.0861, "USD/kWh"),
         ),
     ]
-    found = Confidence([], [], [regime("b")])
-    (text,) = price_words(turns, found, 20.0)
+    confidence = Confidence([], [], [regime("b")])
+    (text,) = price_words(turns, confidence, 20.0)
     assert text == (
         "The pick at 20 tokens/s would change if mi450x price were below 52,500 USD (now 66,700) "
         "or electricity price were above 0.12 USD/kWh (now 0.0861)."
     )
-    (text,) = price_words(turns, found._replace(regimes=[regime("a", "b")]), 20.0)
+    (text,) = price_words(turns, confidence._replace(regimes=[regime("a", "b")]), 20.0)
     assert text.startswith("The tie at 20 tokens/s would tip from b if ")
-    assert price_words([], found, 20.0) == []
+    assert price_words([], confidence, 20.0) == []

@@ -88,31 +88,35 @@ def moved_for(*names):
 
 def engine(*names):
     """Return what the engine makes of the moved inputs, with the structure held."""
-    moved = []
+    moved_results = []
     for name in names:
         settings = {
             path: f"{value} {unit}".strip() for path, (value, unit) in moved_for(name).items()
         }
-        moved.append(evaluate(name, settings, structure=of(name).structure, catalogue=CATALOGUE))
-    return compare_results(moved)[1]
+        moved_results.append(
+            evaluate(name, settings, structure=of(name).structure, catalogue=CATALOGUE)
+        )
+    return compare_results(moved_results)[1]
 
 
 def refuse_difference(metrics, results):
     """Hold the table of metrics of a calculated book against results."""
-    for one in results:
-        for name, value in one.metrics.items():
+    for scenario_result in results:
+        for name, value in scenario_result.metrics.items():
             if value is None:
-                assert metrics.get(name, {}).get(one.scenario) is None
+                assert metrics.get(name, {}).get(scenario_result.scenario) is None
             else:
-                assert metrics[name][one.scenario] == pytest.approx(value, rel=1e-9, abs=1e-300), (
-                    one.scenario,
+                assert metrics[name][scenario_result.scenario] == pytest.approx(
+                    value, rel=1e-9, abs=1e-300
+                ), (
+                    scenario_result.scenario,
                     name,
                 )
 
 
 def recalculated(content, by):
     """Return the table of metrics as a walk of our own calculates it."""
-    found = calculated(content, by)
+    calculated_values = calculated(content, by)
     metrics = table(content, "Summary", "metric")
     addresses = {
         value: address
@@ -126,8 +130,8 @@ def recalculated(content, by):
     }
     for name, row in metrics.items():
         for scenario, column in columns.items():
-            if (cell := ("Summary", f"{column}{addresses[name][1:]}")) in found:
-                row[scenario] = found[cell]
+            if (cell := ("Summary", f"{column}{addresses[name][1:]}")) in calculated_values:
+                row[scenario] = calculated_values[cell]
     return metrics
 
 
@@ -139,16 +143,16 @@ def test_it_calculates_what_the_engine_gives(names):
             sheet,
             address,
         )
-    moved = moved_for(*names)
-    assert len(moved) >= 10
+    moved_inputs = moved_for(*names)
+    assert len(moved_inputs) >= 10
     after = recalculated(
-        changed(content, {path: value for path, (value, _) in moved.items()}), by_python
+        changed(content, {path: value for path, (value, _) in moved_inputs.items()}), by_python
     )
     results = engine(*names)
     refuse_difference(after, results)
     # a book that stands still would show no difference
-    for one, before in zip(results, map(of, names), strict=True):
-        assert one.metrics["tco_usd_per_chip_hour"] != pytest.approx(
+    for scenario_result, before in zip(results, map(of, names), strict=True):
+        assert scenario_result.metrics["tco_usd_per_chip_hour"] != pytest.approx(
             before.metrics["tco_usd_per_chip_hour"], rel=1e-3
         )
 
@@ -161,16 +165,18 @@ def cells_of(content, sheet):
 def test_the_formulas_package_calculates_the_cost():
     """The cost alone: that package takes its time over each formula."""
     metric = "tco_usd_per_chip_hour"
-    alone = replace(of("gb200-nvl72"), nodes={metric: of("gb200-nvl72").nodes[metric]}, bill=None)
+    cost_result = replace(
+        of("gb200-nvl72"), nodes={metric: of("gb200-nvl72").nodes[metric]}, bill=None
+    )
     content = changed(
-        workbook_of([alone], CATALOGUE, alone.scenario, ""),
+        workbook_of([cost_result], CATALOGUE, cost_result.scenario, ""),
         {"site.electricity_price": 0.12, "terms.rate": 0.07},
     )
     settings = {"site.electricity_price": "0.12 USD/kWh", "terms.rate": "0.07"}
     expected = evaluate(
-        "gb200-nvl72", settings, structure=alone.structure, catalogue=CATALOGUE
+        "gb200-nvl72", settings, structure=cost_result.structure, catalogue=CATALOGUE
     ).metrics[metric]
-    assert expected != pytest.approx(alone.metrics[metric], rel=1e-3)
+    assert expected != pytest.approx(cost_result.metrics[metric], rel=1e-3)
     assert recalculated(content, by_formulas)[metric]["gb200-nvl72"] == pytest.approx(
         expected, rel=1e-9
     )
@@ -181,13 +187,13 @@ def test_the_formulas_package_calculates_the_cost():
 def test_libreoffice_calculates_what_the_engine_gives(tmp_path):
     kinds = (SERVING, (TRAINING,))
     untouched = [changed(book(*names), {}) for names in kinds]
-    moved = [
+    moved_books = [
         changed(book(*names), {path: value for path, (value, _) in moved_for(*names).items()})
         for names in kinds
     ]
     books = [
         table(content, "Summary", "metric")
-        for content in libreoffice([*untouched, *moved], tmp_path)
+        for content in libreoffice([*untouched, *moved_books], tmp_path)
     ]
     for names, before, after in zip(kinds, books[:2], books[2:], strict=True):
         refuse_difference(before, compare_results([of(name) for name in names])[1])
@@ -198,14 +204,16 @@ def test_one_call_is_one_cell():
     """Every call and every gathering of the trace is one cell: of the bill its prices and powers,
     of the other sheets all.
     """
-    one = of("trn3-nl72x2")
-    content = book(one.scenario)
-    made = {node.id for node in nodes_below(*one.nodes.values()) if not node.is_leaf}
+    scenario_result = of("trn3-nl72x2")
+    content = book(scenario_result.scenario)
+    computed_ids = {
+        node.id for node in nodes_below(*scenario_result.nodes.values()) if not node.is_leaf
+    }
     of_lines = {
         f"bill/{line.path}/{what}"
-        for line in one.bill.lines
+        for line in scenario_result.bill.lines
         for what in ("extended_price", "extended_power")
-    } & made
+    } & computed_ids
     elsewhere = [
         formula
         for sheet in ("Cost", "Performance")
@@ -213,7 +221,7 @@ def test_one_call_is_one_cell():
         if formula is not None
     ]
     assert len(of_lines) > 50
-    assert len(elsewhere) == len(made) - len(of_lines)
+    assert len(elsewhere) == len(computed_ids) - len(of_lines)
 
 
 def test_every_formula_has_its_value_and_stays_within_the_limits():
@@ -294,15 +302,19 @@ def test_it_says_what_made_it():
 @pytest.mark.parametrize("count", [SPLIT, SPLIT + 1, SPLIT * SPLIT + 5])
 def test_a_long_sum_is_split(count):
     with recording() as trace, scope("here"):
-        whole = total(
-            "sum", [trace.leaf(f"x.{at}", float(at), "USD", "s", "press") for at in range(count)]
+        sum_node = total(
+            "sum",
+            [
+                trace.leaf(f"x.{leaf_number}", float(leaf_number), "USD", "s", "press")
+                for leaf_number in range(count)
+            ],
         ).node
-    parts = list(split_long_formulas([whole]))
+    parts = list(split_long_formulas([sum_node]))
     assert all(len(part.inputs) <= SPLIT for part in parts)
     assert parts[-1].id == "here/sum"
-    assert parts[-1].value == pytest.approx(whole.value, rel=1e-12)
+    assert parts[-1].value == pytest.approx(sum_node.value, rel=1e-12)
     assert {node.id for node in nodes_below(*parts) if node.is_leaf} == {
-        node.id for node in nodes_below(whole) if node.is_leaf
+        node.id for node in nodes_below(sum_node) if node.is_leaf
     }
     assert len({part.id for part in parts}) == len(parts)
 
@@ -321,10 +333,10 @@ def test_a_name_is_no_address_and_no_other_name():
 def test_text_is_never_a_formula():
     titled = replace(of("gb200-nvl72"), title="=1+1", notes=["=2+2"])
     content = workbook_of([titled], CATALOGUE, "gb200-nvl72", "=3+3")
-    found = {
+    cell_formulas = {
         formula
         for sheet in ("Read me", "BOM", "Summary")
         for formula, _ in cells(content, sheet).values()
     }
-    assert found.isdisjoint({"1+1", "2+2", "3+3"})
+    assert cell_formulas.isdisjoint({"1+1", "2+2", "3+3"})
     assert any(value == "=3+3" for _, value in cells(content, "Read me").values())

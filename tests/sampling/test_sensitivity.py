@@ -70,16 +70,16 @@ def solved(name, path, values, metric):
     nan where no batch meets it.
     """
     base = evaluate(name)
-    made = tco.evaluate_draws(
+    draw_results = tco.evaluate_draws(
         name,
         {path: (np.array(values), base.inputs[path].unit)},
         structure=base.structure,
         catalogue=CATALOGUE,
     )
     return (
-        np.where(made.meets, made.metrics[metric], np.nan)
+        np.where(draw_results.meets, draw_results.metrics[metric], np.nan)
         if metric in PERFORMANCE
-        else made.metrics[metric]
+        else draw_results.metrics[metric]
     )
 
 
@@ -92,24 +92,27 @@ def solved(name, path, values, metric):
     ],
 )
 def test_every_end_is_that_of_the_input_set_alone(name, metric):
-    found, base = asked(name, metric), evaluate(name)
-    assert found.centre == pytest.approx(base.metrics[metric], rel=1e-12)
-    for one in [
-        *found.swings[:8],
-        *found.swings[40:43],
-        *(one for one in found.swings if one.given.path.startswith("cluster.")),
+    swing_study, base = asked(name, metric), evaluate(name)
+    assert swing_study.centre == pytest.approx(base.metrics[metric], rel=1e-12)
+    for swing in [
+        *swing_study.swings[:8],
+        *swing_study.swings[40:43],
+        *(swing for swing in swing_study.swings if swing.given.path.startswith("cluster.")),
     ]:
-        given = one.given
-        each = [
-            tco.evaluate(name, {given.path: (end, given.unit)}, catalogue=CATALOGUE).metrics[metric]
-            for end in (given.low, given.high)
+        swing_input = swing.given
+        end_metrics = [
+            tco.evaluate(
+                name, {swing_input.path: (end, swing_input.unit)}, catalogue=CATALOGUE
+            ).metrics[metric]
+            for end in (swing_input.low, swing_input.high)
         ]
-        assert (one.at_low, one.at_high) == tuple(
-            None if alone is None else pytest.approx(alone, rel=1e-7) for alone in each
-        ), given.path
-        assert (one.meets_low, one.meets_high) == tuple(alone is not None for alone in each), (
-            given.path
-        )
+        assert (swing.at_low, swing.at_high) == tuple(
+            None if end_metric is None else pytest.approx(end_metric, rel=1e-7)
+            for end_metric in end_metrics
+        ), swing_input.path
+        assert (swing.meets_low, swing.meets_high) == tuple(
+            end_metric is not None for end_metric in end_metrics
+        ), swing_input.path
 
 
 def test_the_batch_of_an_end_is_the_best_that_a_search_of_batches_finds():
@@ -121,18 +124,20 @@ def test_the_batch_of_an_end_is_the_best_that_a_search_of_batches_finds():
         for axis, size in plain_plan(tco.evaluate(TRN3, ALIKE, catalogue=CATALOGUE).plan).items()
         if axis in ("tp", "dp", "ep", "pp")
     }
-    swings = {one.given.path: one for one in sensitivity(TRN3, TOKEN, set=ALIKE, hold=True).swings}
+    swings = {
+        swing.given.path: swing for swing in sensitivity(TRN3, TOKEN, set=ALIKE, hold=True).swings
+    }
     for path in (
         "performance.layer.kernels_latent",
         "performance.trainium.stream_efficiency",
         "performance.trainium.flash_efficiency_bf16",
     ):
-        one = swings[path]
-        for end, value in ((one.given.low, one.at_low), (one.given.high, one.at_high)):
-            alone = tco.evaluate(
-                TRN3, ALIKE | {path: (end, one.given.unit)}, plan, catalogue=CATALOGUE
+        swing = swings[path]
+        for end, value in ((swing.given.low, swing.at_low), (swing.given.high, swing.at_high)):
+            searched_cost = tco.evaluate(
+                TRN3, ALIKE | {path: (end, swing.given.unit)}, plan, catalogue=CATALOGUE
             ).metrics[TOKEN]
-            assert 0.97 * alone < value < 1.03 * alone, path
+            assert 0.97 * searched_cost < value < 1.03 * searched_cost, path
 
 
 @pytest.mark.thorough
@@ -144,69 +149,81 @@ def test_compare_names_the_same_drivers_with_the_same_figures(name):
     sure = dict(
         zip(HEADLINE, confidence_of(evaluate_each(HEADLINE, None, {}), GB200).sure, strict=True)
     )[name]
-    swings = {one.given.path: one for one in asked(name, RATIO).swings}
-    for one in sure.drivers:
-        assert swings[one.path].swing == pytest.approx(one.swing, rel=1e-9)
-        assert swings[one.path].flips_at == (
-            None if one.flips_at is None else pytest.approx(one.flips_at, rel=1e-9)
+    swings = {swing.given.path: swing for swing in asked(name, RATIO).swings}
+    for driver in sure.drivers:
+        assert swings[driver.path].swing == pytest.approx(driver.swing, rel=1e-9)
+        assert swings[driver.path].flips_at == (
+            None if driver.flips_at is None else pytest.approx(driver.flips_at, rel=1e-9)
         )
-    assert [one.path for one in sure.drivers] == list(swings)[:3]
+    assert [driver.path for driver in sure.drivers] == list(swings)[:3]
 
 
 def test_the_largest_swing_comes_first_and_every_input_with_a_range_is_there():
-    found = asked(TRN3, TOKEN)
-    swings = [np.inf if one.swing is None else abs(one.swing) for one in found.swings]
+    swing_study = asked(TRN3, TOKEN)
+    swings = [np.inf if swing.swing is None else abs(swing.swing) for swing in swing_study.swings]
     assert swings == sorted(swings, reverse=True)
     inputs = tco.evaluate(TRN3, catalogue=CATALOGUE).inputs
-    assert {one.given.path for one in found.swings} == {
-        path for path, one in inputs.items() if one.low is not None and one.low < one.high
+    assert {swing.given.path for swing in swing_study.swings} == {
+        path
+        for path, scenario_input in inputs.items()
+        if scenario_input.low is not None and scenario_input.low < scenario_input.high
     }
 
 
 @pytest.mark.thorough
 def test_an_input_that_is_set_has_no_range():
-    found = sensitivity(TRN3, TOKEN, set={"terms.utilisation": "0.7"})
-    assert "terms.utilisation" not in {one.given.path for one in found.swings}
+    swing_study = sensitivity(TRN3, TOKEN, set={"terms.utilisation": "0.7"})
+    assert "terms.utilisation" not in {swing.given.path for swing in swing_study.swings}
 
 
 @pytest.mark.thorough
 def test_a_ratio_moves_both_sides_together():
-    found = asked(TRN3, RATIO)
-    own, other = (tco.evaluate(name, catalogue=CATALOGUE) for name in (TRN3, GB200))
-    assert found.centre == pytest.approx(other.metrics[TOKEN] / own.metrics[TOKEN], rel=1e-12)
-    by_path = {one.given.path: one for one in found.swings}
+    swing_study = asked(TRN3, RATIO)
+    scenario_result, baseline_result = (
+        tco.evaluate(name, catalogue=CATALOGUE) for name in (TRN3, GB200)
+    )
+    assert swing_study.centre == pytest.approx(
+        baseline_result.metrics[TOKEN] / scenario_result.metrics[TOKEN], rel=1e-12
+    )
+    by_path = {swing.given.path: swing for swing in swing_study.swings}
     # common to both, it cancels but for energy, which follows use and is a larger share of one
     used = by_path["terms.utilisation"]
-    one, two = (
+    baseline_costs, two = (
         solved(name, used.given.path, [used.given.low, used.given.high], TOKEN)
         for name in (GB200, TRN3)
     )
     # on a step a batch is found to 1e-5
     assert (used.at_low, used.at_high) == pytest.approx(
-        tuple(theirs / mine for theirs, mine in zip(one, two, strict=True)), rel=1e-6
+        tuple(
+            theirs / scenario_cost
+            for theirs, scenario_cost in zip(baseline_costs, two, strict=True)
+        ),
+        rel=1e-6,
     )
     assert abs(used.swing) < 0.05
     chip = by_path["parts.gb200-gpu.price"]
     theirs = solved(GB200, chip.given.path, [chip.given.high], TOKEN)[0]
-    mine = solved(TRN3, "terms.rate", [own.inputs["terms.rate"].value], TOKEN)[0]
-    assert chip.at_high == pytest.approx(theirs / mine, rel=1e-6)
+    scenario_cost = solved(TRN3, "terms.rate", [scenario_result.inputs["terms.rate"].value], TOKEN)[
+        0
+    ]
+    assert chip.at_high == pytest.approx(theirs / scenario_cost, rel=1e-6)
     assert chip.swing > 0
 
 
 @pytest.mark.thorough
 def test_an_end_at_which_the_plan_misses_the_target_is_marked():
     quick = {"workload.interactivity": "100 token/s"}
-    held = sensitivity(TRN3, TOKEN, hold=True, set=quick)
-    missed = {one.given.path: one for one in held.swings if not one.meets_high}
+    held_study = sensitivity(TRN3, TOKEN, hold=True, set=quick)
+    missed = {swing.given.path: swing for swing in held_study.swings if not swing.meets_high}
     assert missed
     base = tco.evaluate(TRN3, quick, catalogue=CATALOGUE)
-    for path, one in missed.items():
-        high = {**quick, path: (np.array([one.given.high]), one.given.unit)}
+    for path, swing in missed.items():
+        high = {**quick, path: (np.array([swing.given.high]), swing.given.unit)}
         assert not tco.evaluate_draws(
             TRN3, high, structure=base.structure, catalogue=CATALOGUE
         ).meets[0]
     # a price per hour has no target to miss
-    assert all(one.meets_low and one.meets_high for one in asked(TRN3, HOUR).swings)
+    assert all(swing.meets_low and swing.meets_high for swing in asked(TRN3, HOUR).swings)
     lines = tco_lines("sensitivity", TRN3, "--hold", "--set", "workload.interactivity=100 token/s")
     assert any("!" in line for line in lines if line.startswith(short_name(next(iter(missed)))))
     assert lines[-1].startswith("! ")
@@ -215,66 +232,72 @@ def test_an_end_at_which_the_plan_misses_the_target_is_marked():
 @pytest.mark.thorough
 def test_plans_chosen_anew_are_those_of_a_search_and_an_end_without_one_has_no_price():
     free = sensitivity(TRN3, TOKEN, set={"workload.interactivity": "130 token/s"})
-    without = [one for one in free.swings if one.swing is None]
+    without = [swing for swing in free.swings if swing.swing is None]
     assert free.swings[: len(without)] == without  # first, as nothing weighs more
-    far = [one for one in free.swings if one.swing is not None][:3]
-    for one in [*without, *far]:
+    far = [swing for swing in free.swings if swing.swing is not None][:3]
+    for swing in [*without, *far]:
         for end, value, met in (
-            (one.given.low, one.at_low, one.meets_low),
-            (one.given.high, one.at_high, one.meets_high),
+            (swing.given.low, swing.at_low, swing.meets_low),
+            (swing.given.high, swing.at_high, swing.meets_high),
         ):
-            alone = tco.evaluate(
+            searched_result = tco.evaluate(
                 TRN3,
-                {"workload.interactivity": "130 token/s", one.given.path: (end, one.given.unit)},
+                {
+                    "workload.interactivity": "130 token/s",
+                    swing.given.path: (end, swing.given.unit),
+                },
                 catalogue=CATALOGUE,
             )
-            assert met == (value is not None) == (alone.plan is not None)
+            assert met == (value is not None) == (searched_result.plan is not None)
             if value is not None:
-                assert value == pytest.approx(alone.metrics[TOKEN], rel=1e-7)
+                assert value == pytest.approx(searched_result.metrics[TOKEN], rel=1e-7)
     assert without
 
 
-def nested(name, metric, path, places=200, draws=60):
+def nested(name, metric, path, group_count=200, draws=60):
     """By which share knowing one input narrows the standard deviation of a metric's logarithm:
     draws of all in which it is nearly the same.
     """
     (case,) = evaluate_each([name], None, {})
-    one = case.drawn_function()
-    dice = Dice(CATALOGUE, 31, 0, places * draws)
-    at = {other: dice.correlated_deviates(its) for other, its in one.ranges.items()}
-    made = one.draws(settings_of(one.ranges, at))
-    known = (
-        np.where(made.meets, made.metrics[metric], np.nan)
+    drawn_function = case.drawn_function()
+    dice = Dice(CATALOGUE, 31, 0, group_count * draws)
+    deviates = {
+        input_path: dice.correlated_deviates(input_range)
+        for input_path, input_range in drawn_function.ranges.items()
+    }
+    draw_results = drawn_function.draws(settings_of(drawn_function.ranges, deviates))
+    draw_values = (
+        np.where(draw_results.meets, draw_results.metrics[metric], np.nan)
         if metric in PERFORMANCE
-        else made.metrics[metric]
+        else draw_results.metrics[metric]
     )
-    many = np.log(known)[np.argsort(at[path])].reshape(places, draws)
-    groups = [group[np.isfinite(group)] for group in many if np.isfinite(group).sum() > 1]
-    within = sum(group.var() * len(group) for group in groups) / sum(
+    grouped_logs = np.log(draw_values)[np.argsort(deviates[path])].reshape(group_count, draws)
+    groups = [group[np.isfinite(group)] for group in grouped_logs if np.isfinite(group).sum() > 1]
+    pooled_variance = sum(group.var() * len(group) for group in groups) / sum(
         len(group) - 1 for group in groups
     )
-    return 1 - np.sqrt(within / np.concatenate(groups).var(ddof=1))
+    return 1 - np.sqrt(pooled_variance / np.concatenate(groups).var(ddof=1))
 
 
 @pytest.mark.thorough
 @pytest.mark.parametrize(("name", "metric", "count"), [(GB200, HOUR, 2), (GB200, TOKEN, 1)])
 def test_what_knowing_an_input_narrows_is_what_nested_draws_say(name, metric, count):
-    found = asked(name, metric)
-    for one in sorted(found.swings, key=lambda one: -found.narrows(one))[:count]:
-        share = found.share(one)
+    swing_study = asked(name, metric)
+    for swing in sorted(swing_study.swings, key=lambda swing: -swing_study.narrows(swing))[:count]:
+        share = swing_study.share(swing)
         # of 1 - sqrt(1 - R^2), whose share R^2 is fitted to so many draws
         error = np.sqrt(share * (1 - share) / DRAWS)
-        assert found.narrows(one) == pytest.approx(
-            nested(name, metric, one.given.path), abs=3 * error
-        ), one.given.path
-        assert found.narrows(one) > 0.1
+        assert swing_study.narrows(swing) == pytest.approx(
+            nested(name, metric, swing.given.path), abs=3 * error
+        ), swing.given.path
+        assert swing_study.narrows(swing) > 0.1
 
 
 def test_what_is_worth_finding_out_is_guessed_and_narrows_most():
-    found = asked(GB200, HOUR)
-    assert len(found.worth) == 3
-    guessed = [one for one in found.swings if one.given.kind in ("estimate", "assumed")]
-    assert found.worth == sorted(guessed, key=found.narrows, reverse=True)[:3]
+    swing_study = asked(GB200, HOUR)
+    assert len(swing_study.worth) == 3
+    guessed = [swing for swing in swing_study.swings if swing.given.kind in ("estimate", "assumed")]
+    assert swing_study.worth == sorted(guessed, key=swing_study.narrows, reverse=True)[:3]
 
 
 def test_the_share_of_an_input_is_that_of_closed_forms():
@@ -292,22 +315,23 @@ def test_the_share_of_an_input_is_that_of_closed_forms():
 
 @pytest.mark.parametrize("group", GROUPS)
 def test_shares_of_groups_come_to_one_and_are_those_of_their_inputs(group):
-    found, name = asked(GB200, HOUR), GROUPS[group]
-    groups = found.groups(name)
+    swing_study, name = asked(GB200, HOUR), GROUPS[group]
+    groups = swing_study.groups(name)
     assert sum(groups.values()) == pytest.approx(1)
     assert list(groups.values()) == sorted(groups.values(), reverse=True)
     squares = {
-        key: sum(one.swing**2 for one in found.swings if name(one.given) == key) for key in groups
+        key: sum(swing.swing**2 for swing in swing_study.swings if name(swing.given) == key)
+        for key in groups
     }
     assert groups == pytest.approx(
-        {key: many / sum(squares.values()) for key, many in squares.items()}
+        {key: square_sum / sum(squares.values()) for key, square_sum in squares.items()}
     )
 
 
 def test_rates_that_are_stated_have_no_target_to_miss():
-    found = sensitivity(GB200, HOUR, set={"workload": "stated"})
-    assert found.swings[0].swing
-    assert all(one.meets_low and one.meets_high for one in found.swings)
+    swing_study = sensitivity(GB200, HOUR, set={"workload": "stated"})
+    assert swing_study.swings[0].swing
+    assert all(swing.meets_low and swing.meets_high for swing in swing_study.swings)
 
 
 # ---------------------------------------------------------------- what flips the order
@@ -317,78 +341,99 @@ class Law:
     def __init__(self, function):
         self.function = function
 
-    def places(self, one):
+    def places(self, input_range):
         return PLACES
 
-    def together(self, places):
-        count = len(next(iter(places.values())))
-        return self.function({path: places.get(path, np.zeros(count)) for path in "abcdefg"})
+    def together(self, deviates):
+        count = len(next(iter(deviates.values())))
+        return self.function({path: deviates.get(path, np.zeros(count)) for path in "abcdefg"})
 
     def one_at_a_time_values(self):
         return {path: self.together({path: PLACES}) for path in "abcdefg"}
 
 
 LAWS = {
-    "a power law": lambda at: (
+    "a power law": lambda deviates: (
         0.6
         * np.exp(
-            0.25 * at["a"]
-            - 0.2 * at["b"]
-            + 0.15 * at["c"]
-            + 0.12 * at["d"]
-            + 0.02 * at["e"]
-            + 0.4 * at["f"]
+            0.25 * deviates["a"]
+            - 0.2 * deviates["b"]
+            + 0.15 * deviates["c"]
+            + 0.12 * deviates["d"]
+            + 0.02 * deviates["e"]
+            + 0.4 * deviates["f"]
         )
     ),
-    "from above": lambda at: (
+    "from above": lambda deviates: (
         1.7
-        * np.exp(0.25 * at["a"] - 0.2 * at["b"] + 0.15 * at["c"] + 0.12 * at["d"] + 0.02 * at["e"])
+        * np.exp(
+            0.25 * deviates["a"]
+            - 0.2 * deviates["b"]
+            + 0.15 * deviates["c"]
+            + 0.12 * deviates["d"]
+            + 0.02 * deviates["e"]
+        )
     ),
-    "inputs that strengthen each other": lambda at: (
-        0.6 * np.exp(0.1 * at["a"] + 0.1 * at["b"] + 0.08 * at["a"] * at["b"] + 0.13 * at["c"])
+    "inputs that strengthen each other": lambda deviates: (
+        0.6
+        * np.exp(
+            0.1 * deviates["a"]
+            + 0.1 * deviates["b"]
+            + 0.08 * deviates["a"] * deviates["b"]
+            + 0.13 * deviates["c"]
+        )
     ),
-    "a target that both together miss": lambda at: np.where(
-        at["a"] + at["b"] > 3, np.nan, 0.6 * np.exp(0.25 * at["a"] - 0.25 * at["b"])
+    "a target that both together miss": lambda deviates: np.where(
+        deviates["a"] + deviates["b"] > 3,
+        np.nan,
+        0.6 * np.exp(0.25 * deviates["a"] - 0.25 * deviates["b"]),
     ),
-    "none": lambda at: 0.1 * np.exp(0.1 * at["a"] + 0.1 * at["b"]),
+    "none": lambda deviates: 0.1 * np.exp(0.1 * deviates["a"] + 0.1 * deviates["b"]),
 }
 
 
 @pytest.mark.parametrize("plan_inputs", ["", "abc", "abcdefg"])
 @pytest.mark.parametrize("name", LAWS)
 def test_pairs_that_flip_are_those_of_all_pairs_at_all_places(name, plan_inputs):
-    law, wanted = Law(LAWS[name]), {}
+    law, expected_ratios = Law(LAWS[name]), {}
     ranges = {
         path: Range(path, 1.0, 2.0, 4.0, "", 0.0, 1e9, False, None, "a" if path == "g" else path)
         for path in "abcdefg"
     }
-    ways = law.one_at_a_time_values()
-    above = ways["a"][CENTRE] > 1
-    alone = {
+    ratios_by_path = law.one_at_a_time_values()
+    above = ratios_by_path["a"][CENTRE] > 1
+    single_flips = {
         path
-        for path, way in ways.items()
-        if (way[np.isfinite(way)] > 1).any() != above or (way[np.isfinite(way)] > 1).all() != above
+        for path, path_ratios in ratios_by_path.items()
+        if (path_ratios[np.isfinite(path_ratios)] > 1).any() != above
+        or (path_ratios[np.isfinite(path_ratios)] > 1).all() != above
     }
     for pair in combinations("abcdef", 2):
         grid = np.array(list(product(PLACES, PLACES)))
-        many = law.together({path: grid[:, at] for at, path in enumerate(pair)})
-        flips = np.isfinite(many) & ((many > 1) != above)
-        if flips.any() and not alone & {*pair}:
-            wanted[pair] = (many[flips].min if above else many[flips].max)()
-    found = pairs_that_flip(ranges, ways, law.together, frozenset(plan_inputs))
-    assert {tuple(sorted(one.paths)): one.ratio for one in found} == pytest.approx(wanted)
-    assert [one.ratio for one in found] == sorted((one.ratio for one in found), reverse=not above)
-    for one in found:
-        places = {
+        pair_ratios = law.together(
+            {path: grid[:, grid_column] for grid_column, path in enumerate(pair)}
+        )
+        flips = np.isfinite(pair_ratios) & ((pair_ratios > 1) != above)
+        if flips.any() and not single_flips & {*pair}:
+            expected_ratios[pair] = (pair_ratios[flips].min if above else pair_ratios[flips].max)()
+    flip_pairs = pairs_that_flip(ranges, ratios_by_path, law.together, frozenset(plan_inputs))
+    assert {
+        tuple(sorted(flip_pair.paths)): flip_pair.ratio for flip_pair in flip_pairs
+    } == pytest.approx(expected_ratios)
+    assert [flip_pair.ratio for flip_pair in flip_pairs] == sorted(
+        (flip_pair.ratio for flip_pair in flip_pairs), reverse=not above
+    )
+    for flip_pair in flip_pairs:
+        deviates = {
             path: np.array([np.log(value / 2) / np.log(2) * P95])
-            for path, value in zip(one.paths, one.values, strict=True)
+            for path, value in zip(flip_pair.paths, flip_pair.values, strict=True)
         }
-        assert law.together(places) == pytest.approx([one.ratio])
-    assert bool(found) == (name != "none")
+        assert law.together(deviates) == pytest.approx([flip_pair.ratio])
+    assert bool(flip_pairs) == (name != "none")
 
 
 def test_inputs_that_draw_alike_and_those_that_decide_what_exists_are_no_pair():
-    law = Law(lambda at: 0.6 * np.exp(0.25 * at["a"] + 0.25 * at["b"]))
+    law = Law(lambda deviates: 0.6 * np.exp(0.25 * deviates["a"] + 0.25 * deviates["b"]))
     ranges = {
         path: Range(path, 1.0, 2.0, 4.0, "", 0.0, 1e9, False, None, path) for path in "abcdefg"
     }
@@ -405,79 +450,97 @@ def test_the_chain_flips_where_it_is_said_to_and_at_no_other_pair():
     """Of the strongest inputs that do not flip the order alone, every pair at all corners, each
     asked of the chain as settings.
     """
-    found = sensitivity(MI450X, RATIO, set=AHEAD)
-    own, other = found.sides
-    apart = ("cluster.", "performance.amd.flop_energy")  # a choice, and what follows NVIDIA's
+    swing_study = sensitivity(MI450X, RATIO, set=AHEAD)
+    scenario_side, baseline_side = swing_study.sides
+    excluded_prefixes = (
+        "cluster.",
+        "performance.amd.flop_energy",
+    )  # a choice, and what follows NVIDIA's
     strongest = [
-        one.given
-        for one in found.swings
-        if one.flips_at is None and not one.given.path.startswith(apart)
+        swing.given
+        for swing in swing_study.swings
+        if swing.flips_at is None and not swing.given.path.startswith(excluded_prefixes)
     ][:14]
     pairs = list(combinations(strongest, 2))
-    wanted = set()
+    expected_pairs = set()
     for ends in product(("low", "high"), repeat=2):
         costs = []
-        for side in (other, own):
-            moved = {
-                given.path: np.full(len(pairs), given.value)
-                for given in strongest
-                if given.path in side.result.inputs
+        for side in (baseline_side, scenario_side):
+            drawn_values = {
+                ranged_input.path: np.full(len(pairs), ranged_input.value)
+                for ranged_input in strongest
+                if ranged_input.path in side.result.inputs
             }
-            for at, pair in enumerate(pairs):
-                for given, end in zip(pair, ends, strict=True):
-                    if given.path in moved:
-                        moved[given.path][at] = getattr(given, end)
-            units = {path: (many, side.result.inputs[path].unit) for path, many in moved.items()}
-            made = tco.evaluate_draws(side.scenario.name, AHEAD | units, catalogue=CATALOGUE)
-            costs.append(np.where(made.meets, made.metrics[TOKEN], np.nan))
+            for pair_index, pair in enumerate(pairs):
+                for ranged_input, end in zip(pair, ends, strict=True):
+                    if ranged_input.path in drawn_values:
+                        drawn_values[ranged_input.path][pair_index] = getattr(ranged_input, end)
+            units = {
+                path: (input_values, side.result.inputs[path].unit)
+                for path, input_values in drawn_values.items()
+            }
+            draw_results = tco.evaluate_draws(
+                side.scenario.name, AHEAD | units, catalogue=CATALOGUE
+            )
+            costs.append(np.where(draw_results.meets, draw_results.metrics[TOKEN], np.nan))
         ratios = costs[0] / costs[1]
-        wanted |= {
-            frozenset(given.path for given in pairs[at])
-            for at in np.flatnonzero(np.isfinite(ratios) & (ratios < 1))
+        expected_pairs |= {
+            frozenset(ranged_input.path for ranged_input in pairs[pair_index])
+            for pair_index in np.flatnonzero(np.isfinite(ratios) & (ratios < 1))
         }
-    names = {given.path for given in strongest}
-    assert found.centre > 1
-    assert {frozenset(one.paths) for one in found.pairs if {*one.paths} <= names} == wanted
-    assert wanted
-    alone = {one.given.path for one in found.flips}
-    assert alone
-    assert not any(alone & {*one.paths} for one in found.pairs)
+    names = {ranged_input.path for ranged_input in strongest}
+    assert swing_study.centre > 1
+    assert {
+        frozenset(flip_pair.paths) for flip_pair in swing_study.pairs if {*flip_pair.paths} <= names
+    } == expected_pairs
+    assert expected_pairs
+    single_flips = {swing.given.path for swing in swing_study.flips}
+    assert single_flips
+    assert not any(single_flips & {*flip_pair.paths} for flip_pair in swing_study.pairs)
 
 
 @pytest.mark.thorough
 def test_flips_of_plans_chosen_anew_are_those_of_a_search():
-    found = sensitivity(MI450X, RATIO, set=AHEAD)
-    one, units = found.pairs[0], {swing.given.path: swing.given.unit for swing in found.swings}
-    given = {path: (value, units[path]) for path, value in zip(one.paths, one.values, strict=True)}
+    swing_study = sensitivity(MI450X, RATIO, set=AHEAD)
+    flip_pair, units = (
+        swing_study.pairs[0],
+        {swing.given.path: swing.given.unit for swing in swing_study.swings},
+    )
+    pair_settings = {
+        path: (value, units[path])
+        for path, value in zip(flip_pair.paths, flip_pair.values, strict=True)
+    }
     costs = []
     for name in (GB200, MI450X):
-        own = {path: value for path, value in given.items() if path in evaluate(name).inputs}
-        costs.append(tco.evaluate(name, AHEAD | own, catalogue=CATALOGUE).metrics[TOKEN])
-    assert costs[0] / costs[1] == pytest.approx(one.ratio, rel=0.05)
-    assert len(found.flips) >= 2
+        side_settings = {
+            path: value for path, value in pair_settings.items() if path in evaluate(name).inputs
+        }
+        costs.append(tco.evaluate(name, AHEAD | side_settings, catalogue=CATALOGUE).metrics[TOKEN])
+    assert costs[0] / costs[1] == pytest.approx(flip_pair.ratio, rel=0.05)
+    assert len(swing_study.flips) >= 2
 
 
 @pytest.mark.thorough
 def test_flips_stand_in_table_document_and_csv():
     ahead = [word for path, text in AHEAD.items() for word in ("--set", f"{path}={text}")]
-    found = document("sensitivity", MI450X, "--metric", RATIO, *ahead)
-    first = found["pairs_that_flip"][0]
-    a, b = (one["path"] for one in first["inputs"])
-    assert first["metric"] < 1 < found["metric_value"]
+    swing_document = document("sensitivity", MI450X, "--metric", RATIO, *ahead)
+    first = swing_document["pairs_that_flip"][0]
+    a, b = (pair_input["path"] for pair_input in first["inputs"])
+    assert first["metric"] < 1 < swing_document["metric_value"]
     lines = command("sensitivity", MI450X, "--metric", RATIO, *ahead).stdout.splitlines()
     (head,) = (number for number, line in enumerate(lines) if line.startswith("turns the order"))
     pairs = [line for line in lines[head:] if short_name(a) in line and short_name(b) in line]
     assert pairs
-    alone = [row for row in found["inputs"] if row["flips_at"] is not None]
-    assert alone
-    for row in alone:
+    flip_rows = [row for row in swing_document["inputs"] if row["flips_at"] is not None]
+    assert flip_rows
+    for row in flip_rows:
         side = "below" if row["flips_at"] < row["value"] else "above"
         name = re.escape(short_name(row["path"]))
         assert any(re.match(rf"{name} +{side} about", line) for line in lines[head:])
     printed = command("sensitivity", MI450X, "--metric", RATIO, *ahead, "--format", "csv").stdout
     rows = {row["path"]: row for row in csv.DictReader(io.StringIO(printed))}
     assert b in rows[a]["flips_with"].split()
-    assert float(rows[alone[0]["path"]]["flips_at"]) == alone[0]["flips_at"]
+    assert float(rows[flip_rows[0]["path"]]["flips_at"]) == flip_rows[0]["flips_at"]
     assert "turns the order" not in command("sensitivity", GB200, "--metric", HOUR).stdout
     assert document("sensitivity", GB200, "--metric", HOUR)["pairs_that_flip"] is None
 
@@ -485,17 +548,21 @@ def test_flips_stand_in_table_document_and_csv():
 # ---------------------------------------------------------------- all together
 @pytest.mark.thorough
 def test_first_order_indices_of_a_price_that_is_nearly_a_sum_come_to_one():
-    found = sensitivity(GB200, HOUR, hold=True, sobol=1024)
+    swing_study = sensitivity(GB200, HOUR, hold=True, sobol=1024)
     moving = {
-        one.given.path
-        for one in found.swings
-        if one.swing and one.given.path not in ("cluster.chips", "cluster.oversubscription")
+        swing.given.path
+        for swing in swing_study.swings
+        if swing.swing and swing.given.path not in ("cluster.chips", "cluster.oversubscription")
     }
-    assert set(found.drivers) == moving
-    assert sum(one.first for one in found.drivers.values()) == pytest.approx(1, abs=0.06)
-    assert sum(one.total for one in found.drivers.values()) == pytest.approx(1, abs=0.06)
-    assert found.drivers == sensitivity(GB200, HOUR, hold=True, sobol=1024).drivers
-    assert max(found.drivers, key=lambda path: found.drivers[path].total) in (
+    assert set(swing_study.drivers) == moving
+    assert sum(driver.first for driver in swing_study.drivers.values()) == pytest.approx(
+        1, abs=0.06
+    )
+    assert sum(driver.total for driver in swing_study.drivers.values()) == pytest.approx(
+        1, abs=0.06
+    )
+    assert swing_study.drivers == sensitivity(GB200, HOUR, hold=True, sobol=1024).drivers
+    assert max(swing_study.drivers, key=lambda path: swing_study.drivers[path].total) in (
         "terms.life",
         "terms.rate",
     )
@@ -513,12 +580,12 @@ def test_low_and_high_are_the_fifth_and_the_ninety_fifth_percentile(path, low, v
     """The value is the median of a price, the most likely of a share: of one at its low end the
     median is that of Beta(1.048, 4.952).
     """
-    given = Input(path, value, "ratio", low, high)
-    assert input_quantiles(given, np.array([0.05, 0.5, 0.95])) == pytest.approx(
+    ranged_input = Input(path, value, "ratio", low, high)
+    assert input_quantiles(ranged_input, np.array([0.05, 0.5, 0.95])) == pytest.approx(
         [low, median, high], rel=1e-3
     )
     if path == "parts.trn3.price":
-        assert input_quantiles(given, np.array([0.75])) == pytest.approx(
+        assert input_quantiles(ranged_input, np.array([0.75])) == pytest.approx(
             value * (high / value) ** (norm.ppf(0.75) / norm.ppf(0.95)), rel=1e-9
         )
 
@@ -541,8 +608,8 @@ def test_a_question_that_has_no_answer(arguments, keywords, error, fragment):
 
 
 def test_the_document_has_ranges_in_the_units_of_the_catalogue():
-    found = document("sensitivity", GB200, "--metric", HOUR)
-    rows = {row["path"]: row for row in found["inputs"]}
+    swing_document = document("sensitivity", GB200, "--metric", HOUR)
+    rows = {row["path"]: row for row in swing_document["inputs"]}
     price = rows["site.electricity_price"]
     assert (price["low"], price["high"], price["unit"]) == (
         pytest.approx(0.066),
@@ -550,8 +617,8 @@ def test_the_document_has_ranges_in_the_units_of_the_catalogue():
         "USD/kWh",
     )
     assert price["swing"] == pytest.approx(price["metric_high"] - price["metric_low"])
-    assert len(found["worth_finding_out"]) == 3
-    assert found["plan"] == "re-optimised"
+    assert len(swing_document["worth_finding_out"]) == 3
+    assert swing_document["plan"] == "re-optimised"
 
 
 def test_the_table_shows_bars_to_the_side_the_metric_goes():

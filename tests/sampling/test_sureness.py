@@ -52,13 +52,18 @@ def found():
 def test_ranges_are_those_of_the_study(name):
     study = tco.uncertainty(name, GB200, samples=DRAWS, seed=SEED).sample
     for metric in ("tco_usd_per_chip_hour", COST, RATIO):
-        whole, ours = draw_statistics(metric, study.metrics[metric]), found()[name].range(metric)
+        study_range, ours = (
+            draw_statistics(metric, study.metrics[metric]),
+            found()[name].range(metric),
+        )
         # beside other speeds more plans are looked at, and of a hundred draws one or two find a
         # better one
-        assert {at: ours[at] for at in ("p10", "p50", "p90")} == {
-            at: one if one is None else pytest.approx(one, rel=0.01 if at == "p50" else 0.05)
-            for at in ("p10", "p50", "p90")
-            for one in [whole[at]]
+        assert {percentile: ours[percentile] for percentile in ("p10", "p50", "p90")} == {
+            percentile: study_value
+            if study_value is None
+            else pytest.approx(study_value, rel=0.01 if percentile == "p50" else 0.05)
+            for percentile in ("p10", "p50", "p90")
+            for study_value in [study_range[percentile]]
         }, metric
         assert ("reason" in ours) == (None in ours.values())
     assert found()[name].probability_better_than_baseline == share(study.better)
@@ -77,35 +82,40 @@ def test_ranges_of_tuned_runs_are_those_of_the_study():
     for name in HEADLINE:
         study = tco.uncertainty(name, GB200, samples=DRAWS, seed=SEED, set=tuned).sample
         for metric in ("tco_usd_per_chip_hour", COST):
-            whole, ours = draw_statistics(metric, study.metrics[metric]), sure[name].range(metric)
-            assert [ours[at] for at in ("p10", "p50")] == pytest.approx(
-                [whole[at] for at in ("p10", "p50")], rel=1e-7
+            study_range, ours = (
+                draw_statistics(metric, study.metrics[metric]),
+                sure[name].range(metric),
+            )
+            assert [ours[percentile] for percentile in ("p10", "p50")] == pytest.approx(
+                [study_range[percentile] for percentile in ("p10", "p50")], rel=1e-7
             ), (name, metric)
-            assert 1 - 5e-3 <= ours["p90"] / whole["p90"] <= 1 + 1e-7, (name, metric)
+            assert 1 - 5e-3 <= ours["p90"] / study_range["p90"] <= 1 + 1e-7, (name, metric)
 
 
 @pytest.mark.parametrize("name", [name for name in HEADLINE if name != GB200])
 def test_drivers_swing_as_the_chain_does_and_flip_where_the_ratio_is_one(name):
-    asked = {case.name: case for case in cases()}
+    cases_by_name = {case.name: case for case in cases()}
     for driver in found()[name].drivers:
-        one = (beliefs_of(asked[GB200].result) | beliefs_of(asked[name].result))[driver.path]
-        wanted = [one.low, one.high, driver.flips_at or one.value]
+        driver_range = (
+            beliefs_of(cases_by_name[GB200].result) | beliefs_of(cases_by_name[name].result)
+        )[driver.path]
+        driver_values = [driver_range.low, driver_range.high, driver.flips_at or driver_range.value]
         costs = []
         for side in (GB200, name):
-            own = driver.path in asked[side].result.inputs
-            each = [
+            has_driver = driver.path in cases_by_name[side].result.inputs
+            side_results = [
                 tco.evaluate(
                     side,
-                    {driver.path: (end, one.unit)} if own else {},
-                    catalogue=asked[side].catalogue,
+                    {driver.path: (end, driver_range.unit)} if has_driver else {},
+                    catalogue=cases_by_name[side].catalogue,
                 )
-                for end in wanted
+                for end in driver_values
             ]
             costs.append(
                 np.array(
                     [
-                        np.nan if found.metrics[COST] is None else found.metrics[COST]
-                        for found in each
+                        np.nan if side_result.metrics[COST] is None else side_result.metrics[COST]
+                        for side_result in side_results
                     ]
                 )
             )
@@ -115,22 +125,24 @@ def test_drivers_swing_as_the_chain_does_and_flip_where_the_ratio_is_one(name):
         assert (driver.flips_at is None) == (
             (low > 1)
             == (high > 1)
-            == (asked[GB200].result.metrics[COST] > asked[name].result.metrics[COST])
+            == (
+                cases_by_name[GB200].result.metrics[COST] > cases_by_name[name].result.metrics[COST]
+            )
         )
         if driver.flips_at is not None:
             assert there == pytest.approx(1, abs=0.06)
-            assert one.low <= driver.flips_at <= one.high
+            assert driver_range.low <= driver.flips_at <= driver_range.high
     assert len(found()[name].drivers) == 3
     swings = [abs(driver.swing) for driver in found()[name].drivers]
     assert swings == sorted(swings, reverse=True)
 
 
-def flip(one, law):
+def flip(input_range, law):
     """Where a ratio that is a known function of one input passes one."""
     return flips_of(
-        {"any": one},
-        {"any": law(one.quantile(three_point_deviates(one)))},
-        lambda places: law(one.quantile(places["any"])),
+        {"any": input_range},
+        {"any": law(input_range.quantile(three_point_deviates(input_range)))},
+        lambda deviates: law(input_range.quantile(deviates["any"])),
     ).get("any")
 
 
@@ -162,9 +174,9 @@ def test_an_input_is_looked_at_about_its_value_wherever_that_lies():
     """
     assert three_point_deviates(LINE) == pytest.approx(PLACES)
     share = Range("any", 0.2, 0.3, 0.9, "", 0.0, 1.0, False, None, "any", PERT)
-    places = three_point_deviates(share)
-    assert places[[0, -1]] == pytest.approx([-P95, P95])
-    assert share.quantile(places)[1] == pytest.approx(0.3, rel=1e-12)
+    deviates = three_point_deviates(share)
+    assert deviates[[0, -1]] == pytest.approx([-P95, P95])
+    assert share.quantile(deviates)[1] == pytest.approx(0.3, rel=1e-12)
     assert flip(share, lambda x: x / 0.5) == pytest.approx(0.5, rel=0.02)
 
 
@@ -184,15 +196,15 @@ def test_the_document_has_the_keys_of_the_contract():
             "compare", "trn3-nl72x2", GB200, "--set", "workload.interactivity=120 token/s"
         )["rows"]
     }
-    own = rows["trn3-nl72x2"]
-    assert own["range"][RATIO].keys() == {"p10", "p50", "p90"}
-    assert own["range"][COST]["p90"] is None
-    assert "no plan meets the target" in own["range"][COST]["reason"]
-    assert 0 < own["probability_error"] < 0.05
-    assert own["ties"] == 0
-    assert 0 < own["probability_better_than_baseline"] < 1
-    assert {"path", "swing", "flips_at"} <= own["drivers"][0].keys()
-    assert own["range"]["step_s"] is None
+    scenario_row = rows["trn3-nl72x2"]
+    assert scenario_row["range"][RATIO].keys() == {"p10", "p50", "p90"}
+    assert scenario_row["range"][COST]["p90"] is None
+    assert "no plan meets the target" in scenario_row["range"][COST]["reason"]
+    assert 0 < scenario_row["probability_error"] < 0.05
+    assert scenario_row["ties"] == 0
+    assert 0 < scenario_row["probability_better_than_baseline"] < 1
+    assert {"path", "swing", "flips_at"} <= scenario_row["drivers"][0].keys()
+    assert scenario_row["range"]["step_s"] is None
     assert rows[GB200]["drivers"] == []
     assert "range" not in document("compare", "--no-range")["rows"][0]
 
@@ -207,18 +219,20 @@ def test_a_kept_result_of_todays_data_is_drawn_as_its_scenario_and_one_of_other_
     tmp_path,
 ):
     settings = {"workload": "reasoning", "terms.rate": "0.08"}
-    kept = tco.evaluate(GB200, settings, catalogue=cases()[0].catalogue)
-    kept.save(tmp_path / "kept.json")
+    saved_result = tco.evaluate(GB200, settings, catalogue=cases()[0].catalogue)
+    saved_result.save(tmp_path / "kept.json")
     (live,), (saved,) = (
         evaluate_each([GB200], None, settings),
         evaluate_each([tmp_path / "kept.json"], None, {}),
     )
-    one, other = (confidence_of([case], GB200).sure[0].range(COST) for case in (live, saved))
-    assert one == other
+    live_range, saved_range = (
+        confidence_of([case], GB200).sure[0].range(COST) for case in (live, saved)
+    )
+    assert live_range == saved_range
     text = (
         (tmp_path / "kept.json")
         .read_text()
-        .replace(kept.origin.data_hash(), "0" * len(kept.origin.data_hash()))
+        .replace(saved_result.origin.data_hash(), "0" * len(saved_result.origin.data_hash()))
     )
     (tmp_path / "older.json").write_text(text)
     (older,) = evaluate_each([tmp_path / "older.json"], None, {})
@@ -232,14 +246,14 @@ def test_a_kept_result_of_todays_data_is_drawn_as_its_scenario_and_one_of_other_
 def test_what_is_kept_is_what_was_drawn(tmp_path, monkeypatch):
     """From a cache of its own: made, kept, read again; a folder that is none keeps nothing."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    asked = evaluate_each(["gb200-nvl72", "trn3-nl72x2"], None, {})
-    made = confidence_of(asked, "gb200-nvl72")
+    evaluations = evaluate_each(["gb200-nvl72", "trn3-nl72x2"], None, {})
+    drawn_confidence = confidence_of(evaluations, "gb200-nvl72")
     with monkeypatch.context() as patched:
         patched.setattr("tco.comparison.curve.draw_confidence", None)
-        assert confidence_of(asked, "gb200-nvl72") == made
+        assert confidence_of(evaluations, "gb200-nvl72") == drawn_confidence
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
-    assert confidence_of(asked, "gb200-nvl72") == made
+    assert confidence_of(evaluations, "gb200-nvl72") == drawn_confidence
 
 
 @pytest.mark.thorough

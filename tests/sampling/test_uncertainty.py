@@ -46,7 +46,7 @@ COLUMNS = ("cause", "pattern", "loading", "low", "high", "kind", "note")
 
 TRN3, GB200 = "trn3-nl72x2", "gb200-nvl72"
 RATIO = "perf_per_tco_vs_baseline"
-CASES = {one.name: one for one in evaluate_each(HEADLINE, None, {})}
+CASES = {evaluation.name: evaluation for evaluation in evaluate_each(HEADLINE, None, {})}
 MANY = 200_000
 
 
@@ -71,16 +71,18 @@ def test_no_input_with_a_range_is_left_undrawn(name):
     """
     result = CASES[name].result
     ranges, dice = beliefs_of(result), Dice(CATALOGUE, 1, 0, 2000)
-    for path, given in result.inputs.items():
-        if given.low is not None and given.low != given.high:
-            many = ranges[path].quantile(dice.correlated_deviates(ranges[path]))
-            assert many.std() > 0, path
-            assert bounds(path)[0] <= many.min() <= many.max() <= bounds(path)[1], path
+    for path, ranged_input in result.inputs.items():
+        if ranged_input.low is not None and ranged_input.low != ranged_input.high:
+            drawn_values = ranges[path].quantile(dice.correlated_deviates(ranges[path]))
+            assert drawn_values.std() > 0, path
+            assert bounds(path)[0] <= drawn_values.min() <= drawn_values.max() <= bounds(path)[1], (
+                path
+            )
     assert len(ranges) > 100
 
 
 @pytest.mark.parametrize(
-    "one",
+    "input_range",
     [
         one(0.5, 0.8, 0.95),
         one(-1, 0, 3, belief=NORMAL),
@@ -93,17 +95,19 @@ def test_no_input_with_a_range_is_left_undrawn(name):
     ],
     ids=str,
 )
-def test_of_draws_low_and_high_are_the_5th_and_95th_percentile_and_the_value_is_at_home(one):
-    places = Dice(CATALOGUE, 3, 0, MANY).throw("any")
-    below = 0.5 if one.belief not in (PERT, TRIANGULAR) else norm.cdf(one.home)
-    assert np.quantile(one.quantile(places), [0.05, below, 0.95]) == pytest.approx(
-        [one.low, one.value, one.high], rel=0.01, abs=0.03
+def test_of_draws_low_and_high_are_the_5th_and_95th_percentile_and_the_value_is_at_home(
+    input_range,
+):
+    deviates = Dice(CATALOGUE, 3, 0, MANY).throw("any")
+    below = 0.5 if input_range.belief not in (PERT, TRIANGULAR) else norm.cdf(input_range.home)
+    assert np.quantile(input_range.quantile(deviates), [0.05, below, 0.95]) == pytest.approx(
+        [input_range.low, input_range.value, input_range.high], rel=0.01, abs=0.03
     )
 
 
 def test_three_values_have_the_weights_of_the_extended_pearson_tukey_method():
-    many = one(1, 2, 3, steps=True).quantile(Dice(CATALOGUE, 3, 0, MANY).throw("any"))
-    values, counts = np.unique(many, return_counts=True)
+    drawn_values = one(1, 2, 3, steps=True).quantile(Dice(CATALOGUE, 3, 0, MANY).throw("any"))
+    values, counts = np.unique(drawn_values, return_counts=True)
     assert values.tolist() == [1, 2, 3]
     assert counts / MANY == pytest.approx([0.185, 0.63, 0.185], abs=0.004)
 
@@ -136,7 +140,7 @@ def test_splitmix_gives_the_numbers_of_its_authors():
 
 
 def test_a_draw_rests_on_seed_path_and_its_own_number_alone():
-    whole = Dice(CATALOGUE, 5, 0, 5000)
+    full_dice = Dice(CATALOGUE, 5, 0, 5000)
     for start, stop in (
         (1234, 1300),
         (1233, 1300),
@@ -148,16 +152,18 @@ def test_a_draw_rests_on_seed_path_and_its_own_number_alone():
         part = Dice(CATALOGUE, 5, start, stop)
         for path in ("parts.ddr5-dimm.price", "terms.rate"):
             assert np.array_equal(
-                whole.correlated_deviates(one(1, 2, 3, path=path))[start:stop],
+                full_dice.correlated_deviates(one(1, 2, 3, path=path))[start:stop],
                 part.correlated_deviates(one(1, 2, 3, path=path)),
             )
 
 
 def test_a_scenario_never_beats_itself_and_more_draws_go_on_where_fewer_end(monkeypatch):
     monkeypatch.setattr("tco.sampling.uncertainty.BLOCK", 40)
-    few, more = (tco.uncertainty(GB200, GB200, samples=samples, seed=3) for samples in (40, 100))
+    short_study, more = (
+        tco.uncertainty(GB200, GB200, samples=samples, seed=3) for samples in (40, 100)
+    )
     assert len(more.to_frame()) == 100
-    assert more.to_frame()[:40].equals(few.to_frame())
+    assert more.to_frame()[:40].equals(short_study.to_frame())
     table = more.table()
     assert list(table) == ["p5", "p10", "p50", "p90", "p95"]
     assert table.loc["capex_usd", "p90"] == pytest.approx(
@@ -173,7 +179,7 @@ def test_a_block_is_the_same_whoever_makes_it_and_in_whatever_order(monkeypatch)
     after the other.
     """
     monkeypatch.setattr("tco.sampling.uncertainty.BLOCK", 64)
-    alone = tco.uncertainty(TRN3, GB200, samples=200, seed=9).to_frame()
+    serial_frame = tco.uncertainty(TRN3, GB200, samples=200, seed=9).to_frame()
 
     def elsewhere(workers, cluster, ground, ask, make, numbers):
         assert ground().data == (CATALOGUE.hash(),) * 2
@@ -183,45 +189,47 @@ def test_a_block_is_the_same_whoever_makes_it_and_in_whatever_order(monkeypatch)
             for number in reversed(numbers)
         )
 
-    told = []
+    progress_reports = []
     monkeypatch.setattr("tco.evaluation.workers.done_by", elsewhere)
-    found = tco.uncertainty(TRN3, GB200, samples=200, seed=9, workers=3, tell=told.append)
-    assert found.to_frame().equals(alone)
+    worker_study = tco.uncertainty(
+        TRN3, GB200, samples=200, seed=9, workers=3, tell=progress_reports.append
+    )
+    assert worker_study.to_frame().equals(serial_frame)
     assert (
-        notes(found)[-1]
+        notes(worker_study)[-1]
         == "made with numpy 0 and with numpy 1: figures agree to 1e-09, not to the byte"
     )
-    assert [(one.made, one.finished, one.partitions) for one in told] == [
+    assert [(report.made, report.finished, report.partitions) for report in progress_reports] == [
         (8, 1, 4),
         (72, 2, 4),
         (136, 3, 4),
         (200, 4, 4),
     ]
     monkeypatch.undo()
-    whole = tco.uncertainty(TRN3, GB200, samples=200, seed=9).to_frame()
-    assert whole.equals(alone)
+    unsplit_frame = tco.uncertainty(TRN3, GB200, samples=200, seed=9).to_frame()
+    assert unsplit_frame.equals(serial_frame)
 
 
 @pytest.mark.parametrize("hold", [True, False])
 def test_draws_are_the_same_to_the_byte_on_however_many_cores(hold, monkeypatch):
     monkeypatch.setattr("tco.sampling.uncertainty.BLOCK", 300)
-    found = []
+    core_samples = []
     for cores in (1, 3):
         monkeypatch.setattr("tco.compile.execute.CORES", cores)
-        found.append(tco.uncertainty(TRN3, GB200, samples=1_300, seed=2, hold=hold).sample)
-    for metric, many in found[0].metrics.items():
-        assert many.tobytes() == found[1].metrics[metric].tobytes(), metric
+        core_samples.append(tco.uncertainty(TRN3, GB200, samples=1_300, seed=2, hold=hold).sample)
+    for metric, metric_draws in core_samples[0].metrics.items():
+        assert metric_draws.tobytes() == core_samples[1].metrics[metric].tobytes(), metric
 
 
 def test_what_a_core_fails_to_make_is_made_here_and_its_error_is_raised_here(monkeypatch):
     home = os.getpid()
     monkeypatch.setattr("tco.compile.execute.CORES", 3)
     assert dict(
-        fork_map(lambda one: one if os.getpid() == home else os._exit(9), [5, 6, 7, 8])
+        fork_map(lambda number: number if os.getpid() == home else os._exit(9), [5, 6, 7, 8])
     ) == {0: 5, 1: 6, 2: 7, 3: 8}
     with pytest.raises(ZeroDivisionError):
-        dict(fork_map(lambda one: 1 / one, [1, 0]))
-    assert dict(fork_map(lambda one: dict(fork_map(abs, [-one, one])), [1, 2])) == {
+        dict(fork_map(lambda number: 1 / number, [1, 0]))
+    assert dict(fork_map(lambda number: dict(fork_map(abs, [-number, number])), [1, 2])) == {
         0: {0: 1, 1: 1},
         1: {0: 2, 1: 2},
     }
@@ -232,15 +240,15 @@ def test_what_a_core_fails_to_make_is_made_here_and_its_error_is_raised_here(mon
 def test_where_the_system_refuses_copies_the_work_is_done_here(monkeypatch, refused, granted):
     usual, left = getattr(os, refused), [True] * granted
 
-    def scarce(*given):
+    def scarce(*arguments):
         if not left:
             raise BlockingIOError(11, "Resource temporarily unavailable")
         left.pop()
-        return usual(*given)
+        return usual(*arguments)
 
     monkeypatch.setattr("tco.compile.execute.CORES", 3)
     monkeypatch.setattr(os, refused, scarce)
-    assert dict(fork_map(lambda one: one**2, [5, 6, 7, 8])) == {0: 25, 1: 36, 2: 49, 3: 64}
+    assert dict(fork_map(lambda number: number**2, [5, 6, 7, 8])) == {0: 25, 1: 36, 2: 49, 3: 64}
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="copies are made on Linux alone")
@@ -268,7 +276,7 @@ def test_copies_end_where_nobody_takes_what_they_make(monkeypatch):
     monkeypatch.setattr("tco.compile.execute.CORES", 2)
     home = os.getpid()
 
-    def made(one):
+    def made(number):
         if os.getpid() != home:
             time.sleep(30)
         raise KeyboardInterrupt
@@ -296,7 +304,7 @@ def test_workers_are_so_many_or_those_of_a_scheduler(options, words):
 def test_inputs_share_the_draws_of_what_they_follow_and_part_of_a_common_cause():
     dice = Dice(CATALOGUE, 5, 0, MANY)
     ranges = beliefs_of(CASES["mi450x-ualoe72"].result)
-    followers = [path for path, own in ranges.items() if own.leader != path]
+    followers = [path for path, input_range in ranges.items() if input_range.leader != path]
     assert "performance.amd.exchange_wait" in followers
     for path in followers:
         assert np.array_equal(
@@ -319,11 +327,11 @@ def test_what_both_share_cancels():
     scales both leaves it where it is.
     """
     hour = "tco_usd_per_used_chip_hour"
-    own, base, apart = (
+    scenario_draws, base, separate_draws = (
         CASES[name].drawn_function().sample(Dice(CATALOGUE, seed, 0, 2000)).metrics[hour]
         for name, seed in ((TRN3, 2), (GB200, 2), (GB200, 99))
     )
-    assert np.log(own / base).std() < 0.6 * np.log(own / apart).std()
+    assert np.log(scenario_draws / base).std() < 0.6 * np.log(scenario_draws / separate_draws).std()
     there = {"terms.availability": (np.array([0.9, 0.95, 0.99]), "")}
     costs = [CASES[name].drawn_function().draws(there).metrics[COST] for name in (TRN3, GB200)]
     assert costs[0] / costs[1] == pytest.approx(costs[0][0] / costs[1][0], rel=1e-12)
@@ -337,28 +345,37 @@ def test_two_seeds_agree_within_their_errors():
     """Over the percentiles of all metrics, the distance between two seeds in standard errors of
     both is that of a normal deviate.
     """
-    one, other = (tco.uncertainty(TRN3, GB200, samples=4000, seed=seed).sample for seed in (1, 2))
+    first_sample, second_sample = (
+        tco.uncertainty(TRN3, GB200, samples=4000, seed=seed).sample for seed in (1, 2)
+    )
     away = []
-    for name, many in one.metrics.items():
-        if np.nanstd(np.where(np.isfinite(many), many, np.nan)) > 0:
+    for name, metric_draws in first_sample.metrics.items():
+        if np.nanstd(np.where(np.isfinite(metric_draws), metric_draws, np.nan)) > 0:
             first, second, error = (
-                draw_statistics(name, many),
-                draw_statistics(name, other.metrics[name]),
-                [error_of_spread(name, one.metrics[name]) for one in (one, other)],
+                draw_statistics(name, metric_draws),
+                draw_statistics(name, second_sample.metrics[name]),
+                [
+                    error_of_spread(name, sample.metrics[name])
+                    for sample in (first_sample, second_sample)
+                ],
             )
-            known = [
-                at
-                for at in ("p10", "p50", "p90")
-                if first[at] is not None and second[at] is not None and error[0][at]
+            known_percentiles = [
+                percentile
+                for percentile in ("p10", "p50", "p90")
+                if first[percentile] is not None
+                and second[percentile] is not None
+                and error[0][percentile]
             ]
             away += [
-                (first[at] - second[at]) / np.hypot(error[0][at], error[1][at]) for at in known
+                (first[percentile] - second[percentile])
+                / np.hypot(error[0][percentile], error[1][percentile])
+                for percentile in known_percentiles
             ]
     assert np.abs(away).max() < 5
     assert 0.3 < np.mean(np.square(away)) < 3
-    chances = [share(sample.better) for sample in (one, other)]
+    chances = [share(sample.better) for sample in (first_sample, second_sample)]
     assert abs(chances[0] - chances[1]) < 4 * np.hypot(
-        error_of_share(one.better), error_of_share(other.better)
+        error_of_share(first_sample.better), error_of_share(second_sample.better)
     )
 
 
@@ -366,10 +383,10 @@ def test_percentiles_are_those_of_numbers_in_order():
     """Of 0 to 100 each percentile is its own number; of two draws it lies so far between them; what
     has no value lies beyond the worse end.
     """
-    many = draw_statistics(
+    full_statistics = draw_statistics(
         "tco_usd_per_chip_hour", np.random.default_rng(1).permutation(101).astype(float)
     )
-    assert {name: many[name] for name in ("p5", "p10", "p50", "p90", "p95")} == {
+    assert {name: full_statistics[name] for name in ("p5", "p10", "p50", "p90", "p95")} == {
         "p5": 5,
         "p10": 10,
         "p50": 50,
@@ -391,12 +408,12 @@ def test_percentiles_are_those_of_numbers_in_order():
 
 def test_the_errors_are_those_of_normal_draws():
     """Standard errors of the mean, the median and a share of normal draws have closed forms."""
-    many = Dice(CATALOGUE, 21, 0, 10_000).throw("any")
-    found = error_of_spread("ttft_s", many)
-    assert found["mean"] == pytest.approx(0.01, rel=0.05)
-    assert found["p50"] == pytest.approx(np.sqrt(np.pi / 2) / 100, rel=0.2)
-    assert found["p90"] == pytest.approx(np.sqrt(0.09 / 10_000) / 0.17550, rel=0.2)
-    assert error_of_share(many > 0) == pytest.approx(0.005, rel=0.01)
+    normal_draws = Dice(CATALOGUE, 21, 0, 10_000).throw("any")
+    spread_errors = error_of_spread("ttft_s", normal_draws)
+    assert spread_errors["mean"] == pytest.approx(0.01, rel=0.05)
+    assert spread_errors["p50"] == pytest.approx(np.sqrt(np.pi / 2) / 100, rel=0.2)
+    assert spread_errors["p90"] == pytest.approx(np.sqrt(0.09 / 10_000) / 0.17550, rel=0.2)
+    assert error_of_share(normal_draws > 0) == pytest.approx(0.005, rel=0.01)
 
 
 def test_a_miss_is_a_loss_and_lies_beyond_the_worse_end():
@@ -420,9 +437,9 @@ def test_a_miss_is_a_loss_and_lies_beyond_the_worse_end():
         pytest.approx(2.5),
         pytest.approx(6.1),
     )
-    found = ratios(np.array([4.0, 4, np.nan, np.nan]), np.array([2.0, np.nan, 2, np.nan]))
-    assert found.tolist()[:3] == [2, 0, np.inf]
-    assert np.isnan(found[3])
+    cost_ratios = ratios(np.array([4.0, 4, np.nan, np.nan]), np.array([2.0, np.nan, 2, np.nan]))
+    assert cost_ratios.tolist()[:3] == [2, 0, np.inf]
+    assert np.isnan(cost_ratios[3])
     assert error_of_spread(COST, cost)["p90"] is None
     assert draw_statistics(RATIO, np.array([0.0, 1, 2, np.inf]))["p95"] is None
     assert draw_statistics(RATIO, np.array([0.0, 1, 2, np.nan])) == draw_statistics(
@@ -433,42 +450,54 @@ def test_a_miss_is_a_loss_and_lies_beyond_the_worse_end():
 @pytest.mark.thorough
 @pytest.mark.parametrize("target", ["50 token/s", "200 token/s"])
 def test_chance_and_ties_are_those_of_the_draws_counted_one_by_one(target):
-    asked = {"workload.interactivity": target}
-    found = tco.uncertainty(TRN3, GB200, samples=300, seed=2, set=asked).sample
-    alone = [tco.uncertainty(name, samples=300, seed=2, set=asked).sample for name in (TRN3, GB200)]
-    own, other = (np.where(one.meets, one.metrics[COST], np.inf) for one in alone)
-    tie = np.isinf(own) & np.isinf(other)
-    assert share(found.ties) == tie.mean()
-    assert share(found.better) == (own < other).mean()  # where both miss nobody wins
+    target_settings = {"workload.interactivity": target}
+    pair_sample = tco.uncertainty(TRN3, GB200, samples=300, seed=2, set=target_settings).sample
+    single_samples = [
+        tco.uncertainty(name, samples=300, seed=2, set=target_settings).sample
+        for name in (TRN3, GB200)
+    ]
+    scenario_costs, baseline_costs = (
+        np.where(single_sample.meets, single_sample.metrics[COST], np.inf)
+        for single_sample in single_samples
+    )
+    tie = np.isinf(scenario_costs) & np.isinf(baseline_costs)
+    assert share(pair_sample.ties) == tie.mean()
+    assert (
+        share(pair_sample.better) == (scenario_costs < baseline_costs).mean()
+    )  # where both miss nobody wins
     assert (tie.any() and not tie.all()) == (target != "50 token/s")
 
 
 @pytest.mark.thorough
 def test_draws_that_miss_the_target_are_counted_and_have_no_price():
-    found = tco.uncertainty(
+    uncertainty_study = tco.uncertainty(
         TRN3, samples=800, seed=4, set={"workload.interactivity": "100 token/s"}
     )
-    meets = found.sample.meets
+    meets = uncertainty_study.sample.meets
     assert 0 < share(meets) < 1
-    assert np.array_equal(np.isfinite(found.sample.metrics[COST]), meets)
-    assert np.isfinite(found.sample.metrics["tco_usd_per_chip_hour"]).all()
-    assert found.sample.better is None
-    every = CASES[TRN3].drawn_function().draws({"terms.rate": (np.full(2, 0.09), "")}).metrics[COST]
+    assert np.array_equal(np.isfinite(uncertainty_study.sample.metrics[COST]), meets)
+    assert np.isfinite(uncertainty_study.sample.metrics["tco_usd_per_chip_hour"]).all()
+    assert uncertainty_study.sample.better is None
+    drawn_costs = (
+        CASES[TRN3].drawn_function().draws({"terms.rate": (np.full(2, 0.09), "")}).metrics[COST]
+    )
     # the plan's batch is solved, not taken from a grid
-    assert every[0] == pytest.approx(CASES[TRN3].result.metrics[COST], rel=0.05)
+    assert drawn_costs[0] == pytest.approx(CASES[TRN3].result.metrics[COST], rel=0.05)
 
 
 def test_a_plan_that_each_draw_chooses_meets_the_target_where_the_one_held_does_and_costs_no_more():
     size = {"cluster.chips": "16384", "cluster.oversubscription": "1"}
     dearer = {}
     for flag in "01":
-        asked = size | {"workload.as_deployed": flag}
-        held, free = (
-            tco.uncertainty(GB200, samples=300, hold=hold, set=asked).sample
+        flag_settings = size | {"workload.as_deployed": flag}
+        held_sample, free = (
+            tco.uncertainty(GB200, samples=300, hold=hold, set=flag_settings).sample
             for hold in (True, False)
         )
-        assert np.all(free.meets >= held.meets)
-        dearer[flag] = free.metrics[COST][held.meets] / held.metrics[COST][held.meets] - 1
+        assert np.all(free.meets >= held_sample.meets)
+        dearer[flag] = (
+            free.metrics[COST][held_sample.meets] / held_sample.metrics[COST][held_sample.meets] - 1
+        )
     assert dearer["0"].max() <= 2e-3
     assert np.mean(dearer["1"] > 2e-3) < 0.01
     # a batch is chosen by what decodes, and a quicker user has prompts read by other software too
@@ -477,20 +506,20 @@ def test_a_plan_that_each_draw_chooses_meets_the_target_where_the_one_held_does_
 
 def test_the_size_of_the_cluster_is_chosen_and_never_drawn():
     """Whoever asks knows how many chips he buys: a range of sizes is a sweep."""
-    found = tco.uncertainty(GB200, samples=20)
-    assert "cluster.chips" not in found.drawn
-    assert not found.held
+    uncertainty_study = tco.uncertainty(GB200, samples=20)
+    assert "cluster.chips" not in uncertainty_study.drawn
+    assert not uncertainty_study.held
 
 
 @pytest.mark.thorough
 def test_the_document_repeats_to_the_byte_and_changes_with_the_seed():
-    one, again, other = (
+    first_document, again, reseeded_document = (
         document("uncertainty", TRN3, "--baseline", GB200, "--samples", "100", "--seed", seed)
         for seed in ("7", "7", "8")
     )
-    assert one == again
-    assert one["metrics"] != other["metrics"]
-    assert one["metrics"]["tco_usd_per_chip_hour"].keys() == {
+    assert first_document == again
+    assert first_document["metrics"] != reseeded_document["metrics"]
+    assert first_document["metrics"]["tco_usd_per_chip_hour"].keys() == {
         "p5",
         "p10",
         "p50",
@@ -499,7 +528,7 @@ def test_the_document_repeats_to_the_byte_and_changes_with_the_seed():
         "mean",
         "sd",
     }
-    assert one["monte_carlo_error"]["metrics"][COST]["p50"] > 0
+    assert first_document["monte_carlo_error"]["metrics"][COST]["p50"] > 0
     rate = {
         "path": "terms.rate",
         "low": 0.06,
@@ -509,7 +538,7 @@ def test_the_document_repeats_to_the_byte_and_changes_with_the_seed():
         "distribution": "pert",
         "follows": None,
     }
-    assert rate in one["drawn"]
+    assert rate in first_document["drawn"]
 
 
 def test_a_setting_is_not_drawn():

@@ -34,7 +34,9 @@ def unsaid(view, name, step, first=0):
     """Return how many inputs were halved and doubled, and those that move nothing in silence."""
     (evaluation,) = evaluate_each([name], None, view, refuse=False, priced=False)
     base, silent = evaluation.result, []
-    paths = sorted(path for path, given in base.inputs.items() if given.value)[first::step]
+    paths = sorted(path for path, scenario_input in base.inputs.items() if scenario_input.value)[
+        first::step
+    ]
     changes = [(path, factor) for path in paths for factor in (0.5, 2.0)]
     refused, unmoved = changes_without_effect(evaluation, changes)
     # a note of one factor stands for the other
@@ -79,11 +81,13 @@ def changes_without_effect(evaluation, changes):
                 change = (stated[1], min((0.5, 2.0), key=lambda tried: abs(tried - factor)))
             arrays[change[0]][1 + changes.index(change)] = inputs[change[0]].value
             refused.append(change)
-    moved = np.zeros(len(changes) + 1, dtype=bool)
+    moved_draws = np.zeros(len(changes) + 1, dtype=bool)
     for values in draws.metrics.values():
         if values is not None:
-            moved |= ~np.isclose(values, values[0], rtol=1e-12, atol=0, equal_nan=True)
-    unmoved = [change for change, is_moved in zip(changes, moved[1:], strict=True) if not is_moved]
+            moved_draws |= ~np.isclose(values, values[0], rtol=1e-12, atol=0, equal_nan=True)
+    unmoved = [
+        change for change, is_moved in zip(changes, moved_draws[1:], strict=True) if not is_moved
+    ]
     return refused, [change for change in unmoved if change not in refused]
 
 
@@ -92,17 +96,17 @@ def changes_without_effect(evaluation, changes):
     [({}, "trn3-nl72x2", 9), ({}, "gb200-nvl72", 7), ({"workload": "chat"}, "tpuv7-cube64", 9)],
 )
 def test_an_input_moves_a_metric_or_is_said_to_move_none(view, name, step):
-    asked, silent = unsaid(view, name, step, first=2)
+    change_count, silent = unsaid(view, name, step, first=2)
     assert silent == []
-    assert asked >= 15
+    assert change_count >= 15
 
 
 @pytest.mark.thorough
 @pytest.mark.parametrize(("view", "name"), EVERY, ids=IDS)
 def test_every_input_moves_a_metric_or_is_said_to_move_none(view, name):
-    asked, silent = unsaid(view, name, 5 if "training" in name else 1)
+    change_count, silent = unsaid(view, name, 5 if "training" in name else 1)
     assert silent == []
-    assert asked >= 20
+    assert change_count >= 20
 
 
 @pytest.mark.parametrize(
@@ -195,16 +199,18 @@ def test_the_lanes_move_what_a_chip_sends_at_and_a_scope_carries(system):
         f"{part}.scale_up_bandwidth={base[-1]['injection_gb_per_s'] / 2} GB/s",
     )["scopes"]
     for key in ("injection_gb_per_s", "bisection_gb_per_s", "all_to_all_gb_per_s"):
-        for one, other, before in zip(slow, cut, base, strict=True):
-            assert one[key] == pytest.approx(other[key]) == pytest.approx(before[key] / 2)
+        for slow_scope, cut_scope, before in zip(slow, cut, base, strict=True):
+            assert (
+                slow_scope[key] == pytest.approx(cut_scope[key]) == pytest.approx(before[key] / 2)
+            )
 
 
 def test_an_explanation_ends_where_it_was_cut():
     words = ("explain", "trn3-nl72x2", "tpot_s", "--all", "--format", "json")
-    whole, cut = (
+    full_explanation, cut = (
         tco(*words).stdout,
         tco(*words, "--set", "parts.trn3.scale_up_bandwidth=100 GB/s").stdout,
     )
-    assert "parts.trn3.lane_bandwidth" in whole
+    assert "parts.trn3.lane_bandwidth" in full_explanation
     assert "parts.trn3.lane_bandwidth" not in cut
     assert "parts.trn3.scale_up_bandwidth" in cut

@@ -51,8 +51,8 @@ def range_like(kind, low, value, high):
     return Range("any", low, value, high, "", -np.inf, np.inf, kind == STEPS, None, "any", kind)
 
 
-def values_at(kind, low, value, high, places):
-    return range_like(kind, low, value, high).quantile(places)
+def values_at(kind, low, value, high, deviates):
+    return range_like(kind, low, value, high).quantile(deviates)
 
 
 def by_scipy(kind, share):
@@ -72,10 +72,10 @@ def test_quantiles_are_those_of_scipy_with_the_mode_at_the_value(kind, share):
     """Held to a two-thousandth of the range over all but a draw in 100,000, lopsided or with the
     value at one end.
     """
-    wanted, low, high = by_scipy(kind, share)
+    scipy_distribution, low, high = by_scipy(kind, share)
     value = 2 + 3 * share
     assert values_at(kind, 2, value, 5, PLACES) == pytest.approx(
-        2 + 3 * (wanted.ppf(stats.norm.cdf(PLACES)) - low) / (high - low), abs=1.5e-3
+        2 + 3 * (scipy_distribution.ppf(stats.norm.cdf(PLACES)) - low) / (high - low), abs=1.5e-3
     )
 
 
@@ -90,8 +90,8 @@ def test_low_and_high_are_the_5th_and_95th_percentile_and_the_value_has_its_plac
 ):
     value, high = low + share * width, low + width
     home = range_like(kind, low, value, high).home
-    found = values_at(kind, low, value, high, np.array([-P95, home, P95]))
-    assert found == pytest.approx([low, value, high], rel=1e-9, abs=1e-9)
+    belief_quantiles = values_at(kind, low, value, high, np.array([-P95, home, P95]))
+    assert belief_quantiles == pytest.approx([low, value, high], rel=1e-9, abs=1e-9)
     assert np.all(np.diff(values_at(kind, low, value, high, PLACES)) >= -1e-12)
 
 
@@ -107,8 +107,10 @@ def test_what_is_measured_has_its_value_as_the_median(kind, share):
 @pytest.mark.parametrize("kind", [PERT, TRIANGULAR])
 def test_draws_crowd_about_the_value(kind, share):
     """Of equal bins the fullest holds the value, or lies beside it: by count, without the table."""
-    many = values_at(kind, 2, 2 + 3 * share, 5, np.random.default_rng(1).standard_normal(400_000))
-    counts, edges = np.histogram(many, bins=25)
+    drawn_values = values_at(
+        kind, 2, 2 + 3 * share, 5, np.random.default_rng(1).standard_normal(400_000)
+    )
+    counts, edges = np.histogram(drawn_values, bins=25)
     fullest = counts.argmax()
     assert edges[max(fullest - 1, 0)] <= 2 + 3 * share <= edges[min(fullest + 2, 25)]
 
@@ -123,26 +125,33 @@ def test_every_attribute_names_a_distribution_that_its_bounds_allow():
     """What lies between two bounds of shares is no log-normal, whatever costs money is; what is one
     or nought is drawn as such.
     """
-    for (group, name), one in input_attributes().items():
-        assert one.belief in BELIEFS, (group, name)
-        assert (one.belief == LOGNORMAL) >= ("USD" in one.unit), (group, name)
-        assert (one.belief == NORMAL) == (one.minimum < 0), (group, name)
-        if one.belief == STEPS:
-            assert (one.minimum, one.maximum) == (0, 1), (group, name)
-        if one.unit == "ratio" and one.maximum <= 1:
-            assert one.belief in (PERT, STEPS), (group, name)
+    for (group, name), input_attribute in input_attributes().items():
+        assert input_attribute.belief in BELIEFS, (group, name)
+        assert (input_attribute.belief == LOGNORMAL) >= ("USD" in input_attribute.unit), (
+            group,
+            name,
+        )
+        assert (input_attribute.belief == NORMAL) == (input_attribute.minimum < 0), (group, name)
+        if input_attribute.belief == STEPS:
+            assert (input_attribute.minimum, input_attribute.maximum) == (0, 1), (group, name)
+        if input_attribute.unit == "ratio" and input_attribute.maximum <= 1:
+            assert input_attribute.belief in (PERT, STEPS), (group, name)
 
 
-@pytest.mark.parametrize("asked", evaluate_each(HEADLINE, None, {}), ids=lambda asked: asked.name)
+@pytest.mark.parametrize(
+    "asked", evaluate_each(HEADLINE, None, {}), ids=lambda evaluation: evaluation.name
+)
 def test_ranges_of_the_headline_have_their_percentiles_and_their_value(asked):
     """Within the bounds of its attribute every input that is drawn keeps P5, P95 and value where
     its row has them.
     """
     ranges = beliefs_of(asked.result)
     # what nothing explains of a tuned run, and of training
-    assert {one.shape for one in ranges.values()} >= {*BELIEFS} - {NORMAL}
-    for path, one in ranges.items():
-        assert one.quantile(np.array([-P95, one.home, P95])) == pytest.approx(
-            [one.low, one.value, one.high], rel=1e-9
+    assert {input_range.shape for input_range in ranges.values()} >= {*BELIEFS} - {NORMAL}
+    for path, input_range in ranges.items():
+        assert input_range.quantile(np.array([-P95, input_range.home, P95])) == pytest.approx(
+            [input_range.low, input_range.value, input_range.high], rel=1e-9
         ), path
-        assert one.shape == (STEPS if one.steps else belief_of(asked.result.inputs[path]).belief)
+        assert input_range.shape == (
+            STEPS if input_range.steps else belief_of(asked.result.inputs[path]).belief
+        )

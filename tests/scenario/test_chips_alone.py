@@ -23,7 +23,7 @@ PAIRS = [
 @pytest.mark.parametrize(("chip", "system"), PAIRS)
 def test_a_chip_alone_serves_as_in_its_server(chip, system):
     settings = {"workload.model": "llama-3.1-8b"}
-    alone, inside = (package.evaluate(name, settings).metrics for name in (chip, system))
+    chip_metrics, inside = (package.evaluate(name, settings).metrics for name in (chip, system))
     for metric in (
         "output_tokens_per_s_per_chip",
         "input_tokens_per_s_per_chip",
@@ -32,15 +32,15 @@ def test_a_chip_alone_serves_as_in_its_server(chip, system):
         "hbm_bytes",
         "scale_up_byte_per_s",
     ):
-        assert alone[metric] == pytest.approx(inside[metric], rel=1e-12), metric
+        assert chip_metrics[metric] == pytest.approx(inside[metric], rel=1e-12), metric
 
 
 def test_a_chip_alone_costs_nothing_that_is_known():
-    found = package.evaluate("l40s", {"workload.model": "llama-3.1-8b"})
-    assert found.bill is None
-    assert found.metrics["tco_usd_per_chip_hour"] is None
-    assert found.metrics["capex_usd"] is None
-    assert any("chip alone" in note for note in found.notes)
+    chip_result = package.evaluate("l40s", {"workload.model": "llama-3.1-8b"})
+    assert chip_result.bill is None
+    assert chip_result.metrics["tco_usd_per_chip_hour"] is None
+    assert chip_result.metrics["capex_usd"] is None
+    assert any("chip alone" in note for note in chip_result.notes)
 
 
 @pytest.mark.parametrize(
@@ -73,12 +73,12 @@ def test_the_size_of_the_domain_is_an_input():
 
 
 def test_a_system_id_with_a_variant_stands_for_a_scenario():
-    one, other = (
+    gen1_result, gen3_result = (
         package.evaluate("trn3-nl72x2@switch=gen1"),
         package.evaluate("trn3-nl72x2@switch=gen3"),
     )
-    assert one.metrics == package.evaluate("trn3-nl72x2").metrics
-    assert one.metrics["capex_usd"] != other.metrics["capex_usd"]
+    assert gen1_result.metrics == package.evaluate("trn3-nl72x2").metrics
+    assert gen1_result.metrics["capex_usd"] != gen3_result.metrics["capex_usd"]
 
 
 @pytest.mark.parametrize(

@@ -31,32 +31,45 @@ SWITCH = "parts.scorpio-p-32.price"
 def draws_of(name, count, share=0.5, seed=5, more=ROOM):
     """Draws of every input that has a range, a share of it wide in logarithm, around its value."""
     base, generator = tco.evaluate(name, more, catalogue=CATALOGUE), np.random.default_rng(seed)
-    whole = {
+    structural_paths = {
         path for path, reading in base.structure.readings.items() if not isinstance(reading, bool)
     }
     ranged = {
-        path: one
-        for path, one in base.inputs.items()
-        if one.low is not None and one.low < one.high and path not in whole
+        path: ranged_input
+        for path, ranged_input in base.inputs.items()
+        if ranged_input.low is not None
+        and ranged_input.low < ranged_input.high
+        and path not in structural_paths
     }
     drawn = {}
-    for (path, one), place in zip(
+    for (path, ranged_input), range_offsets in zip(
         ranged.items(), generator.uniform(-share, share, (len(ranged), count)), strict=True
     ):
-        if one.low > 0:
-            many = one.value * np.where(
-                place < 0, one.low / one.value, one.high / one.value
-            ) ** np.abs(place)
+        if ranged_input.low > 0:
+            drawn_values = ranged_input.value * np.where(
+                range_offsets < 0,
+                ranged_input.low / ranged_input.value,
+                ranged_input.high / ranged_input.value,
+            ) ** np.abs(range_offsets)
         else:
-            many = (
-                one.value + np.where(place < 0, one.value - one.low, one.high - one.value) * place
+            drawn_values = (
+                ranged_input.value
+                + np.where(
+                    range_offsets < 0,
+                    ranged_input.value - ranged_input.low,
+                    ranged_input.high - ranged_input.value,
+                )
+                * range_offsets
             )
-        drawn[path] = (many, one.unit)
+        drawn[path] = (drawn_values, ranged_input.unit)
     return base, drawn
 
 
-def one_of(drawn, place):
-    return {path: (float(many[place]), unit) for path, (many, unit) in drawn.items()}
+def one_of(drawn, draw_index):
+    return {
+        path: (float(drawn_values[draw_index]), unit)
+        for path, (drawn_values, unit) in drawn.items()
+    }
 
 
 @pytest.mark.parametrize(
@@ -69,14 +82,16 @@ def test_the_target_or_the_memory_binds_in_every_draw(name, software, quick):
         "workload.ttft": "0 s",
     }
     base, drawn = draws_of(name, 64, more=room)
-    found = tco.evaluate_draws(name, room | drawn, structure=base.structure, catalogue=CATALOGUE)
-    per_user, target = found.metrics[USER], base.inputs["workload.interactivity"].value
-    assert 0.3 < found.meets.mean() < 1  # draws of both kinds are held to what follows
-    assert np.all(per_user[found.meets] >= target * (1 - 1e-9))
+    draw_results = tco.evaluate_draws(
+        name, room | drawn, structure=base.structure, catalogue=CATALOGUE
+    )
+    per_user, target = draw_results.metrics[USER], base.inputs["workload.interactivity"].value
+    assert 0.3 < draw_results.meets.mean() < 1  # draws of both kinds are held to what follows
+    assert np.all(per_user[draw_results.meets] >= target * (1 - 1e-9))
     # steps in time and memory keep few above it
-    assert np.mean(per_user[found.meets] <= target * 1.005) > 0.8
-    assert np.all(found.sequences[~found.meets] == 1)
-    assert [*found.structures] == [base.structure]
+    assert np.mean(per_user[draw_results.meets] <= target * 1.005) > 0.8
+    assert np.all(draw_results.sequences[~draw_results.meets] == 1)
+    assert [*draw_results.structures] == [base.structure]
 
 
 @pytest.mark.parametrize("name", [TRN3, GB200])
@@ -86,32 +101,40 @@ def test_where_the_search_for_a_batch_begins_does_not_matter(name):
     """
     base, drawn = draws_of(name, 256)
     plan = base.structure.plan
-    found = []
+    start_results = []
     for begin in (plan.decode.sequences, 1.0, 1e6):
-        own = base.structure._replace(
+        start_structure = base.structure._replace(
             plan=plan._replace(decode=plan.decode._replace(sequences=begin))
         )
-        found.append(tco.evaluate_draws(name, ROOM | drawn, structure=own, catalogue=CATALOGUE))
-    for other in found[1:]:
-        assert np.array_equal(other.meets, found[0].meets)
-        apart = np.abs(other.sequences / found[0].sequences - 1)
-        assert np.median(apart) < 2e-4
-        assert np.mean(apart > 2e-3) < 0.02
+        start_results.append(
+            tco.evaluate_draws(name, ROOM | drawn, structure=start_structure, catalogue=CATALOGUE)
+        )
+    for start_result in start_results[1:]:
+        assert np.array_equal(start_result.meets, start_results[0].meets)
+        batch_differences = np.abs(start_result.sequences / start_results[0].sequences - 1)
+        assert np.median(batch_differences) < 2e-4
+        assert np.mean(batch_differences > 2e-3) < 0.02
 
 
 def test_a_batch_that_is_solved_is_evaluated_as_any_other():
     base, drawn = draws_of(TRN3, 6)
-    found = tco.evaluate_draws(TRN3, ROOM | drawn, structure=base.structure, catalogue=CATALOGUE)
-    for place in range(6):
+    draw_results = tco.evaluate_draws(
+        TRN3, ROOM | drawn, structure=base.structure, catalogue=CATALOGUE
+    )
+    for draw_index in range(6):
         plan = base.plan._replace(
-            decode=base.plan.decode._replace(sequences=float(found.sequences[place]))
+            decode=base.plan.decode._replace(sequences=float(draw_results.sequences[draw_index]))
         )
-        one = tco.evaluate(
-            TRN3, ROOM | one_of(drawn, place), plan, structure=base.structure, catalogue=CATALOGUE
+        single_result = tco.evaluate(
+            TRN3,
+            ROOM | one_of(drawn, draw_index),
+            plan,
+            structure=base.structure,
+            catalogue=CATALOGUE,
         )
-        for metric, value in one.metrics.items():
+        for metric, value in single_result.metrics.items():
             assert value is None or value == pytest.approx(
-                found.metrics[metric][place], rel=1e-12
+                draw_results.metrics[metric][draw_index], rel=1e-12
             ), metric
 
 
@@ -121,23 +144,30 @@ def test_a_chosen_plan_is_at_least_the_one_held_and_the_one_a_search_finds(name)
     the centre could be better.
     """
     _, drawn = draws_of(name, 8)
-    held, free = (
+    held_results, free = (
         tco.evaluate_draws(name, ROOM | drawn, hold=hold, catalogue=CATALOGUE)
         for hold in (True, False)
     )
-    assert np.all(free.metrics[TOKEN][held.meets] <= held.metrics[TOKEN][held.meets] * (1 + 2e-3))
-    for place in range(8):
-        one = tco.evaluate(name, ROOM | one_of(drawn, place), catalogue=CATALOGUE)
+    assert np.all(
+        free.metrics[TOKEN][held_results.meets]
+        <= held_results.metrics[TOKEN][held_results.meets] * (1 + 2e-3)
+    )
+    for draw_index in range(8):
+        single_result = tco.evaluate(name, ROOM | one_of(drawn, draw_index), catalogue=CATALOGUE)
         # with its own switches
-        assert one.metrics["capex_usd"] == pytest.approx(
-            free.metrics["capex_usd"][place], rel=1e-12
+        assert single_result.metrics["capex_usd"] == pytest.approx(
+            free.metrics["capex_usd"][draw_index], rel=1e-12
         )
-        assert bool(free.meets[place]) == (one.plan is not None)
-        if one.plan is not None:
+        assert bool(free.meets[draw_index]) == (single_result.plan is not None)
+        if single_result.plan is not None:
             # before a step of tiles, which a draw may lie beyond
-            quicker = one.metrics[USER] / one.inputs["workload.interactivity"].value
-            assert free.metrics[RATE][place] >= one.metrics[RATE] / quicker * (1 - 2e-3)
-            assert free.metrics[RATE][place] <= one.metrics[RATE] * 1.3
+            quicker = (
+                single_result.metrics[USER] / single_result.inputs["workload.interactivity"].value
+            )
+            assert free.metrics[RATE][draw_index] >= single_result.metrics[RATE] / quicker * (
+                1 - 2e-3
+            )
+            assert free.metrics[RATE][draw_index] <= single_result.metrics[RATE] * 1.3
 
 
 @pytest.mark.parametrize("name", [TRN3, GB200])
@@ -146,12 +176,15 @@ def test_plans_that_are_the_best_in_some_draws_are_enough_for_the_others(name, m
     stands for a hundred.
     """
     _, drawn = draws_of(name, 800, share=1.0)
-    every = tco.evaluate_draws(name, ROOM | drawn, catalogue=CATALOGUE)
+    full_results = tco.evaluate_draws(name, ROOM | drawn, catalogue=CATALOGUE)
     monkeypatch.setattr(evaluate_samples, "PILOTS", 80)
-    few = tco.evaluate_draws(name, ROOM | drawn, catalogue=CATALOGUE)
-    assert (few.meets == every.meets).mean() > 0.99
-    both = few.meets & every.meets
-    assert np.mean(few.metrics[TOKEN][both] > every.metrics[TOKEN][both] * (1 + 1e-3)) < 0.05
+    pilot_results = tco.evaluate_draws(name, ROOM | drawn, catalogue=CATALOGUE)
+    assert (pilot_results.meets == full_results.meets).mean() > 0.99
+    both = pilot_results.meets & full_results.meets
+    assert (
+        np.mean(pilot_results.metrics[TOKEN][both] > full_results.metrics[TOKEN][both] * (1 + 1e-3))
+        < 0.05
+    )
 
 
 def test_a_point_that_misses_its_target_has_draws_that_meet_it():
@@ -161,64 +194,74 @@ def test_a_point_that_misses_its_target_has_draws_that_meet_it():
     fast = ROOM | {"workload.interactivity": "80 token/s"}
     base, drawn = draws_of(TRN3, 24, share=1.0, more=fast)
     assert base.plan is None
-    found = tco.evaluate_draws(TRN3, fast | drawn, catalogue=CATALOGUE)
-    for place in range(24):
-        one = tco.evaluate(TRN3, fast | one_of(drawn, place), catalogue=CATALOGUE)
-        assert bool(found.meets[place]) == (one.plan is not None)
-    assert found.meets.any()
+    draw_results = tco.evaluate_draws(TRN3, fast | drawn, catalogue=CATALOGUE)
+    for draw_index in range(24):
+        single_result = tco.evaluate(TRN3, fast | one_of(drawn, draw_index), catalogue=CATALOGUE)
+        assert bool(draw_results.meets[draw_index]) == (single_result.plan is not None)
+    assert draw_results.meets.any()
 
 
 def test_training_takes_the_quickest_plan_that_fits():
     base, drawn = draws_of(A100, 4, more=SMALL)
-    held, free = (
+    held_results, free = (
         tco.evaluate_draws(A100, SMALL | drawn, hold=hold, catalogue=CATALOGUE)
         for hold in (True, False)
     )
-    assert held.sequences is None
-    assert np.all(free.metrics["step_s"][held.meets] <= held.metrics["step_s"][held.meets])
-    for place in range(4):
-        one = tco.evaluate(A100, SMALL | one_of(drawn, place), catalogue=CATALOGUE).metrics[
-            "step_s"
-        ]
-        assert free.meets[place]
-        assert one <= free.metrics["step_s"][place] * (1 + 1e-12) <= one * 1.05
-        alone = tco.evaluate(
-            A100, SMALL | one_of(drawn, place), structure=base.structure, catalogue=CATALOGUE
+    assert held_results.sequences is None
+    assert np.all(
+        free.metrics["step_s"][held_results.meets]
+        <= held_results.metrics["step_s"][held_results.meets]
+    )
+    for draw_index in range(4):
+        searched_step_time = tco.evaluate(
+            A100, SMALL | one_of(drawn, draw_index), catalogue=CATALOGUE
         ).metrics["step_s"]
-        assert held.metrics["step_s"][place] == pytest.approx(alone, rel=1e-12)
+        assert free.meets[draw_index]
+        assert (
+            searched_step_time
+            <= free.metrics["step_s"][draw_index] * (1 + 1e-12)
+            <= searched_step_time * 1.05
+        )
+        held_step_time = tco.evaluate(
+            A100, SMALL | one_of(drawn, draw_index), structure=base.structure, catalogue=CATALOGUE
+        ).metrics["step_s"]
+        assert held_results.metrics["step_s"][draw_index] == pytest.approx(
+            held_step_time, rel=1e-12
+        )
 
 
 def test_draws_get_the_switch_that_is_cheapest_for_them():
     prices = np.linspace(100, 1000, 7)
-    found = tco.evaluate_draws(TRN3, {SWITCH: (prices, "USD")}, catalogue=CATALOGUE)
-    assert len(found.structures) == 2
-    for place, price in enumerate(prices):
-        one = tco.evaluate(TRN3, {SWITCH: (price, "USD")}, catalogue=CATALOGUE)
+    draw_results = tco.evaluate_draws(TRN3, {SWITCH: (prices, "USD")}, catalogue=CATALOGUE)
+    assert len(draw_results.structures) == 2
+    for draw_index, price in enumerate(prices):
+        single_result = tco.evaluate(TRN3, {SWITCH: (price, "USD")}, catalogue=CATALOGUE)
         assert (
-            found.structures[found.structure_of[place]].alternatives == one.structure.alternatives
+            draw_results.structures[draw_results.structure_of[draw_index]].alternatives
+            == single_result.structure.alternatives
         )
-        assert found.metrics["capex_usd"][place] == pytest.approx(
-            one.metrics["capex_usd"], rel=1e-12
+        assert draw_results.metrics["capex_usd"][draw_index] == pytest.approx(
+            single_result.metrics["capex_usd"], rel=1e-12
         )
-    held = tco.evaluate_draws(
+    held_capex = tco.evaluate_draws(
         TRN3, {SWITCH: (prices, "USD")}, hold=True, catalogue=CATALOGUE
     ).metrics["capex_usd"]
-    assert np.diff(held) == pytest.approx(np.full(6, held[1] - held[0]), rel=1e-9)
-    assert held[-1] > found.metrics["capex_usd"][-1]
+    assert np.diff(held_capex) == pytest.approx(np.full(6, held_capex[1] - held_capex[0]), rel=1e-9)
+    assert held_capex[-1] > draw_results.metrics["capex_usd"][-1]
 
 
 def test_another_size_of_cluster_has_tiers_and_plans_of_its_own():
     chips = np.array([16.0, 16.0, 32.0])
-    found = tco.evaluate_draws(
+    draw_results = tco.evaluate_draws(
         A100,
         SMALL | {"cluster.chips": chips, "terms.rate": np.array([0.1, 0.2, 0.1])},
         catalogue=CATALOGUE,
     )
-    assert list(found.structure_of) == [0, 0, 1]
-    alone = tco.evaluate(A100, SMALL | {"cluster.chips": "32"}, catalogue=CATALOGUE).metrics[
-        "step_s"
-    ]
-    assert found.metrics["step_s"][2] == pytest.approx(alone, rel=1e-12)
+    assert list(draw_results.structure_of) == [0, 0, 1]
+    single_step_time = tco.evaluate(
+        A100, SMALL | {"cluster.chips": "32"}, catalogue=CATALOGUE
+    ).metrics["step_s"]
+    assert draw_results.metrics["step_s"][2] == pytest.approx(single_step_time, rel=1e-12)
 
 
 def test_sizes_that_decide_the_same_are_of_one_structure():
@@ -226,23 +269,30 @@ def test_sizes_that_decide_the_same_are_of_one_structure():
         "cluster.chips": np.array([4096.0, 131072.0, 16384.0, 8192.0]),
         "performance.neuron.prompt_bucket": np.array([128.0, 512.0, 512.0, 2048.0]),
     }
-    found = tco.evaluate_draws(TRN3, {"cluster.switch": "51.2T"} | sizes, catalogue=CATALOGUE)
-    assert (
-        found.structure_of[0]
-        == found.structure_of[2]
-        == found.structure_of[3]
-        != found.structure_of[1]
+    draw_results = tco.evaluate_draws(
+        TRN3, {"cluster.switch": "51.2T"} | sizes, catalogue=CATALOGUE
     )
-    for place in range(4):
-        one = tco.evaluate(
+    assert (
+        draw_results.structure_of[0]
+        == draw_results.structure_of[2]
+        == draw_results.structure_of[3]
+        != draw_results.structure_of[1]
+    )
+    for draw_index in range(4):
+        single_result = tco.evaluate(
             TRN3,
-            {"cluster.switch": "51.2T"} | {path: many[place] for path, many in sizes.items()},
+            {"cluster.switch": "51.2T"}
+            | {path: size_values[draw_index] for path, size_values in sizes.items()},
             catalogue=CATALOGUE,
         )
         assert {
-            name: found.metrics[name][place] for name in (TOKEN, "ttft_s", "network_usd_per_chip")
+            name: draw_results.metrics[name][draw_index]
+            for name in (TOKEN, "ttft_s", "network_usd_per_chip")
         } == pytest.approx(
-            {name: one.metrics[name] for name in (TOKEN, "ttft_s", "network_usd_per_chip")},
+            {
+                name: single_result.metrics[name]
+                for name in (TOKEN, "ttft_s", "network_usd_per_chip")
+            },
             rel=1e-9,
         )
 
@@ -252,20 +302,24 @@ def test_requests_in_flight_have_no_batch_to_solve():
         "workload.concurrency": "512",
         "parts.gb200-gpu.hbm_bandwidth": (np.array([6.0, 8.0]), "TB/s"),
     }
-    found = tco.evaluate_draws(GB200, settings, catalogue=CATALOGUE)
-    for place, rate in enumerate((6.0, 8.0)):
-        one = tco.evaluate(
+    draw_results = tco.evaluate_draws(GB200, settings, catalogue=CATALOGUE)
+    for draw_index, rate in enumerate((6.0, 8.0)):
+        single_result = tco.evaluate(
             GB200, settings | {"parts.gb200-gpu.hbm_bandwidth": (rate, "TB/s")}, catalogue=CATALOGUE
         )
-        assert found.metrics[RATE][place] == pytest.approx(one.metrics[RATE], rel=1e-9)
+        assert draw_results.metrics[RATE][draw_index] == pytest.approx(
+            single_result.metrics[RATE], rel=1e-9
+        )
 
 
 def test_pieces_change_nothing():
     base, drawn = draws_of(GB200, CELLS + 10)
-    whole = tco.evaluate_draws(GB200, ROOM | drawn, structure=base.structure, catalogue=CATALOGUE)
-    last = {path: (many[-20:], unit) for path, (many, unit) in drawn.items()}
+    full_results = tco.evaluate_draws(
+        GB200, ROOM | drawn, structure=base.structure, catalogue=CATALOGUE
+    )
+    last = {path: (drawn_values[-20:], unit) for path, (drawn_values, unit) in drawn.items()}
     part = tco.evaluate_draws(GB200, ROOM | last, structure=base.structure, catalogue=CATALOGUE)
-    assert whole.metrics[TOKEN][-20:] == pytest.approx(part.metrics[TOKEN], rel=1e-9)
+    assert full_results.metrics[TOKEN][-20:] == pytest.approx(part.metrics[TOKEN], rel=1e-9)
 
 
 @pytest.mark.parametrize(

@@ -19,18 +19,18 @@ def figures(catalogue, name: str, settings=None, variant=None):
 
 def test_of_a_trainium3_world(catalogue):
     """144 chips: 362 PFLOP/s of FP8, 20.7 TB and 706 TB/s, as published."""
-    found = figures(catalogue, "trn3-nl72x2")
-    assert found.domain["chips"] == 144
-    assert found.domain["peak_fp8_flop_per_s"] == pytest.approx(362e15, rel=0.003)
-    assert found.domain["hbm_bytes"] == 144 * 144 * 2**30
-    assert found.domain["hbm_byte_per_s"] == pytest.approx(706e12, rel=0.001)
-    assert found.chip["flop_per_byte_bf16"] == pytest.approx(671 / 4.9, rel=1e-12)
+    system_figures = figures(catalogue, "trn3-nl72x2")
+    assert system_figures.domain["chips"] == 144
+    assert system_figures.domain["peak_fp8_flop_per_s"] == pytest.approx(362e15, rel=0.003)
+    assert system_figures.domain["hbm_bytes"] == 144 * 144 * 2**30
+    assert system_figures.domain["hbm_byte_per_s"] == pytest.approx(706e12, rel=0.001)
+    assert system_figures.chip["flop_per_byte_bf16"] == pytest.approx(671 / 4.9, rel=1e-12)
     assert (
-        found.chip["flop_per_byte_fp8"]
-        == found.chip["flop_per_byte_fp4"]
+        system_figures.chip["flop_per_byte_fp8"]
+        == system_figures.chip["flop_per_byte_fp4"]
         == pytest.approx(2517 / 4.9, rel=1e-12)
     )
-    assert found.notes == []
+    assert system_figures.notes == []
 
 
 @pytest.mark.parametrize(
@@ -41,9 +41,9 @@ def test_published_intensities(catalogue, name, published):
 
 
 def test_a_format_the_chip_does_not_compute_is_null_with_a_reason(catalogue):
-    found = figures(catalogue, "trn2-nl16")
-    assert found.chip["flop_per_byte_fp4"] is None
-    assert found.notes == ["flop_per_byte_fp4: trn2 computes no FP4"]
+    system_figures = figures(catalogue, "trn2-nl16")
+    assert system_figures.chip["flop_per_byte_fp4"] is None
+    assert system_figures.notes == ["flop_per_byte_fp4: trn2 computes no FP4"]
 
 
 def test_a_value_nobody_states_is_null_with_a_reason(own):
@@ -57,12 +57,12 @@ def test_a_value_nobody_states_is_null_with_a_reason(own):
         )
     )
     own.write("systems/mine.toml", MINE)
-    found = figures(own.catalogue(), "mine")
-    assert set(found.chip.values()) == {None}
-    assert found.domain == {"chips": 4, **dict.fromkeys(list(found.domain)[1:])}
+    system_figures = figures(own.catalogue(), "mine")
+    assert set(system_figures.chip.values()) == {None}
+    assert system_figures.domain == {"chips": 4, **dict.fromkeys(list(system_figures.domain)[1:])}
     assert (
         "parts.my-chip.hbm_bandwidth is missing, so what follows from it is not computed"
-        in found.notes
+        in system_figures.notes
     )
 
 

@@ -26,14 +26,18 @@ def plan_of(name: str):
 
 def cells(name, catalogue=CATALOGUE, **settings: str) -> dict[str, Node]:
     """Every cell below any metric by its name; that no two share one is checked on the way."""
-    made = evaluate(name, by_path(settings), plan_of(name), catalogue=catalogue, trace=True)
-    nodes = nodes_below(*made.nodes.values())
-    found = {node.id: node for node in nodes}
-    assert len(found) == len(nodes)
-    assert set(made.inputs) & found.keys() == {
-        path for path in found if path in made.inputs and found[path].path == path
+    traced_result = evaluate(
+        name, by_path(settings), plan_of(name), catalogue=catalogue, trace=True
+    )
+    nodes = nodes_below(*traced_result.nodes.values())
+    nodes_by_id = {node.id: node for node in nodes}
+    assert len(nodes_by_id) == len(nodes)
+    assert set(traced_result.inputs) & nodes_by_id.keys() == {
+        path
+        for path in nodes_by_id
+        if path in traced_result.inputs and nodes_by_id[path].path == path
     }
-    return found
+    return nodes_by_id
 
 
 def computed(node: Node) -> tuple[str | None, str | None]:
@@ -48,14 +52,14 @@ def moved(before: dict[str, Node], after: dict[str, Node]) -> list[str]:
     who takes a new cell is a neighbour of it.
     """
     new = after.keys() - before.keys()
-    found = []
+    changed_names = []
     for name, node in before.items():
         there = after[name]
         takes = {inner.id for _, inner in there.inputs}
         same = [inner.id for _, inner in node.inputs] == [inner.id for _, inner in there.inputs]
         if computed(node) != computed(there) or not (same or takes & new):
-            found.append(name)
-    return found
+            changed_names.append(name)
+    return changed_names
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -73,8 +77,8 @@ def test_adding_a_cost_line_leaves_all_other_names(name, own):
     before, after = cells(name), cells(name, own.catalogue())
     added = after.keys() - before.keys()
     assert before.keys() <= after.keys()
-    assert all("aaa-crate" in one for one in added)
-    assert any(one.startswith("cost/servers/aaa-crate/") for one in added)
+    assert all("aaa-crate" in added_name for added_name in added)
+    assert any(added_name.startswith("cost/servers/aaa-crate/") for added_name in added)
     assert moved(before, after) == []
 
 
@@ -83,16 +87,22 @@ SERVING = [name for name in NAMES if not name.startswith(("train", "llama"))]
 
 @pytest.mark.parametrize("name", SERVING)
 def test_adding_an_operator_to_a_pass_leaves_all_other_names(name, monkeypatch):
-    def more(made, tokens):
-        made.products("another product", 1, ((made.model.hidden, 96.0),), tokens, HEAD, "head")
-        return forward_pass(made, tokens)
+    def more(layer_pass, tokens):
+        layer_pass.products(
+            "another product", 1, ((layer_pass.model.hidden, 96.0),), tokens, HEAD, "head"
+        )
+        return forward_pass(layer_pass, tokens)
 
     before = cells(name)
     monkeypatch.setattr(phases, "forward_pass", more)
     after = cells(name)
     added = after.keys() - before.keys()
     assert before.keys() <= after.keys()
-    parts = {one.rpartition("another-product/")[0] for one in added if "another-product/" in one}
+    parts = {
+        added_name.rpartition("another-product/")[0]
+        for added_name in added
+        if "another-product/" in added_name
+    }
     assert parts == {"serving/decode/", "serving/prefill/", "serving/prompt-alone/"}
     assert moved(before, after) == []
 
@@ -108,7 +118,7 @@ def test_adding_an_operator_to_a_step_leaves_all_other_names(name):
     )
     added = after.keys() - before.keys()
     assert before.keys() <= after.keys()
-    assert any("attention-scores-in-memory" in one for one in added)
+    assert any("attention-scores-in-memory" in added_name for added_name in added)
     assert moved(before, after) == []
 
 
@@ -122,16 +132,18 @@ def test_what_was_zero_keeps_its_names(name):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_leaves_are_called_alike_in_explanations_and_results(name):
-    made = evaluate(name, plan=plan_of(name), catalogue=CATALOGUE, trace=True)
-    leaves = {node.id for node in nodes_below(*made.nodes.values()) if node.path and node.is_leaf}
+    traced_result = evaluate(name, plan=plan_of(name), catalogue=CATALOGUE, trace=True)
+    leaves = {
+        node.id for node in nodes_below(*traced_result.nodes.values()) if node.path and node.is_leaf
+    }
     values = inputs_of(name).values()
-    beside = {
+    unread_values = {
         node.id: node.value
-        for node in nodes_below(*made.nodes.values())
-        if node.id in leaves - made.inputs.keys()
+        for node in nodes_below(*traced_result.nodes.values())
+        if node.id in leaves - traced_result.inputs.keys()
     }
     # what a zero leaves without effect is in no result, under the same name
-    assert {path: values[path] for path in beside} == beside
-    lines = {f"cost/{line.path}/per_chip_hour" for line in made.lines}
-    named = {node.id for node in nodes_below(*made.nodes.values())}
+    assert {path: values[path] for path in unread_values} == unread_values
+    lines = {f"cost/{line.path}/per_chip_hour" for line in traced_result.lines}
+    named = {node.id for node in nodes_below(*traced_result.nodes.values())}
     assert lines <= named

@@ -28,18 +28,22 @@ JOBS = [(name, {}) for name in TRAINING] + [
     ("h100-hgx8", {"workload": "llama-3.1-405b-training"}),
 ]
 CASES = [(name, {}) for name in HEADLINE] + [
-    pytest.param(*one, marks=pytest.mark.thorough) for one in JOBS
+    pytest.param(*job, marks=pytest.mark.thorough) for job in JOBS
 ]
 PEAKS = ("peak_bf16_flop_per_s", "peak_fp8_flop_per_s", "peak_fp4_flop_per_s")
 
 
 @pytest.mark.parametrize(("name", "settings"), CASES, ids=str)
 def test_every_draw_and_every_percentile_is_possible(name, settings):
-    found = tco.uncertainty(name, samples=60, seed=3, set=settings)
-    for metric, many in found.sample.metrics.items():
-        known = many[np.isfinite(many)]
-        assert all(is_possible(metric, one) for one in known), (metric, known.min(), known.max())
-        for figure, value in (draw_statistics(metric, many) or {}).items():
+    uncertainty_study = tco.uncertainty(name, samples=60, seed=3, set=settings)
+    for metric, metric_draws in uncertainty_study.sample.metrics.items():
+        finite_draws = metric_draws[np.isfinite(metric_draws)]
+        assert all(is_possible(metric, finite_draw) for finite_draw in finite_draws), (
+            metric,
+            finite_draws.min(),
+            finite_draws.max(),
+        )
+        for figure, value in (draw_statistics(metric, metric_draws) or {}).items():
             assert value is None or figure == "sd" or is_possible(metric, value), (
                 metric,
                 figure,
@@ -47,7 +51,7 @@ def test_every_draw_and_every_percentile_is_possible(name, settings):
             )
     assert all(
         value is None or is_possible(metric, value)
-        for metric, value in found.asked.result.metrics.items()
+        for metric, value in uncertainty_study.asked.result.metrics.items()
     )
 
 
@@ -56,13 +60,15 @@ def test_tokens_lie_below_the_roofline_of_their_draw(name):
     """Each token takes two operations for each parameter it passes through, on a chip that runs at
     the highest of its peaks and no faster.
     """
-    found = tco.uncertainty(name, samples=200, seed=3).sample.metrics
+    drawn_metrics = tco.uncertainty(name, samples=200, seed=3).sample.metrics
     model = load_model(CATALOGUE, "deepseek-v3")
-    tokens = found["output_tokens_per_s_per_chip"] + found["input_tokens_per_s_per_chip"]
-    peak = np.fmax.reduce([found[metric] for metric in PEAKS if metric in found])
-    made = np.isfinite(tokens)
-    assert made.any()
-    assert np.all(2 * model.active_parameters * tokens[made] < peak[made])
+    tokens = (
+        drawn_metrics["output_tokens_per_s_per_chip"] + drawn_metrics["input_tokens_per_s_per_chip"]
+    )
+    peak = np.fmax.reduce([drawn_metrics[metric] for metric in PEAKS if metric in drawn_metrics])
+    has_tokens = np.isfinite(tokens)
+    assert has_tokens.any()
+    assert np.all(2 * model.active_parameters * tokens[has_tokens] < peak[has_tokens])
 
 
 def test_the_bounds_tell_what_can_be_from_what_cannot():
@@ -81,15 +87,15 @@ def test_a_job_that_never_makes_progress_has_no_price_and_says_so():
         "parts.gb200-gpu.failure_rate": "100 1/year",
         "failures.restart_time": "1e6 s",
     }
-    found = tco.evaluate("gb200-nvl72", never)
-    assert found.metrics["goodput"] == 0
-    assert found.metrics["tco_usd_per_chip_hour"] > 0
+    job_result = tco.evaluate("gb200-nvl72", never)
+    assert job_result.metrics["goodput"] == 0
+    assert job_result.metrics["tco_usd_per_chip_hour"] > 0
     for metric in ("tco_usd_per_used_chip_hour", "train_usd_per_trillion_tokens"):
-        assert found.metrics[metric] is None
-    assert any("goodput is 0" in note for note in found.notes)
+        assert job_result.metrics[metric] is None
+    assert any("goodput is 0" in note for note in job_result.notes)
     rates = {"parts.gb200-gpu.failure_rate": (np.array([0.0001, 100]), "1/year")}
-    many = tco.evaluate_draws("gb200-nvl72", never | rates)
-    cost = many.metrics["train_usd_per_trillion_tokens"]
+    draw_results = tco.evaluate_draws("gb200-nvl72", never | rates)
+    cost = draw_results.metrics["train_usd_per_trillion_tokens"]
     assert np.isfinite(cost).tolist() == [True, False]
     assert rankable_draws("train_usd_per_trillion_tokens", cost)[1] == np.inf
 

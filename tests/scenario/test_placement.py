@@ -36,9 +36,9 @@ def hourly(found, path: str) -> float:
 
 @pytest.mark.parametrize("name", HEADLINE)
 def test_every_headline_rack_fits_its_site(name):
-    found = result(name)
-    assert found.bill.power / found.metrics["racks"] <= 250e3
-    assert not [line.path for line in found.lines if "sidecar" in line.path]
+    scenario_result = result(name)
+    assert scenario_result.bill.power / scenario_result.metrics["racks"] <= 250e3
+    assert not [line.path for line in scenario_result.lines if "sidecar" in line.path]
 
 
 def test_a_rack_beyond_the_site_is_refused_with_the_arithmetic(catalogue):
@@ -53,20 +53,20 @@ def test_a_rack_beyond_the_site_is_refused_with_the_arithmetic(catalogue):
 
 
 def test_the_air_cooled_rack_fits_the_air_cooled_hall(catalogue):
-    found = at("us-air-hall", "trn3-nl32x2", catalogue)
-    assert found.notes == result("trn3-nl32x2").notes
-    assert not [line.path for line in found.lines if "sidecar" in line.path]
+    scenario_result = at("us-air-hall", "trn3-nl32x2", catalogue)
+    assert scenario_result.notes == result("trn3-nl32x2").notes
+    assert not [line.path for line in scenario_result.lines if "sidecar" in line.path]
 
 
 def test_the_limit_may_be_raised(catalogue):
-    found = at("us-air-hall", LIQUID, catalogue, site__rack_kw_max="120 kW")
-    assert found.metrics["tco_usd_per_chip_hour"] > 0
+    scenario_result = at("us-air-hall", LIQUID, catalogue, site__rack_kw_max="120 kW")
+    assert scenario_result.metrics["tco_usd_per_chip_hour"] > 0
 
 
 def test_the_limit_itself_still_fits():
-    found = result(LIQUID)
-    rack = found.bill.power / found.metrics["racks"]
-    assert again(LIQUID, site__rack_kw_max=f"{rack!r} W").bill.power == found.bill.power
+    scenario_result = result(LIQUID)
+    rack = scenario_result.bill.power / scenario_result.metrics["racks"]
+    assert again(LIQUID, site__rack_kw_max=f"{rack!r} W").bill.power == scenario_result.bill.power
     with pytest.raises(DataError, match=r"or set site\.rack_kw_max"):
         again(LIQUID, site__rack_kw_max=f"{rack * 0.999!r} W")
 
@@ -79,20 +79,23 @@ def test_a_liquid_cooled_rack_pays_a_sidecar_where_only_air_cools(catalogue):
     """450 USD a kW over the racks' power, with its upkeep and the draw of its fans; the hall for
     air costs less, and holds less.
     """
-    plain, found = result(LIQUID), again(LIQUID, site__cooling="air", site__rack_kw_max="400 kW")
-    (line,) = (line for line in found.lines if line.path == "site/sidecar")
-    assert line.usd == pytest.approx(found.bill.power / 1e3 * 450, rel=1e-12)
+    plain, sidecar_result = (
+        result(LIQUID),
+        again(LIQUID, site__cooling="air", site__rack_kw_max="400 kW"),
+    )
+    (line,) = (line for line in sidecar_result.lines if line.path == "site/sidecar")
+    assert line.usd == pytest.approx(sidecar_result.bill.power / 1e3 * 450, rel=1e-12)
     assert (line.asset, line.kind) == ("cooling", "estimate")
     rate, life, hours = (
         plain.inputs[f"terms.{name}"].value for name in ("rate", "life", "maintenance")
     )
     yearly = -12 * pyxirr.pmt(rate / 12, 12 * life, line.usd)
     assert line.usd_per_chip_hour == pytest.approx(yearly / (144 * 8760), rel=1e-9)
-    assert hourly(found, "upkeep/sidecar") == pytest.approx(
+    assert hourly(sidecar_result, "upkeep/sidecar") == pytest.approx(
         line.usd * hours / (144 * 8760), rel=1e-12
     )
-    fans = 0.05 * found.bill.power / 144
-    assert found.metrics["it_power_w_per_chip"] == pytest.approx(
+    fans = 0.05 * sidecar_result.bill.power / 144
+    assert sidecar_result.metrics["it_power_w_per_chip"] == pytest.approx(
         plain.metrics["it_power_w_per_chip"] + fans, rel=1e-12
     )
     price, premium, backup = (
@@ -100,18 +103,20 @@ def test_a_liquid_cooled_rack_pays_a_sidecar_where_only_air_cools(catalogue):
         for name in ("usd_per_mw", "liquid_premium", "backup_usd_per_mw")
     )
     discount, hotter = (
-        found.inputs["site.air_discount"].value,
-        found.inputs["site.pue"].value / plain.inputs["site.pue"].value,
+        sidecar_result.inputs["site.air_discount"].value,
+        sidecar_result.inputs["site.pue"].value / plain.inputs["site.pue"].value,
     )
     # both racks hold their own batteries, and a sixth of the hall stays empty
     air = (price * (1 - discount) - backup) / 0.85 / (price * (1 + premium) - backup)
-    more = found.metrics["it_power_w_per_chip"] / plain.metrics["it_power_w_per_chip"]
+    more = sidecar_result.metrics["it_power_w_per_chip"] / plain.metrics["it_power_w_per_chip"]
     for path in ("site/building", "site/building-upkeep"):
-        assert hourly(found, path) == pytest.approx(hourly(plain, path) * air * more, rel=1e-12)
-    assert hourly(found, "site/energy") == pytest.approx(
+        assert hourly(sidecar_result, path) == pytest.approx(
+            hourly(plain, path) * air * more, rel=1e-12
+        )
+    assert hourly(sidecar_result, "site/energy") == pytest.approx(
         hourly(plain, "site/energy") * more * hotter, rel=1e-12
     )
-    assert found.metrics["capex_usd"] == plain.metrics["capex_usd"]
+    assert sidecar_result.metrics["capex_usd"] == plain.metrics["capex_usd"]
 
 
 @pytest.mark.parametrize("name", ["gb200-nvl72", "mi450x-ualoe72", LIQUID])
@@ -158,13 +163,13 @@ def test_the_worst_hour_takes_more_of_the_grid(name):
 
 
 def test_peak_pue_is_not_paid_for_as_energy():
-    found = again(LIQUID, site__pue_peak="1.9")
+    scenario_result = again(LIQUID, site__pue_peak="1.9")
     for metric in (
         "energy_usd_per_chip_hour",
         "tco_usd_per_chip_hour",
         "facility_power_w_per_chip",
     ):
-        assert found.metrics[metric] == result(LIQUID).metrics[metric]
+        assert scenario_result.metrics[metric] == result(LIQUID).metrics[metric]
 
 
 def test_a_hall_that_is_let_is_paid_for_by_its_worst_hour():
@@ -174,8 +179,8 @@ def test_a_hall_that_is_let_is_paid_for_by_its_worst_hour():
     rented = {"site": "us-colocation"}
     stated, hotter = (evaluate(LIQUID, rented | more) for more in ({}, {"site.pue_peak": "1.8"}))
     rents = [
-        next(line.usd_per_chip_hour for line in found.lines if line.path == "site/colocation")
-        for found in (stated, hotter)
+        next(line.usd_per_chip_hour for line in site_result.lines if line.path == "site/colocation")
+        for site_result in (stated, hotter)
     ]
     assert rents[0] == pytest.approx(
         stated.metrics["it_power_w_per_chip"] / 1000 * 184.06 * 12 / 8760, rel=1e-12

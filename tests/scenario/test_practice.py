@@ -46,11 +46,18 @@ def test_a_prior_lies_where_measured_families_do_unless_physics_sets_it():
             for family in ("nvidia", "amd", "trainium1")
             if family in owners and owners[family]["source"] == "tco-calibration"
         ]
-        own = owners.get("trainium")
-        if own is None or own["kind"] != "estimate" or not measured or name in PHYSICS:
+        trainium_row = owners.get("trainium")
+        if (
+            trainium_row is None
+            or trainium_row["kind"] != "estimate"
+            or not measured
+            or name in PHYSICS
+        ):
             continue
         judged += 1
-        value = parse_quantity(f"{own['value']} {own['unit']}", measured[0]["unit"])
+        value = parse_quantity(
+            f"{trainium_row['value']} {trainium_row['unit']}", measured[0]["unit"]
+        )
         low = min(
             parse_quantity(f"{row['low'] or row['value']} {row['unit']}", measured[0]["unit"])
             for row in measured
@@ -69,34 +76,36 @@ def test_a_family_under_its_own_practice_is_itself():
 
 
 def test_practice_swaps_what_is_fitted_and_leaves_the_chip():
-    found = evaluate("trn3-nl72x2", {"workload.practice": "nvidia"})
+    swapped_result = evaluate("trn3-nl72x2", {"workload.practice": "nvidia"})
     catalogue = load_catalogue()
     for name in ("launch_time", "collective_wait", "stream_efficiency"):
         assert (
-            found.inputs[f"performance.trainium.{name}"].value
+            swapped_result.inputs[f"performance.trainium.{name}"].value
             == catalogue.practice("nvidia", name).value
         )
     assert (
-        found.metrics["tco_usd_per_chip_hour"]
+        swapped_result.metrics["tco_usd_per_chip_hour"]
         == evaluate("trn3-nl72x2").metrics["tco_usd_per_chip_hour"]
     )
     assert (
-        found.inputs["performance.trainium.exchange_overlap"].value
+        swapped_result.inputs["performance.trainium.exchange_overlap"].value
         == catalogue.practice("nvidia", "exchange_overlap").value
     )
 
 
 def test_a_setting_wins_over_a_swapped_practice():
-    found = evaluate(
+    swapped_result = evaluate(
         "trn3-nl72x2", {"workload.practice": "nvidia", "performance.trainium.launch_time": "9 us"}
     )
-    assert found.inputs["performance.trainium.launch_time"].value == pytest.approx(9e-6)
+    assert swapped_result.inputs["performance.trainium.launch_time"].value == pytest.approx(9e-6)
 
 
 def test_the_command_swaps_and_says_so():
-    found = document("compare", "gb200-nvl72", "trn3-nl72x2", "--practice", "nvidia", "--no-range")
-    assert found["inputs"]["practice"] == "nvidia"
-    assert found["inputs"]["formats"]["precision"] == "fp8"
+    comparison_document = document(
+        "compare", "gb200-nvl72", "trn3-nl72x2", "--practice", "nvidia", "--no-range"
+    )
+    assert comparison_document["inputs"]["practice"] == "nvidia"
+    assert comparison_document["inputs"]["formats"]["precision"] == "fp8"
     assert (
         "practice of nvidia"
         in tco("compare", "gb200-nvl72", "--practice", "nvidia", "--no-range").stdout
@@ -107,13 +116,15 @@ def test_the_command_swaps_and_says_so():
 
 
 def test_software_reaches_further_the_further_it_is_said_to():
-    made = [
+    software_rates = [
         evaluate("trn3-nl72x2", {"workload.software": text}).metrics[RATE]
         for text in ("public", "drawn", "2027-12", "best")
     ]
-    assert made == sorted(made)
-    assert made[0] < made[-1]
-    assert evaluate("trn3-nl72x2", {"workload.software": "mature"}).metrics[RATE] == made[-1]
+    assert software_rates == sorted(software_rates)
+    assert software_rates[0] < software_rates[-1]
+    assert (
+        evaluate("trn3-nl72x2", {"workload.software": "mature"}).metrics[RATE] == software_rates[-1]
+    )
 
 
 @pytest.mark.parametrize("reach", [0.0, 0.25, 0.5, 1.0])
@@ -130,7 +141,7 @@ def test_what_is_reached_lies_between_public_and_best_in_logarithms(name, best_i
     }
     catalogue = load_catalogue()
     public, best = (catalogue.practice(owner, name).value for owner in ("trainium", "best"))
-    wanted, stack = [], list(evaluate("trn3-nl72x2", settings, trace=True).nodes.values())
+    reached_values, stack = [], list(evaluate("trn3-nl72x2", settings, trace=True).nodes.values())
     while stack:
         node = stack.pop()
         stack += [inner for _, inner in node.inputs]
@@ -139,9 +150,9 @@ def test_what_is_reached_lies_between_public_and_best_in_logarithms(name, best_i
             and node.formula.name.startswith("reached")
             and node.inputs[0][1].path == f"performance.trainium.{name}"
         ):
-            wanted.append(node.value)
+            reached_values.append(node.value)
             break
-    assert wanted == [
+    assert reached_values == [
         pytest.approx(public ** (1 - reach) * best_is(public, best) ** reach, rel=1e-12)
     ]
 
@@ -175,8 +186,11 @@ def test_each_piece_of_physics_counts(path, worse):
 
 
 def test_a_model_keeps_the_formats_it_is_published_in():
-    own = evaluate("gb200-nvl72", {"workload.model": "gpt-oss-120b"}).texts
-    assert (own["workload.expert_format"], own["workload.attention_format"]) == ("w4a8", "bf16")
+    model_texts = evaluate("gb200-nvl72", {"workload.model": "gpt-oss-120b"}).texts
+    assert (model_texts["workload.expert_format"], model_texts["workload.attention_format"]) == (
+        "w4a8",
+        "bf16",
+    )
     assert (
         evaluate(
             "gb200-nvl72", {"workload.model": "gpt-oss-120b", "workload.expert_format": "fp8"}
@@ -199,9 +213,11 @@ def test_a_model_keeps_the_formats_it_is_published_in():
     ],
 )
 def test_native_formats_are_the_chips_own(system, form):
-    found = evaluate(system, {"workload.formats": "native", "workload.interactivity": "20 token/s"})
-    assert found.texts["workload.precision"] == form
-    assert not [note for note in found.notes if "does not compute" in note]
+    native_result = evaluate(
+        system, {"workload.formats": "native", "workload.interactivity": "20 token/s"}
+    )
+    assert native_result.texts["workload.precision"] == form
+    assert not [note for note in native_result.notes if "does not compute" in note]
     # a setting wins
     assert (
         evaluate(system, {"workload.formats": "native", "workload.precision": "bf16"}).texts[
@@ -217,9 +233,12 @@ def test_formats_that_are_none_are_refused():
 
 
 def test_a_chip_without_rows_says_whose_it_rests_on():
-    found = evaluate("mi450x-ualoe72").standing
-    assert "stand in" in found.text
-    assert (found.validated_rows, found.short) == (0, f"{found.anchored_rows} rows of mi355x +1")
+    chip_standing = evaluate("mi450x-ualoe72").standing
+    assert "stand in" in chip_standing.text
+    assert (chip_standing.validated_rows, chip_standing.short) == (
+        0,
+        f"{chip_standing.anchored_rows} rows of mi355x +1",
+    )
     assert re.fullmatch(r"\d+ rows of mi355x \+1", evaluate("mi325x-8").standing.short)
 
 
@@ -227,26 +246,26 @@ def test_a_chip_with_few_rows_says_both_and_what_they_say():
     """All rows of Trainium3 that are published are of software that holds it back: nothing is
     fitted to them, and the model is too quick.
     """
-    found = evaluate("trn3-nl72x2").standing
-    assert found.anchors == ("trn2",)
-    assert (found.validated_rows, found.anchored_rows) == (8, 33)
+    chip_standing = evaluate("trn3-nl72x2").standing
+    assert chip_standing.anchors == ("trn2",)
+    assert (chip_standing.validated_rows, chip_standing.anchored_rows) == (8, 33)
     # its rows print a year alone: software of the middle of it, not of any later time
-    assert 0.3 < found.median < 0.9
-    assert found.text.startswith("checked on 8 published serving runs of trn3")
-    assert "33 runs of trn2 stand in" in found.text
+    assert 0.3 < chip_standing.median < 0.9
+    assert chip_standing.text.startswith("checked on 8 published serving runs of trn3")
+    assert "33 runs of trn2 stand in" in chip_standing.text
 
 
 def test_a_chip_with_rows_says_how_far_off_they_are():
-    found = evaluate("gb200-nvl72").standing
+    chip_standing = evaluate("gb200-nvl72").standing
     rows = csv.DictReader((ROOT / "data/accuracy/chips.csv").read_text().splitlines())
     (row,) = [row for row in rows if (row["kind"], row["part"]) == ("inference", "gb200-gpu")]
-    assert found.anchors == ()
-    assert (found.validated_rows, found.anchored_rows, found.median) == (
+    assert chip_standing.anchors == ()
+    assert (chip_standing.validated_rows, chip_standing.anchored_rows, chip_standing.median) == (
         int(row["n"]),
         0,
         float(row["median_ape"]),
     )
-    assert found.short == f"{row['n']} rows, {float(row['median_ape']) * 100:.0f} %"
+    assert chip_standing.short == f"{row['n']} rows, {float(row['median_ape']) * 100:.0f} %"
 
 
 def test_values_of_a_swapped_practice_are_those_of_the_catalogue():
@@ -262,16 +281,16 @@ def test_older_engines_are_slower_on_every_vendor(system):
     """Nothing of these chips ages but their engine, so that a step takes 1 + g a months before it
     has grown up, and later as long as ever.
     """
-    asked = {
+    engine_settings = {
         "workload.concurrency": "32",
         "workload.interactivity": "1 token/s",
         "performance.trtllm.release_gain": "0.02",
     }
-    asked |= {"workload.as_deployed": "0"}
+    engine_settings |= {"workload.as_deployed": "0"}
     old, older, grown, mature = (
-        evaluate(system, {**asked, "workload.software": date}, {"tp": "8", "ep": "1"}).metrics[
-            "tpot_s"
-        ]
+        evaluate(
+            system, {**engine_settings, "workload.software": date}, {"tp": "8", "ep": "1"}
+        ).metrics["tpot_s"]
         for date in ("2026-06-30", "2025-06-30", "2026-08", "10000 months")
     )
     assert grown == mature
@@ -279,15 +298,15 @@ def test_older_engines_are_slower_on_every_vendor(system):
 
 
 def test_attention_is_multiplied_in_sixteen_bits_unless_eight_are_asked_for():
-    asked = {"workload.cache_format": "fp8", "workload.software": "public"}
-    found, eight = (
-        evaluate("gb200-nvl72", asked | more)
+    cache_settings = {"workload.cache_format": "fp8", "workload.software": "public"}
+    default_result, eight = (
+        evaluate("gb200-nvl72", cache_settings | more)
         for more in ({}, {"workload.attention_core_format": "fp8"})
     )
-    assert found.texts["workload.attention_core_format"] == "bf16"
+    assert default_result.texts["workload.attention_core_format"] == "bf16"
     assert (
         eight.metrics["output_tokens_per_s_per_chip"]
-        > found.metrics["output_tokens_per_s_per_chip"]
+        > default_result.metrics["output_tokens_per_s_per_chip"]
     )
 
 
@@ -306,28 +325,30 @@ def test_a_release_without_tuned_kernels_is_slower_while_it_lasts(
     """SGLang on MI300X from January to April 2026: every pass takes as much longer as its publisher
     measured, so that any batch makes less.
     """
-    asked = {
+    engine_settings = {
         "workload.engine": engine,
         "workload.precision": precision,
         "workload.as_deployed": "0",
         "workload.offline": "1",
     }
     dates = ("2025-12-31", "2026-01-05", "2026-04-14")
-    before, within, after = (
-        evaluate(system, asked | {"workload.software": date}).metrics[
+    before, untuned_rate, after = (
+        evaluate(system, engine_settings | {"workload.software": date}).metrics[
             "output_tokens_per_s_per_chip"
         ]
         for date in dates
     )
-    assert before / within == pytest.approx(slower, rel=0.02)
-    assert after / within == pytest.approx(slower, rel=0.04)  # gaps of a port shrink by the month
+    assert before / untuned_rate == pytest.approx(slower, rel=0.02)
+    assert after / untuned_rate == pytest.approx(
+        slower, rel=0.04
+    )  # gaps of a port shrink by the month
 
 
 def test_a_port_counts_from_the_newest_kernels_of_its_family():
     """MI300X of 2023 runs kernels of 2025: with software of December 2025 its gaps are those of a
     young port, as MI355X's are.
     """
-    asked = {
+    port_settings = {
         "workload.software": "2025-12",
         "workload.as_deployed": "0",
         "workload.interactivity": "20 token/s",
@@ -335,7 +356,7 @@ def test_a_port_counts_from_the_newest_kernels_of_its_family():
     began = "performance.amd.port_began"
     for system, moves in (("mi300x-8", True), ("gb200-nvl72", False)):
         young, grown = (
-            evaluate(system, asked | {began: date}).metrics["output_tokens_per_s_per_chip"]
+            evaluate(system, port_settings | {began: date}).metrics["output_tokens_per_s_per_chip"]
             for date in ("2025.6", "2023")
         )
         assert (young < 0.97 * grown) is moves

@@ -49,16 +49,16 @@ def kept(tmp_path_factory):
 
 @pytest.mark.parametrize("name", CATALOGUE.scenarios)
 def test_every_scenario_is_read_again(name, tmp_path):
-    made = tco.evaluate(name, catalogue=CATALOGUE)
-    made.save(tmp_path / "a.json")
-    found = tco.load_result(tmp_path / "a.json")
+    evaluated_result = tco.evaluate(name, catalogue=CATALOGUE)
+    evaluated_result.save(tmp_path / "a.json")
+    loaded_result = tco.load_result(tmp_path / "a.json")
     for part in PARTS:
-        assert getattr(found, part) == getattr(made, part), part
-    assert {path: given[:10] for path, given in found.inputs.items()} == {
-        path: given[:10] for path, given in made.inputs.items()
+        assert getattr(loaded_result, part) == getattr(evaluated_result, part), part
+    assert {path: result_input[:10] for path, result_input in loaded_result.inputs.items()} == {
+        path: result_input[:10] for path, result_input in evaluated_result.inputs.items()
     }
-    assert tco.diff(found, made) == ([], [])
-    found.save(tmp_path / "b.json")
+    assert tco.diff(loaded_result, evaluated_result) == ([], [])
+    loaded_result.save(tmp_path / "b.json")
     assert (tmp_path / "a.json").read_bytes() == (tmp_path / "b.json").read_bytes()
 
 
@@ -68,41 +68,48 @@ def test_two_evaluations_are_the_same_bytes(kept, tmp_path):
 
 
 def test_what_was_asked_is_kept(tmp_path):
-    asked = {"site.pue": "1.3", "workload": "reasoning"}
-    made = tco.evaluate("trn3-nl72x2", asked, catalogue=CATALOGUE, variant={"switch": "gen2"})
-    made.save(tmp_path / "a.json")
+    changed_settings = {"site.pue": "1.3", "workload": "reasoning"}
+    evaluated_result = tco.evaluate(
+        "trn3-nl72x2", changed_settings, catalogue=CATALOGUE, variant={"switch": "gen2"}
+    )
+    evaluated_result.save(tmp_path / "a.json")
     document = json.loads((tmp_path / "a.json").read_text())
     assert document["overrides"]["set"] == {"site.pue": "1.3"}
     assert document["documents"]["workload"] == "reasoning"
     assert document["overrides"]["variant"]["switch"] == "gen2"
     assert document["plan"]["decode"]["tensor_parallel"] >= 1
     assert document["data_hash"] == CATALOGUE.hash()
-    assert not any(given["where"].startswith("/") for given in document["inputs"].values())
+    assert not any(
+        input_record["where"].startswith("/") for input_record in document["inputs"].values()
+    )
     rested = document["formulas"]
     assert rested.keys() <= REGISTRY.keys()
     assert {"per_chip_hour", "capital_recovery_factor", "decode_rate"} <= rested.keys()
 
 
 def test_a_scenario_without_a_plan_is_kept(tmp_path):
-    made = tco.evaluate(
+    evaluated_result = tco.evaluate(
         "trn3-nl72x2", {"workload.interactivity": "1e6 token/s"}, catalogue=CATALOGUE, trace=True
     )
-    made.save(tmp_path / "a.json")
-    found = tco.load_result(tmp_path / "a.json")
-    assert found.plan is None
-    assert found.metrics["usd_per_million_output_tokens"] is None
-    assert found.metrics["tco_usd_per_chip_hour"] == made.nodes["tco_usd_per_chip_hour"].value
+    evaluated_result.save(tmp_path / "a.json")
+    loaded_result = tco.load_result(tmp_path / "a.json")
+    assert loaded_result.plan is None
+    assert loaded_result.metrics["usd_per_million_output_tokens"] is None
+    assert (
+        loaded_result.metrics["tco_usd_per_chip_hour"]
+        == evaluated_result.nodes["tco_usd_per_chip_hour"].value
+    )
 
 
 def test_a_pickled_result_can_be_saved(kept, tmp_path):
     pickle.loads(pickle.dumps(tco.evaluate("gb200-nvl72", catalogue=CATALOGUE))).save(
         tmp_path / "a.json"
     )
-    one, other = (
+    direct_document, pickled_document = (
         json.loads((folder / name).read_text())
         for folder, name in ((kept, "gb200-nvl72.json"), (tmp_path, "a.json"))
     )
-    assert one | {"formulas": {}} == other
+    assert direct_document | {"formulas": {}} == pickled_document
 
 
 def test_saved_results_stand_for_scenarios(kept):
@@ -121,18 +128,23 @@ def test_saved_results_stand_for_scenarios(kept):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_saved_plan_is_accepted(name, kept):
-    made, found = tco.evaluate(name, catalogue=CATALOGUE), tco.load_result(kept / f"{name}.json")
-    assert found.plan == made.plan
+    evaluated_result, loaded_result = (
+        tco.evaluate(name, catalogue=CATALOGUE),
+        tco.load_result(kept / f"{name}.json"),
+    )
+    assert loaded_result.plan == evaluated_result.plan
     tables = json.loads((kept / f"{name}.json").read_text())["plan"]
-    for plan in (found.plan, tables):
-        assert same(tco.evaluate(name, plan=plan, catalogue=CATALOGUE).metrics, made.metrics)
+    for plan in (loaded_result.plan, tables):
+        assert same(
+            tco.evaluate(name, plan=plan, catalogue=CATALOGUE).metrics, evaluated_result.metrics
+        )
         dearer = tco.evaluate(
             name,
             {"workload.interactivity": "70 token/s"} if "decode" in tables else {},
             plan,
             catalogue=CATALOGUE,
         )
-        assert dearer.plan == made.plan  # it is taken, not searched
+        assert dearer.plan == evaluated_result.plan  # it is taken, not searched
 
 
 def test_a_plan_of_another_kind_of_work_is_refused(kept):
@@ -142,9 +154,9 @@ def test_a_plan_of_another_kind_of_work_is_refused(kept):
 
 
 def test_comparing_leaves_results_as_they_are():
-    made = tco.evaluate("gb200-nvl72", catalogue=CATALOGUE)
-    assert tco.compare([made]).results[0].metrics["perf_per_tco_vs_baseline"] == 1
-    assert made.metrics["perf_per_tco_vs_baseline"] is None
+    evaluated_result = tco.evaluate("gb200-nvl72", catalogue=CATALOGUE)
+    assert tco.compare([evaluated_result]).results[0].metrics["perf_per_tco_vs_baseline"] == 1
+    assert evaluated_result.metrics["perf_per_tco_vs_baseline"] is None
 
 
 def test_a_saved_result_cannot_be_changed(kept):
@@ -343,8 +355,8 @@ def test_the_public_names_are_listed():
         dir(tco)
     )
     assert all(getattr(tco, name) is not None for name in tco.__all__)
-    (found,) = tco.frontier(["gb200-nvl72"])
-    assert len(found.points) > 10
+    (rack_frontier,) = tco.frontier(["gb200-nvl72"])
+    assert len(rack_frontier.points) > 10
 
 
 def test_a_result_shows_itself_shortly(catalogue):

@@ -31,20 +31,24 @@ def close(a, b, tolerance=1e-12):
 
 @each
 def test_cost_lines_sum_to_the_total(name):
-    found = result(name)
-    assert len(found.lines) >= 20
+    scenario_result = result(name)
+    assert len(scenario_result.lines) >= 20
     assert close(
-        math.fsum(line.usd_per_chip_hour for line in found.lines),
-        found.metrics["tco_usd_per_chip_hour"],
+        math.fsum(line.usd_per_chip_hour for line in scenario_result.lines),
+        scenario_result.metrics["tco_usd_per_chip_hour"],
     )
 
 
 @each
 def test_lines_without_rebates_sum_to_the_gross_cost(name):
-    found = result(name)
-    gross = math.fsum(line.usd_per_chip_hour for line in found.lines if line.asset != "rebate")
-    assert close(gross, found.metrics["tco_gross_usd_per_chip_hour"])
-    assert all(line.usd_per_chip_hour <= 0 for line in found.lines if line.asset == "rebate")
+    scenario_result = result(name)
+    gross = math.fsum(
+        line.usd_per_chip_hour for line in scenario_result.lines if line.asset != "rebate"
+    )
+    assert close(gross, scenario_result.metrics["tco_gross_usd_per_chip_hour"])
+    assert all(
+        line.usd_per_chip_hour <= 0 for line in scenario_result.lines if line.asset == "rebate"
+    )
 
 
 @each
@@ -58,13 +62,16 @@ def test_bill_lines_sum(name):
 
 @each
 def test_capital_lines_sum_to_the_capex(name):
-    found = result(name)
+    scenario_result = result(name)
     capital = math.fsum(
-        line.usd for line in found.lines if line.asset in ("servers", "network", "storage")
+        line.usd
+        for line in scenario_result.lines
+        if line.asset in ("servers", "network", "storage")
     )
-    assert close(capital, found.metrics["capex_usd"])
+    assert close(capital, scenario_result.metrics["capex_usd"])
     assert close(
-        found.metrics["capex_usd"] / found.metrics["chips"], found.metrics["capex_usd_per_chip"]
+        scenario_result.metrics["capex_usd"] / scenario_result.metrics["chips"],
+        scenario_result.metrics["capex_usd_per_chip"],
     )
 
 
@@ -81,19 +88,19 @@ def test_shares_of_the_cost_are_a_whole(name):
 
 @each
 def test_every_trace_equals_its_number(name):
-    found = result(name)
-    assert len(found.nodes) >= 25
-    for metric, node in found.nodes.items():
-        assert close(node.value, found.metrics[metric]), metric
+    scenario_result = result(name)
+    assert len(scenario_result.nodes) >= 25
+    for metric, node in scenario_result.nodes.items():
+        assert close(node.value, scenario_result.metrics[metric]), metric
 
 
 @each
 def test_every_computed_metric_has_a_trace(name):
-    found = result(name)
+    scenario_result = result(name)
     untraced = [
         metric
-        for metric, value in found.metrics.items()
-        if value is not None and metric not in found.nodes
+        for metric, value in scenario_result.metrics.items()
+        if value is not None and metric not in scenario_result.nodes
     ]
     assert set(untraced) <= {"chips", "racks", "perf_per_tco_vs_baseline"}
 
@@ -131,26 +138,26 @@ def test_a_trace_recomputes_from_its_leaves(name):
 
 @each
 def test_leaves_with_a_path_are_the_inputs(name):
-    found, resolved = result(name), inputs_of(name).values()
-    for node in nodes_below(*found.nodes.values()):
+    scenario_result, resolved = result(name), inputs_of(name).values()
+    for node in nodes_below(*scenario_result.nodes.values()):
         if node.is_leaf and node.path:
             # what rests on a zero is read by traces alone
-            given = found.inputs.get(node.path) or resolved.input(node.path)
+            leaf_input = scenario_result.inputs.get(node.path) or resolved.input(node.path)
             assert (node.value, node.unit, node.source, node.kind) == (
-                given.value,
-                given.unit,
-                given.source,
-                given.kind,
+                leaf_input.value,
+                leaf_input.unit,
+                leaf_input.source,
+                leaf_input.kind,
             )
 
 
 @each
 def test_metrics_are_finite_and_whole(name):
-    found = result(name)
-    assert list(found.metrics) == list(METRICS)
+    scenario_result = result(name)
+    assert list(scenario_result.metrics) == list(METRICS)
     assert [
         metric
-        for metric, value in found.metrics.items()
+        for metric, value in scenario_result.metrics.items()
         if value is not None and not (math.isfinite(value) and value >= 0)
     ] == []
 
@@ -228,20 +235,24 @@ def test_cost_of_a_million_tokens_by_the_contract(name):
 
 @each
 def test_input_and_output_tokens_keep_the_ratio_of_the_workload(name):
-    found = result(name)
+    scenario_result = result(name)
     ratio = (
-        found.inputs["workload.input_tokens"].value / found.inputs["workload.output_tokens"].value
+        scenario_result.inputs["workload.input_tokens"].value
+        / scenario_result.inputs["workload.output_tokens"].value
     )
     assert close(
-        found.metrics["input_tokens_per_s_per_chip"],
-        found.metrics["output_tokens_per_s_per_chip"] * ratio,
+        scenario_result.metrics["input_tokens_per_s_per_chip"],
+        scenario_result.metrics["output_tokens_per_s_per_chip"] * ratio,
     )
 
 
 @each
 def test_the_chosen_plan_meets_the_target(name):
-    found = result(name)
-    assert found.metrics["tokens_per_s_per_user"] >= found.inputs["workload.interactivity"].value
+    scenario_result = result(name)
+    assert (
+        scenario_result.metrics["tokens_per_s_per_user"]
+        >= scenario_result.inputs["workload.interactivity"].value
+    )
 
 
 @each

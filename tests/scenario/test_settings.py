@@ -11,10 +11,12 @@ NAME = "trn3-nl72x2"
 
 
 def test_an_input_is_replaced_with_its_range_and_source():
-    given = again(NAME, site__electricity_price="0.09 USD/kWh").inputs["site.electricity_price"]
-    assert given.value == pytest.approx(0.09 / 1000, rel=1e-15)
-    assert given.low == given.high == given.value
-    assert (given.kind, given.source, given.shown) == (
+    price_input = again(NAME, site__electricity_price="0.09 USD/kWh").inputs[
+        "site.electricity_price"
+    ]
+    assert price_input.value == pytest.approx(0.09 / 1000, rel=1e-15)
+    assert price_input.low == price_input.high == price_input.value
+    assert (price_input.kind, price_input.source, price_input.shown) == (
         "assumed",
         "set by the user",
         (0.09, "USD/kWh"),
@@ -37,9 +39,9 @@ def test_a_price_moves_the_bill_by_quantity():
     built = sum(line.extended for line in before.lines if "trn3" in line.path.split("/"))
     after = again(NAME, parts__trn3__price="9000 USD").bill
     assert after.price - before.price == pytest.approx(144 * 9000 - built, rel=1e-9)
-    held = [line for line in after.lines if line.path.endswith("trn3/hbm3e-12hi-36gb")]
-    assert [(line.unit_price, line.extended, line.included_in) for line in held] == [
-        (None, None, held[0].path.removesuffix("/hbm3e-12hi-36gb"))
+    stack_lines = [line for line in after.lines if line.path.endswith("trn3/hbm3e-12hi-36gb")]
+    assert [(line.unit_price, line.extended, line.included_in) for line in stack_lines] == [
+        (None, None, stack_lines[0].path.removesuffix("/hbm3e-12hi-36gb"))
     ]
 
 
@@ -55,11 +57,11 @@ DERIVED = [  # path, value, an input that lies below it and below nothing else
 @pytest.mark.parametrize(("path", "value", "below"), DERIVED, ids=[row[0] for row in DERIVED])
 def test_a_derived_value_cuts_what_lay_below(path, value, below, catalogue):
     metric = "usd_per_million_output_tokens"
-    whole = result(NAME).nodes[metric]
+    full_node = result(NAME).nodes[metric]
     cut = evaluate(NAME, {path: value}, result(NAME).plan, catalogue=catalogue, trace=True).nodes[
         metric
     ]
-    assert below in {node.path for node in nodes_below(whole)}
+    assert below in {node.path for node in nodes_below(full_node)}
     leaves = {node.path: node for node in nodes_below(cut) if node.is_leaf}
     assert (leaves[path].source, leaves[path].shown) == (
         "set by the user",

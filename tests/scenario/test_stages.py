@@ -57,9 +57,9 @@ ELSEWHERE = {
 
 def forget() -> None:
     """Drop what is known of all stages."""
-    for kept in CATALOGUE.cache.values():
-        if hasattr(kept, "leaves"):
-            kept.known.pop("stages", None)
+    for cached_value in CATALOGUE.cache.values():
+        if hasattr(cached_value, "leaves"):
+            cached_value.known.pop("stages", None)
 
 
 @cache
@@ -71,25 +71,25 @@ def first(name):
 def told(name, asked, plan=None, structure=None) -> str:
     """All that an answer tells, in its order; or the error."""
     try:
-        found = evaluate(name, asked, plan, structure=structure, catalogue=CATALOGUE)
+        scenario_result = evaluate(name, asked, plan, structure=structure, catalogue=CATALOGUE)
     except DataError as error:
         return str(error)
     # a trace tells them, which is always walked
-    found.origin = found.origin._replace(formulas=dict)
-    beside = [
-        list(found.inputs),
-        list(found.texts.items()),
-        found.structure.readings,
-        found.structure.choices,
+    scenario_result.origin = scenario_result.origin._replace(formulas=dict)
+    unsaved_fields = [
+        list(scenario_result.inputs),
+        list(scenario_result.texts.items()),
+        scenario_result.structure.readings,
+        scenario_result.structure.choices,
     ]
-    return json.dumps([saved_document(found), beside], default=in_json)
+    return json.dumps([saved_document(scenario_result), unsaved_fields], default=in_json)
 
 
-def agrees(name, asked, **held) -> None:
+def agrees(name, asked, **held_choices) -> None:
     """Ask where much is known, and where nothing is."""
-    found = told(name, asked, **held)
+    known_answer = told(name, asked, **held_choices)
     forget()
-    assert found == told(name, asked, **held)
+    assert known_answer == told(name, asked, **held_choices)
 
 
 @pytest.mark.parametrize("path", SETTINGS)
@@ -122,14 +122,14 @@ def test_a_setting_that_is_refused_leaves_nothing_behind(asked):
 @given(st.data())
 def test_settings_one_after_the_other_are_those_of_fresh_walks(data):
     name = data.draw(st.sampled_from(SCENARIOS))
-    usual, asked = first(name), dict[str, str]()
+    usual, setting_values = first(name), dict[str, str]()
     for path in data.draw(
         st.lists(st.sampled_from(list(SETTINGS)), min_size=2, max_size=4, unique=True)
     ):
-        asked[path] = data.draw(st.sampled_from(SETTINGS[path]))
+        setting_values[path] = data.draw(st.sampled_from(SETTINGS[path]))
         agrees(
             name,
-            asked,
+            setting_values,
             **data.draw(st.sampled_from(({"plan": usual.plan}, {"structure": usual.structure}))),
         )
 
@@ -177,14 +177,14 @@ def test_what_is_kept_has_an_end(walks):
             workload=False,
             catalogue=CATALOGUE,
         )
-    kept = [
+    stage_counts = [
         len(last)
-        for one in CATALOGUE.cache.values()
-        if hasattr(one, "leaves")
-        for last in one.known.get("stages", {}).values()
+        for cached_value in CATALOGUE.cache.values()
+        if hasattr(cached_value, "leaves")
+        for last in cached_value.known.get("stages", {}).values()
     ]
-    assert kept
-    assert max(kept) <= memo.LAST
+    assert stage_counts
+    assert max(stage_counts) <= memo.LAST
     evaluate(
         "gb200-nvl72",
         {"site.electricity_price": f"{price} USD/kWh"},
@@ -199,43 +199,48 @@ def test_values_that_are_kept_back_are_walked_apart(walks):
     """Others stand for a person's own numbers in an answer that keeps them back: what is known of
     the one is not known of the other.
     """
-    asked = {"parts.gb200-gpu.price": "30000 USD"}
-    own = evaluate("gb200-nvl72", asked, catalogue=CATALOGUE)
+    private_settings = {"parts.gb200-gpu.price": "30000 USD"}
+    plain_result = evaluate("gb200-nvl72", private_settings, catalogue=CATALOGUE)
     making = Making(0, set())
-    making.said.update(asked.items())
+    making.said.update(private_settings.items())
     with made_with(making):
-        other = evaluate("gb200-nvl72", asked, catalogue=CATALOGUE)
-    assert other.metrics["capex_usd"] != own.metrics["capex_usd"]
+        withheld_result = evaluate("gb200-nvl72", private_settings, catalogue=CATALOGUE)
+    assert withheld_result.metrics["capex_usd"] != plain_result.metrics["capex_usd"]
 
 
 def test_values_that_are_kept_back_move_together_and_against_each_other():
     """High, high again, low, and then half of them high where the others are low, both ways about:
     no quotient of two stays as it is.
     """
-    shipped, moved = plain_values(), []
-    asked = {
+    shipped, raised_prices = plain_values(), []
+    private_settings = {
         f"parts.{part}.price": f"{shipped[f'parts.{part}.price']!r} USD"
         for part in ("gb200-gpu", "mi450x", "ddr5-dimm", "nvme-8tb")
     }
     for number in range(5):
         making = Making(number, set())
-        making.said.update(asked.items())
+        making.said.update(private_settings.items())
         with made_with(making):
-            made = plain_values(**asked)
-            moved.append([made[path] > shipped[path] for path in asked])
-    assert moved[:3] == [[True] * 4, [True] * 4, [False] * 4]
-    assert moved[3] == [not up for up in moved[4]]
-    assert len(set(moved[3])) == 2
+            redacted_values = plain_values(**private_settings)
+            raised_prices.append(
+                [redacted_values[path] > shipped[path] for path in private_settings]
+            )
+    assert raised_prices[:3] == [[True] * 4, [True] * 4, [False] * 4]
+    assert raised_prices[3] == [not up for up in raised_prices[4]]
+    assert len(set(raised_prices[3])) == 2
 
 
 def test_arrays_and_traces_are_always_walked(walks):
-    held = evaluate("gb200-nvl72", catalogue=CATALOGUE).structure
-    many = evaluate(
-        "gb200-nvl72", {"site.pue": np.array([1.1, 1.2])}, structure=held, catalogue=CATALOGUE
+    held_structure = evaluate("gb200-nvl72", catalogue=CATALOGUE).structure
+    array_result = evaluate(
+        "gb200-nvl72",
+        {"site.pue": np.array([1.1, 1.2])},
+        structure=held_structure,
+        catalogue=CATALOGUE,
     )
-    assert many.metrics["tco_usd_per_chip_hour"].shape == (2,)
+    assert array_result.metrics["tco_usd_per_chip_hour"].shape == (2,)
     assert len(walks) == 6
-    traced = evaluate("gb200-nvl72", structure=held, catalogue=CATALOGUE, trace=True)
+    traced = evaluate("gb200-nvl72", structure=held_structure, catalogue=CATALOGUE, trace=True)
     assert traced.nodes["tco_usd_per_chip_hour"].value == traced.metrics["tco_usd_per_chip_hour"]
 
 
@@ -243,14 +248,21 @@ def test_a_report_of_training_is_told_of_each_answer():
     """A report is made once of a result and lets go of what it was made from: a second answer has
     one of its own.
     """
-    one = first("train-gpt3-175b-a100x64")
-    other, another = (evaluate(one.scenario, plan=one.plan, catalogue=CATALOGUE) for _ in range(2))
+    first_result = first("train-gpt3-175b-a100x64")
+    second_result, another = (
+        evaluate(first_result.scenario, plan=first_result.plan, catalogue=CATALOGUE)
+        for _ in range(2)
+    )
     assert (
-        one.report.phases["step"].lines
-        == other.report.phases["step"].lines
+        first_result.report.phases["step"].lines
+        == second_result.report.phases["step"].lines
         == another.report.phases["step"].lines
     )
-    assert one.structure.choices == other.structure.choices == another.structure.choices
+    assert (
+        first_result.structure.choices
+        == second_result.structure.choices
+        == another.structure.choices
+    )
 
 
 def test_a_structure_that_is_held_is_told_from_another():
@@ -258,9 +270,9 @@ def test_a_structure_that_is_held_is_told_from_another():
     scenario are two answers.
     """
     larger = evaluate("gb200-nvl72", {"cluster.chips": "262144"}, catalogue=CATALOGUE).structure
-    one, other = (
+    usual_answer, larger_answer = (
         told("gb200-nvl72", {}, structure=structure)
         for structure in (first("gb200-nvl72").structure, larger)
     )
-    assert one != other
+    assert usual_answer != larger_answer
     agrees("gb200-nvl72", {}, structure=larger)

@@ -13,15 +13,17 @@ NAME = "gb200-nvl72"
 
 
 def test_the_price_of_a_whole_system_is_one_line(catalogue):
-    found = evaluate(NAME, {"system.price": "3 MUSD", "workload": "stated"}, catalogue=catalogue)
-    servers = [line for line in found.lines if line.asset == "servers"]
+    evaluation = evaluate(
+        NAME, {"system.price": "3 MUSD", "workload": "stated"}, catalogue=catalogue
+    )
+    servers = [line for line in evaluation.lines if line.asset == "servers"]
     assert [line.path for line in servers] == ["servers/system"]
     assert servers[0].usd == 3e6
-    assert sum(line.usd_per_chip_hour for line in found.lines) == pytest.approx(
-        found.metrics["tco_usd_per_chip_hour"], rel=1e-12
+    assert sum(line.usd_per_chip_hour for line in evaluation.lines) == pytest.approx(
+        evaluation.metrics["tco_usd_per_chip_hour"], rel=1e-12
     )
     dearer = evaluate(NAME, {"system.price": "4 MUSD", "workload": "stated"}, catalogue=catalogue)
-    assert dearer.metrics["tco_usd_per_chip_hour"] > found.metrics["tco_usd_per_chip_hour"]
+    assert dearer.metrics["tco_usd_per_chip_hour"] > evaluation.metrics["tco_usd_per_chip_hour"]
 
 
 def test_a_stated_rate_is_charged_as_a_computed_one(catalogue):
@@ -43,9 +45,11 @@ def test_a_stated_rate_is_charged_as_a_computed_one(catalogue):
 
 
 def test_what_the_chips_cost_alone(catalogue):
-    found = evaluate(NAME, {"workload": "stated"}, catalogue=catalogue)
-    assert found.metrics["output_tokens_per_s_per_chip"] is None
-    assert found.metrics["tco_usd_per_chip_hour"] == again(NAME).metrics["tco_usd_per_chip_hour"]
+    evaluation = evaluate(NAME, {"workload": "stated"}, catalogue=catalogue)
+    assert evaluation.metrics["output_tokens_per_s_per_chip"] is None
+    assert (
+        evaluation.metrics["tco_usd_per_chip_hour"] == again(NAME).metrics["tco_usd_per_chip_hour"]
+    )
 
 
 def test_no_plan_without_a_model(catalogue):

@@ -54,13 +54,13 @@ def alone(name, settings):
     return chain_of(inputs, inputs.values(), None).metrics
 
 
-def another(given):
+def another(input_value):
     """Another value of an input, within its bounds: a fifth more, or above zero what is none."""
-    low, high = bounds(given.path)
-    if given.path.endswith((".released", ".grown_up")):  # a year with its part
-        return given.value + 0.5
-    value = given.value * 1.2 if given.value else 0.3
-    return min(max(value, low), high) if value <= high else max(given.value * 0.8, low)
+    low, high = bounds(input_value.path)
+    if input_value.path.endswith((".released", ".grown_up")):  # a year with its part
+        return input_value.value + 0.5
+    value = input_value.value * 1.2 if input_value.value else 0.3
+    return min(max(value, low), high) if value <= high else max(input_value.value * 0.8, low)
 
 
 def same(found, expected, tolerance):
@@ -79,61 +79,71 @@ def test_every_input_moved_together_alone_and_in_the_trace(name):
         "rebates.credo-2021.vested",
         "workload.as_deployed",
     )
-    moved = {path: another(given) for path, given in base.inputs.items() if path not in refused}
-    arrays = {path: np.full(len(moved) + 1, base.inputs[path].value, dtype=float) for path in moved}
-    for place, path in enumerate(moved, 1):
-        arrays[path][place] = moved[path]
-    many = ask(
+    moved_values = {
+        path: another(input_value)
+        for path, input_value in base.inputs.items()
+        if path not in refused
+    }
+    arrays = {
+        path: np.full(len(moved_values) + 1, base.inputs[path].value, dtype=float)
+        for path in moved_values
+    }
+    for input_index, path in enumerate(moved_values, 1):
+        arrays[path][input_index] = moved_values[path]
+    batch_metrics = ask(
         name, {path: (array, base.inputs[path].unit) for path, array in arrays.items()}
     ).metrics
     traced = recomputed(base.nodes, arrays)
     effects = 0
-    for place, path in enumerate([None, *moved]):
-        if place % (1 if name in WHOLE else 8):
+    for input_index, path in enumerate([None, *moved_values]):
+        if input_index % (1 if name in WHOLE else 8):
             continue
-        one = (
+        single_metrics = (
             base.metrics
             if path is None
-            else alone(name, {path: (moved[path], base.inputs[path].unit)})
+            else alone(name, {path: (moved_values[path], base.inputs[path].unit)})
         )
-        effects += any(one.get(metric) != base.metrics[metric] for metric in base.nodes)
-        for metric, expected in one.items():
+        effects += any(single_metrics.get(metric) != base.metrics[metric] for metric in base.nodes)
+        for metric, expected in single_metrics.items():
             if expected is not None:
                 # what two times leave over, as a share of the step: digits of the step, not of what
                 # is left
-                whole = metric == "host_floor"
+                step_offset = metric == "host_floor"
                 assert same(
-                    whole + np.broadcast_to(many[metric], len(moved) + 1)[place],
-                    whole + expected,
+                    step_offset
+                    + np.broadcast_to(batch_metrics[metric], len(moved_values) + 1)[input_index],
+                    step_offset + expected,
                     1e-12,
                 ), (path, metric)
     assert effects >= (0.7 * len(arrays) if name in WHOLE else 1)
-    for metric, found in traced.items():
-        assert np.all(same(found, many[metric], 1e-9)), metric
+    for metric, traced_values in traced.items():
+        assert np.all(same(traced_values, batch_metrics[metric], 1e-9)), metric
 
 
 @each
 def test_all_inputs_drawn_at_once(name):
     base, generator = answer(name), np.random.default_rng(7)
     ranged = {
-        path: given
-        for path, given in base.inputs.items()
-        if given.low is not None and given.low < given.high
+        path: input_value
+        for path, input_value in base.inputs.items()
+        if input_value.low is not None and input_value.low < input_value.high
     }
     ranged.pop("site.rack_kw_max", None)  # a site that a rack does not fit is refused
     draws = {
-        path: (generator.uniform(given.low, given.high, 4), given.unit)
-        for path, given in ranged.items()
+        path: (generator.uniform(input_value.low, input_value.high, 4), input_value.unit)
+        for path, input_value in ranged.items()
     }
-    many = ask(name, draws).metrics
-    for place in range(4):
-        one = ask(
-            name, {path: (array[place], unit) for path, (array, unit) in draws.items()}
+    batch_metrics = ask(name, draws).metrics
+    for draw_index in range(4):
+        single_metrics = ask(
+            name, {path: (array[draw_index], unit) for path, (array, unit) in draws.items()}
         ).metrics
-        for metric, expected in one.items():
-            assert (many[metric] is None) == (expected is None), metric
+        for metric, expected in single_metrics.items():
+            assert (batch_metrics[metric] is None) == (expected is None), metric
             if expected is not None:
-                assert same(np.broadcast_to(many[metric], 4)[place], expected, 1e-12), metric
+                assert same(
+                    np.broadcast_to(batch_metrics[metric], 4)[draw_index], expected, 1e-12
+                ), metric
 
 
 @each
@@ -149,50 +159,50 @@ def test_a_structure_gives_the_answer_it_was_decided_for(name, tmp_path):
     ) in base.metrics.items():
         assert value == again.metrics[metric] or same(again.metrics[metric], value, 1e-14), metric
     base.save(tmp_path / "kept.json")
-    kept = tco.load_result(tmp_path / "kept.json").structure
-    assert kept == base.structure
-    assert ask(name, {}, kept).metrics == again.metrics
+    loaded_structure = tco.load_result(tmp_path / "kept.json").structure
+    assert loaded_structure == base.structure
+    assert ask(name, {}, loaded_structure).metrics == again.metrics
 
 
 def test_a_structure_of_native_formats_is_taken_back():
-    own = {"workload.formats": "native", "workload.model": "gpt-oss-120b"}
-    base = tco.evaluate(NAME, own, catalogue=CATALOGUE)
+    native_settings = {"workload.formats": "native", "workload.model": "gpt-oss-120b"}
+    base = tco.evaluate(NAME, native_settings, catalogue=CATALOGUE)
     assert base.structure.texts["workload.expert_format"] == "w4a8"
     assert (
-        tco.evaluate(NAME, own, structure=base.structure, catalogue=CATALOGUE).metrics
+        tco.evaluate(NAME, native_settings, structure=base.structure, catalogue=CATALOGUE).metrics
         == base.metrics
     )
     with pytest.raises(DataError, match="was 'w4a8' when the structure was decided"):
         tco.evaluate(
             NAME,
-            own | {"workload.expert_format": "fp8"},
+            native_settings | {"workload.expert_format": "fp8"},
             structure=base.structure,
             catalogue=CATALOGUE,
         )
 
 
 def test_what_was_read_to_decide_is_known():
-    found = answer(NAME).structure
-    assert found.readings["cluster.chips"] == 16384
-    assert found.readings["parts.trn3.peak_fp8"] is True
-    assert found.readings["workload.concurrency"] is False
-    assert SWITCH in found.compared
-    assert found.alternatives == {"tray-switch": "scorpio-p-32"}
-    assert found.choices["network"]["tiers"] == 2
-    assert "optic-800g-dr8" in found.choices["network"]["parts"]
-    assert found.choices["formats"]["precision"] == "fp8"
-    assert {"experts", "dispatch"} <= set(found.choices["operators"]["decode"])
+    structure = answer(NAME).structure
+    assert structure.readings["cluster.chips"] == 16384
+    assert structure.readings["parts.trn3.peak_fp8"] is True
+    assert structure.readings["workload.concurrency"] is False
+    assert SWITCH in structure.compared
+    assert structure.alternatives == {"tray-switch": "scorpio-p-32"}
+    assert structure.choices["network"]["tiers"] == 2
+    assert "optic-800g-dr8" in structure.choices["network"]["parts"]
+    assert structure.choices["formats"]["precision"] == "fp8"
+    assert {"experts", "dispatch"} <= set(structure.choices["operators"]["decode"])
 
 
 def test_a_dearer_switch_stays_where_the_structure_holds_it():
     base = answer(NAME)
     dearer = {SWITCH: (base.inputs[SWITCH].value * 1.25, "USD")}
-    held, free = (
+    held_capex, free = (
         ask(NAME, dearer).metrics["capex_usd"],
         tco.evaluate(NAME, ROOM | dearer, base.plan, catalogue=CATALOGUE).metrics["capex_usd"],
     )
-    assert same(recomputed(base.nodes, {SWITCH: dearer[SWITCH][0]})["capex_usd"], held, 1e-9)
-    assert base.metrics["capex_usd"] < free < held  # the tree would take another switch
+    assert same(recomputed(base.nodes, {SWITCH: dearer[SWITCH][0]})["capex_usd"], held_capex, 1e-9)
+    assert base.metrics["capex_usd"] < free < held_capex  # the tree would take another switch
 
 
 def test_what_is_zero_is_an_input_of_the_trace():
@@ -212,9 +222,9 @@ def test_what_is_zero_is_an_input_of_the_trace():
     "setting", ["4.9 TB/s", (4.9, "TB/s"), (np.float64(4900), "GB/s")], ids=str
 )
 def test_one_number_in_every_spelling(setting):
-    found = ask(NAME, {MEMORY: setting})
-    assert found.metrics["hbm_byte_per_s"] == 4.9e12
-    assert found.inputs[MEMORY].kind == "assumed"
+    evaluation = ask(NAME, {MEMORY: setting})
+    assert evaluation.metrics["hbm_byte_per_s"] == 4.9e12
+    assert evaluation.inputs[MEMORY].kind == "assumed"
 
 
 @pytest.mark.parametrize(

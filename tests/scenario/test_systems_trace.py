@@ -42,12 +42,14 @@ PLAN = {
 
 
 def same(system, settings, plan, metrics):
-    found = evaluate(system, settings, plan, catalogue=CATALOGUE, trace=True)
+    evaluation = evaluate(system, settings, plan, catalogue=CATALOGUE, trace=True)
     for metric in metrics:
-        assert found.nodes[metric].value == pytest.approx(found.metrics[metric], rel=1e-9), metric
+        assert evaluation.nodes[metric].value == pytest.approx(
+            evaluation.metrics[metric], rel=1e-9
+        ), metric
 
 
-@pytest.mark.parametrize("settings", WORKLOADS, ids=lambda found: "-".join(found.values()))
+@pytest.mark.parametrize("settings", WORKLOADS, ids=lambda settings: "-".join(settings.values()))
 @pytest.mark.parametrize("system", CATALOGUE.ids("systems"))
 def test_the_trace_is_the_number(system, settings):
     same(system, settings | {"workload.interactivity": "5 token/s"}, None, METRICS)

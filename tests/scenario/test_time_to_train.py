@@ -38,11 +38,13 @@ def test_days_that_no_cluster_keeps_are_refused_with_the_nearest():
 
 @pytest.mark.parametrize("days", [90, 200])
 def test_a_scenario_takes_the_chips_of_its_days(days):
-    found = tco.evaluate(JOB, {DAYS: f"{days} day"}, catalogue=CATALOGUE)
-    chips = found.inputs[CHIPS].value
+    evaluation = tco.evaluate(JOB, {DAYS: f"{days} day"}, catalogue=CATALOGUE)
+    chips = evaluation.inputs[CHIPS].value
     assert chips % 72 == 0
-    assert 15.6e12 / found.metrics[RATE] / 86400 <= days
-    assert found.metrics == tco.evaluate(JOB, {CHIPS: repr(chips)}, catalogue=CATALOGUE).metrics
+    assert 15.6e12 / evaluation.metrics[RATE] / 86400 <= days
+    assert (
+        evaluation.metrics == tco.evaluate(JOB, {CHIPS: repr(chips)}, catalogue=CATALOGUE).metrics
+    )
 
 
 def test_days_and_chips_are_not_both_asked_for():

@@ -16,7 +16,7 @@ CASE = {"scenario": "gb200-nvl72", "site.electricity_price": PRICES[0]}
 
 
 @pytest.mark.parametrize(
-    ("says", "reads", "other"),
+    ("says", "reads", "misread_values"),
     [
         ("1,650", (1645, 1655), (1644, 1656)),
         ("13", (12.5, 13.5), (12.4, 13.6)),
@@ -28,10 +28,10 @@ CASE = {"scenario": "gb200-nvl72", "site.electricity_price": PRICES[0]}
         ("no price", (None,), (0.0, 1.0)),
     ],
 )
-def test_a_figure_reads_as_it_is_rounded(says, reads, other):
+def test_a_figure_reads_as_it_is_rounded(says, reads, misread_values):
     figure = ExpectedFigure(says, HOUR, CASE, None, 0.5)
-    assert all(figure.reads(one) for one in reads)
-    assert not any(figure.reads(one) for one in other)
+    assert all(figure.reads(value) for value in reads)
+    assert not any(figure.reads(value) for value in misread_values)
     assert figure.reads(None) is (says == "no price")
 
 
@@ -54,8 +54,8 @@ def toml(path, table):
         if key in {"answer", "scenarios", "report"}
     ]
     rows = (
-        ", ".join(f"{key!r} = {inline(value)}" for key, value in one.items())
-        for one in table["expect"]
+        ", ".join(f"{key!r} = {inline(value)}" for key, value in expectation.items())
+        for expectation in table["expect"]
     )
     lines.append("expect = [" + ", ".join(f"{{ {row} }}" for row in rows) + "]")
     path.write_text("\n".join([*lines, "[grid]", f"'site.electricity_price' = {PRICES!r}", ""]))
@@ -64,7 +64,7 @@ def toml(path, table):
 
 def inline(value):
     return (
-        "{ " + ", ".join(f"{key!r} = {one!r}" for key, one in value.items()) + " }"
+        "{ " + ", ".join(f"{key!r} = {inner_value!r}" for key, inner_value in value.items()) + " }"
         if isinstance(value, dict)
         else repr(value)
     )
@@ -85,13 +85,13 @@ def test_what_is_no_longer_so_is_named_and_exits_1(tmp_path):
     wrong = {"says": "1.5", "metric": HOUR, "at": CASE}
     none = {"says": "no price", "metric": "step_s", "at": CASE}
     path = toml(tmp_path / "mine.toml", study(right, wrong, none))
-    found = document("sweep", path, "-o", tmp_path / "o", code=1)["answer"]
-    assert [one["today"] for one in found] == [
+    answer_figures = document("sweep", path, "-o", tmp_path / "o", code=1)["answer"]
+    assert [figure["today"] for figure in answer_figures] == [
         pytest.approx(dear / cheap, rel=1e-9),
         pytest.approx(cheap, rel=1e-9),
         None,
     ]
-    assert [one["holds"] for one in found] == [round(change * 100) == 3, False, True]
+    assert [figure["holds"] for figure in answer_figures] == [round(change * 100) == 3, False, True]
     done = cli("sweep", path, "-o", tmp_path / "o")
     assert done.exit_code == 1
     assert f"'1.5' is {cheap:.4g} today: {HOUR} of gb200-nvl72, {PRICES[0]}" in done.stdout
@@ -120,6 +120,11 @@ def test_a_figure_that_cannot_be_held_is_refused(message, tmp_path):
 
 
 def test_draws_that_constraints_leave_out_cannot_be_paired(tmp_path):
-    one = {"says": "1.5", "metric": HOUR, "at": CASE, "over": {"site.electricity_price": PRICES[1]}}
+    paired_figure = {
+        "says": "1.5",
+        "metric": HOUR,
+        "at": CASE,
+        "over": {"site.electricity_price": PRICES[1]},
+    }
     with pytest.raises(DataError, match="may leave out some of its draws"):
-        tco.sweep(study(one, constraints={HOUR: {"max": 3}}), tmp_path / "o")
+        tco.sweep(study(paired_figure, constraints={HOUR: {"max": 3}}), tmp_path / "o")

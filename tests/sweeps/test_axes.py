@@ -26,7 +26,7 @@ def axis(tmp_path):
     """The values of an axis as a sweep goes through them, and their unit."""
 
     def values(found, path=PRICE):
-        made = sweep(
+        axis_sweep = sweep(
             {
                 "scenarios": ["gb200-nvl72"],
                 "report": ["energy_usd_per_chip_hour"],
@@ -34,7 +34,7 @@ def axis(tmp_path):
             },
             tmp_path / f"{len(os.listdir(tmp_path))}",
         )
-        return made.to_frame()[path].to_numpy(), dict(made.job.columns)[path]
+        return axis_sweep.to_frame()[path].to_numpy(), dict(axis_sweep.job.columns)[path]
 
     return values
 
@@ -49,11 +49,11 @@ def test_steps_are_those_of_numpy(axis):
 
 
 def test_values_of_several_units_are_in_the_inputs_own(axis):
-    mixed, own = axis(["50 USD/MWh", "0.1 USD/kWh"])
-    alone, unit = axis(["50 USD/MWh", "80 USD/MWh"])
+    mixed, mixed_unit = axis(["50 USD/MWh", "0.1 USD/kWh"])
+    uniform_prices, unit = axis(["50 USD/MWh", "80 USD/MWh"])
     assert mixed[1] == pytest.approx(2 * mixed[0], rel=1e-12)
-    assert own not in ("USD/MWh", "USD/kWh")
-    assert (alone.tolist(), unit) == ([50, 80], "USD/MWh")
+    assert mixed_unit not in ("USD/MWh", "USD/kWh")
+    assert (uniform_prices.tolist(), unit) == ([50, 80], "USD/MWh")
 
 
 def test_money_is_read_as_people_write_it(axis):
@@ -62,12 +62,12 @@ def test_money_is_read_as_people_write_it(axis):
 
 
 def test_per_cent_are_a_unit(axis):
-    found, unit = axis(["8%", "12 %"], "terms.rate")
-    assert (found.tolist(), unit) == ([8, 12], "%")
+    rates, unit = axis(["8%", "12 %"], "terms.rate")
+    assert (rates.tolist(), unit) == ([8, 12], "%")
 
 
 @pytest.mark.parametrize(
-    ("found", "said"),
+    ("found", "message"),
     [
         ({"from": "0.2 USD/kWh", "to": "0.03 USD/kWh", "steps": 4}, "reversed"),
         ({"from": "0.2 USD/kWh", "to": "0.2 USD/kWh", "steps": 4}, "the same"),
@@ -89,8 +89,8 @@ def test_per_cent_are_a_unit(axis):
         ([True], "number"),
     ],
 )
-def test_bad_values_say_what_was_expected(axis, found, said):
-    with pytest.raises(DataError, match=said) as error:
+def test_bad_values_say_what_was_expected(axis, found, message):
+    with pytest.raises(DataError, match=message) as error:
         axis(found)
     assert str(error.value).startswith(f"study: [grid] {PRICE}")
 
@@ -107,28 +107,34 @@ def test_every_case_lies_in_one_partition(outer, inner, draws, scenarios, most):
     before = job.ROWS
     job.ROWS = most
     try:
-        made = CaseLayout(scenarios, tuple(outer), tuple(inner), draws, 4)
+        layout = CaseLayout(scenarios, tuple(outer), tuple(inner), draws, 4)
         met = [
-            (one.scenario, *one.places, case)
-            for number in range(made.partitions)
-            for one in made.slices(number)
-            for case in range(one.start, one.stop)
+            (case_slice.scenario, *case_slice.places, case)
+            for number in range(layout.partitions)
+            for case_slice in layout.slices(number)
+            for case in range(case_slice.start, case_slice.stop)
         ]
-        assert max((made.cases_in(number) for number in range(made.partitions)), default=0) <= most
+        assert (
+            max((layout.cases_in(number) for number in range(layout.partitions)), default=0) <= most
+        )
     finally:
         job.ROWS = before
-    assert met == list(product(range(scenarios), *map(range, outer), range(made.cases_per_setting)))
-    places, drawn = made.coordinates(np.arange(made.cases_per_setting))
-    assert list(zip(*places, drawn, strict=True)) == list(product(*map(range, inner), range(draws)))
+    assert met == list(
+        product(range(scenarios), *map(range, outer), range(layout.cases_per_setting))
+    )
+    axis_positions, drawn = layout.coordinates(np.arange(layout.cases_per_setting))
+    assert list(zip(*axis_positions, drawn, strict=True)) == list(
+        product(*map(range, inner), range(draws))
+    )
 
 
 @given(st.integers(1, 5000), st.integers(0, 2**63))
 @settings(max_examples=60)
 def test_a_permutation_meets_every_place_once(count, key):
-    found = cases.permuted(
+    permutation = cases.permuted(
         np.arange(count, dtype=np.uint64), count, np.array([key], dtype=np.uint64)
     )
-    assert sorted(found.tolist()) == list(range(count))
+    assert sorted(permutation.tolist()) == list(range(count))
 
 
 RANGE = Range("parts.x.price", 1.0, 2.0, 3.0, "USD", 0.0, 10.0, False, None, "parts.x.price")
@@ -138,32 +144,32 @@ RANGE = Range("parts.x.price", 1.0, 2.0, 3.0, "USD", 0.0, 10.0, False, None, "pa
 def test_draws_rest_on_their_number_alone(method):
     draw = Draw(1000, 7, method, None)
     names = ("a", "parts.x.price", "z")
-    whole = cases.dice_of(CATALOGUE, draw, names, 0, 1000).correlated_deviates(RANGE)
+    all_deviates = cases.dice_of(CATALOGUE, draw, names, 0, 1000).correlated_deviates(RANGE)
     parts = [
         cases.dice_of(CATALOGUE, draw, names, *ends).correlated_deviates(RANGE)
         for ends in ((640, 1000), (0, 333), (333, 640))
     ]
-    assert np.concatenate([parts[1], parts[2], parts[0]]).tolist() == whole.tolist()
+    assert np.concatenate([parts[1], parts[2], parts[0]]).tolist() == all_deviates.tolist()
     assert (
         cases.dice_of(CATALOGUE, draw._replace(seed=8), names, 0, 1000)
         .correlated_deviates(RANGE)
         .tolist()
-        != whole.tolist()
+        != all_deviates.tolist()
     )
 
 
 def test_a_hypercube_has_one_draw_in_each_stratum():
-    found = cases.Strata(CATALOGUE, 3, 0, 977, 977)
-    places = {name: norm.cdf(found.throw(name)) for name in ("a", "b")}
-    for many in places.values():
-        assert sorted(np.floor(many * 977).astype(int).tolist()) == list(range(977))
-    assert abs(np.corrcoef(*places.values())[0, 1]) < 0.1
+    strata = cases.Strata(CATALOGUE, 3, 0, 977, 977)
+    draw_quantiles = {name: norm.cdf(strata.throw(name)) for name in ("a", "b")}
+    for quantiles in draw_quantiles.values():
+        assert sorted(np.floor(quantiles * 977).astype(int).tolist()) == list(range(977))
+    assert abs(np.corrcoef(*draw_quantiles.values())[0, 1]) < 0.1
 
 
 def test_a_sequence_is_that_of_scipy():
-    found = cases.Sequence(CATALOGUE, 5, 64, 256, ("a", "b", "c"))
+    sobol_sequence = cases.Sequence(CATALOGUE, 5, 64, 256, ("a", "b", "c"))
     points = qmc.Sobol(3, scramble=True, bits=cases.BITS, seed=np.random.default_rng(5)).random(256)
-    np.testing.assert_allclose(norm.cdf(found.throw("b")), points[64:, 1], rtol=1e-9)
+    np.testing.assert_allclose(norm.cdf(sobol_sequence.throw("b")), points[64:, 1], rtol=1e-9)
 
 
 def test_random_draws_are_those_of_uncertainty():

@@ -48,15 +48,15 @@ class Processes:
     def start(self, *words: str, home: Path = ROOT) -> subprocess.Popen:
         module = f"distributed.cli.dask_{words[0]}"
         environment = {**os.environ, "PYTHONPATH": str(home)}
-        one = subprocess.Popen(
+        process = subprocess.Popen(
             [sys.executable, "-W", "ignore", "-m", module, *words[1:]],
             env=environment,
             cwd=self.folder,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
-        self.all.append(one)
-        return one
+        self.all.append(process)
+        return process
 
     def worker(self, home: Path = ROOT) -> subprocess.Popen:
         return self.start(
@@ -71,16 +71,16 @@ class Processes:
         assert true()
 
     def end(self) -> None:
-        for one in self.all:
-            one.kill()
-            one.wait()
+        for process in self.all:
+            process.kill()
+            process.wait()
 
 
 @pytest.fixture
 def processes(tmp_path):
-    found = Processes(tmp_path)
-    yield found
-    found.end()
+    cluster_processes = Processes(tmp_path)
+    yield cluster_processes
+    cluster_processes.end()
 
 
 def test_a_worker_that_is_killed_changes_no_byte(processes, tmp_path):
@@ -97,22 +97,24 @@ def test_a_worker_that_is_killed_changes_no_byte(processes, tmp_path):
         "--cluster",
         processes.address,
     ]
-    asked = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    processes.wait(lambda: list(folder.glob("part-*")) or asked.poll() is not None)
+    sweep_process = subprocess.Popen(
+        words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    processes.wait(lambda: list(folder.glob("part-*")) or sweep_process.poll() is not None)
     os.kill(lost.pid, signal.SIGKILL)
-    said = asked.communicate(timeout=120)
-    assert asked.returncode == 0, said
+    process_output = sweep_process.communicate(timeout=120)
+    assert sweep_process.returncode == 0, process_output
     tco.sweep(path, tmp_path / "alone")
     assert bytes_of(folder) == bytes_of(tmp_path / "alone")
 
 
 def test_draws_made_by_workers_are_the_same_to_the_byte(processes):
     """By two workers, of which one is killed once a block is made."""
-    asked = partial(tco.uncertainty, "trn3-nl72x2", samples=40_000, seed=5)  # two blocks
+    run_uncertainty = partial(tco.uncertainty, "trn3-nl72x2", samples=40_000, seed=5)  # two blocks
     lost, _ = processes.worker(), processes.worker()
-    found = asked(cluster=processes.address, tell=lambda _: lost.kill())
+    cluster_draws = run_uncertainty(cluster=processes.address, tell=lambda _: lost.kill())
     assert lost.wait() != 0
-    assert found.to_frame().equals(asked().to_frame())
+    assert cluster_draws.to_frame().equals(run_uncertainty().to_frame())
 
 
 FEW = ("uncertainty", "b200-hgx8", "--samples", "100", "--format", "json")
@@ -122,15 +124,15 @@ def test_draws_on_data_of_ones_own_are_the_same(processes, own):
     own.parts("b200,price,41000,USD,30000,60000,2025-11,estimate,tco-estimate-2026,,")
     words = (*FEW, "--data", own.folder)
     processes.worker()
-    made = cli(*words, "--cluster", processes.address)
-    assert made.exit_code == 0, made.stderr
-    assert made.stdout == cli(*words).stdout
+    cluster_run = cli(*words, "--cluster", processes.address)
+    assert cluster_run.exit_code == 0, cluster_run.stderr
+    assert cluster_run.stdout == cli(*words).stdout
 
 
 def test_a_cluster_behind_tls_is_one_of_dasks_own_configuration(tmp_path, monkeypatch):
     """Who has no certificate is told what is missing, and is let in by none."""
     key, certificate = tmp_path / "me.key", tmp_path / "me.pem"
-    made = [
+    openssl_command = [
         "openssl",
         "req",
         "-x509",
@@ -147,15 +149,17 @@ def test_a_cluster_behind_tls_is_one_of_dasks_own_configuration(tmp_path, monkey
         str(certificate),
     ]
     subprocess.run(
-        [*made, "-addext", "subjectAltName=IP:127.0.0.1"], check=True, capture_output=True
+        [*openssl_command, "-addext", "subjectAltName=IP:127.0.0.1"],
+        check=True,
+        capture_output=True,
     )
     prefix = "DASK_DISTRIBUTED__COMM__"
-    with monkeypatch.context() as known:
-        known.setenv(f"{prefix}REQUIRE_ENCRYPTION", "True")
-        known.setenv(f"{prefix}TLS__CA_FILE", str(certificate))
+    with monkeypatch.context() as tls_environment:
+        tls_environment.setenv(f"{prefix}REQUIRE_ENCRYPTION", "True")
+        tls_environment.setenv(f"{prefix}TLS__CA_FILE", str(certificate))
         for role in ("SCHEDULER", "WORKER", "CLIENT"):
-            known.setenv(f"{prefix}TLS__{role}__CERT", str(certificate))
-            known.setenv(f"{prefix}TLS__{role}__KEY", str(key))
+            tls_environment.setenv(f"{prefix}TLS__{role}__CERT", str(certificate))
+            tls_environment.setenv(f"{prefix}TLS__{role}__KEY", str(key))
         processes = Processes(tmp_path, "tls")
         try:
             assert processes.address.startswith("tls://")
@@ -176,17 +180,17 @@ def test_a_cluster_behind_tls_is_one_of_dasks_own_configuration(tmp_path, monkey
 
 def stranger(tmp_path: Path) -> Path:
     """A program of another version on the same data."""
-    other = tmp_path / "other"
-    (other / "tco").mkdir(parents=True)
-    for one in (ROOT / "tco").iterdir():
-        if one.name != "__init__.py" and one.name != "__pycache__":
-            (other / "tco" / one.name).symlink_to(one)
-    (other / "tco" / "__init__.py").write_text(
+    program_folder = tmp_path / "other"
+    (program_folder / "tco").mkdir(parents=True)
+    for package_path in (ROOT / "tco").iterdir():
+        if package_path.name != "__init__.py" and package_path.name != "__pycache__":
+            (program_folder / "tco" / package_path.name).symlink_to(package_path)
+    (program_folder / "tco" / "__init__.py").write_text(
         (ROOT / "tco" / "__init__.py").read_text().replace('"0.1.0"', '"0.0.9"')
     )
     for name in ("data", "scenarios"):
-        (other / name).symlink_to(ROOT / name)
-    return other
+        (program_folder / name).symlink_to(ROOT / name)
+    return program_folder
 
 
 def test_a_worker_with_another_program_is_refused(processes, tmp_path):

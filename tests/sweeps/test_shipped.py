@@ -23,15 +23,15 @@ def test_there_are_some():
 @pytest.mark.thorough
 @pytest.mark.parametrize("name", NAMES)
 def test_the_answer_of_a_shipped_study_is_todays(name, tmp_path):
-    whole = read_toml(SHIPPED[name])
+    study = read_toml(SHIPPED[name])
     for word in ("title", "question", "answer"):
-        assert len(whole[word]) > 20
-    assert whole["question"].endswith("?")
-    found = document("sweep", name, "-o", tmp_path / "o")
-    assert len(found["answer"]) == len(whole["expect"]) >= 5
-    assert [one for one in found["answer"] if not one["holds"]] == []
-    made = pandas.read_parquet(tmp_path / "o")
-    assert made[whole["report"]].notna().any().all(), "a metric that it reports has no value"
+        assert len(study[word]) > 20
+    assert study["question"].endswith("?")
+    sweep_document = document("sweep", name, "-o", tmp_path / "o")
+    assert len(sweep_document["answer"]) == len(study["expect"]) >= 5
+    assert [figure for figure in sweep_document["answer"] if not figure["holds"]] == []
+    case_frame = pandas.read_parquet(tmp_path / "o")
+    assert case_frame[study["report"]].notna().any().all(), "a metric that it reports has no value"
 
 
 def test_a_shipped_study_is_found_by_its_name(tmp_path):

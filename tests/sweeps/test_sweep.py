@@ -80,25 +80,25 @@ def test_a_case_is_what_the_scenario_comes_to_alone(tmp_path):
             ],  # decides which alternative is the cheapest
         },
     }
-    found = frame_of(study, tmp_path / "o")
-    assert len(found) == 16
-    for row in found.to_dict("records"):
-        own = {
+    case_frame = frame_of(study, tmp_path / "o")
+    assert len(case_frame) == 16
+    for row in case_frame.to_dict("records"):
+        case_settings = {
             path: (row[path], str(values[0]).partition(" ")[2])
             for path, values in study["grid"].items()
         }
-        alone = {
-            name: evaluate(name, own, catalogue=CATALOGUE, refuse=False)
+        evaluations = {
+            name: evaluate(name, case_settings, catalogue=CATALOGUE, refuse=False)
             for name in study["scenarios"]
         }
         for name in (COST, RATE):
-            wanted = alone[row["scenario"]].metrics[name]
+            expected_metric = evaluations[row["scenario"]].metrics[name]
             assert (
                 np.isnan(row[name])
-                if wanted is None
-                else row[name] == pytest.approx(wanted, rel=1e-9)
+                if expected_metric is None
+                else row[name] == pytest.approx(expected_metric, rel=1e-9)
             ), (name, row)
-        costs = [alone[name].metrics[COST] for name in ("gb200-nvl72", row["scenario"])]
+        costs = [evaluations[name].metrics[COST] for name in ("gb200-nvl72", row["scenario"])]
         ratio = None if None in costs else costs[0] / costs[1]
         assert (
             np.isnan(row["perf_per_tco_vs_baseline"])
@@ -106,7 +106,7 @@ def test_a_case_is_what_the_scenario_comes_to_alone(tmp_path):
             else row["perf_per_tco_vs_baseline"] == pytest.approx(ratio, rel=1e-9)
         )
     # a GB200 rack needs more than 60 kW, and so does half of an NL72x2
-    assert found[COST].notna().sum() == 8
+    assert case_frame[COST].notna().sum() == 8
 
 
 def test_texts_and_axes_of_the_plan_are_settings(tmp_path):
@@ -116,17 +116,17 @@ def test_texts_and_axes_of_the_plan_are_settings(tmp_path):
         "set": {"workload.interactivity": "30 token/s"},
         "grid": {"plan.tp": ["1", "4"], "terms.date": ["2025-12", "2026-09"]},
     }
-    found = frame_of(study, tmp_path / "o")
-    for row in found.to_dict("records"):
-        alone = evaluate(
+    case_frame = frame_of(study, tmp_path / "o")
+    for row in case_frame.to_dict("records"):
+        evaluation = evaluate(
             "trn3-nl72x2@switch=gen2",
             {"workload.interactivity": "30 token/s", "terms.date": row["terms.date"]},
             {"tp": row["plan.tp"]},
             catalogue=CATALOGUE,
         )
-        assert row[RATE] == pytest.approx(alone.metrics[RATE], rel=1e-9)
+        assert row[RATE] == pytest.approx(evaluation.metrics[RATE], rel=1e-9)
         assert row["tco_usd_per_chip_hour"] == pytest.approx(
-            alone.metrics["tco_usd_per_chip_hour"], rel=1e-9
+            evaluation.metrics["tco_usd_per_chip_hour"], rel=1e-9
         )
 
 
@@ -137,19 +137,23 @@ def test_draws_are_those_of_uncertainty(tmp_path):
         "report": [COST, "perf_per_tco_vs_baseline"],
         "draw": {"samples": 40, "seed": 3},
     }
-    found = frame_of(study, tmp_path / "o")
-    wanted = tco.uncertainty("trn3-nl72x2", "gb200-nvl72", samples=40, seed=3)
-    mine = found[found["scenario"] == "trn3-nl72x2"].reset_index(drop=True)
+    case_frame = frame_of(study, tmp_path / "o")
+    expected_draws = tco.uncertainty("trn3-nl72x2", "gb200-nvl72", samples=40, seed=3)
+    trn3_cases = case_frame[case_frame["scenario"] == "trn3-nl72x2"].reset_index(drop=True)
     for name in study["report"]:
         # a win without end is null
         np.testing.assert_allclose(
-            mine[name], wanted.to_frame()[name].replace(np.inf, np.nan), rtol=1e-9
+            trn3_cases[name], expected_draws.to_frame()[name].replace(np.inf, np.nan), rtol=1e-9
         )
-    assert set(wanted.drawn) == set(found.columns[1:-2])
-    one = mine["parts.trn3.wafer_price"]
-    assert one.nunique() == 40
+    assert set(expected_draws.drawn) == set(case_frame.columns[1:-2])
+    wafer_prices = trn3_cases["parts.trn3.wafer_price"]
+    assert wafer_prices.nunique() == 40
     # no input of it
-    assert found.loc[found["scenario"] == "gb200-nvl72", "parts.trn3.wafer_price"].isna().all()
+    assert (
+        case_frame.loc[case_frame["scenario"] == "gb200-nvl72", "parts.trn3.wafer_price"]
+        .isna()
+        .all()
+    )
 
 
 def test_draws_of_some_inputs_at_every_point_of_a_grid(tmp_path):
@@ -161,9 +165,16 @@ def test_draws_of_some_inputs_at_every_point_of_a_grid(tmp_path):
         "grid": {"terms.rate": [0.05, 0.1]},
         "draw": {"samples": 16, "method": "sobol", "paths": paths},
     }
-    found = frame_of(study, tmp_path / "o")
-    assert found.columns.tolist() == ["scenario", "terms.rate", *paths, "tco_usd_per_chip_hour"]
-    low, high = (found[found["terms.rate"] == rate].reset_index(drop=True) for rate in (0.05, 0.1))
+    case_frame = frame_of(study, tmp_path / "o")
+    assert case_frame.columns.tolist() == [
+        "scenario",
+        "terms.rate",
+        *paths,
+        "tco_usd_per_chip_hour",
+    ]
+    low, high = (
+        case_frame[case_frame["terms.rate"] == rate].reset_index(drop=True) for rate in (0.05, 0.1)
+    )
     pd.testing.assert_frame_equal(low[paths], high[paths])  # common draws: what both share cancels
     assert (high["tco_usd_per_chip_hour"] > low["tco_usd_per_chip_hour"]).all()
 
@@ -176,18 +187,20 @@ def test_plans_may_be_held_or_chosen_among_the_best(plan, tmp_path):
         "plan": plan,
         "grid": {"parts.gb200-gpu.hbm_bandwidth": ["6 TB/s", "8 TB/s", "10 TB/s"]},
     }
-    found = frame_of(study, tmp_path / "o")[RATE].to_numpy()
-    many = {"parts.gb200-gpu.hbm_bandwidth": (np.array([6.0, 8.0, 10.0]), "TB/s")}
-    held = evaluate("gb200-nvl72", catalogue=CATALOGUE).structure if plan == "held" else None
-    wanted = tco.evaluate_draws("gb200-nvl72", many, structure=held, catalogue=CATALOGUE).metrics[
-        RATE
-    ]
-    np.testing.assert_allclose(found, wanted, rtol=1e-12)
+    swept_rates = frame_of(study, tmp_path / "o")[RATE].to_numpy()
+    bandwidth_draws = {"parts.gb200-gpu.hbm_bandwidth": (np.array([6.0, 8.0, 10.0]), "TB/s")}
+    held_structure = (
+        evaluate("gb200-nvl72", catalogue=CATALOGUE).structure if plan == "held" else None
+    )
+    expected_rates = tco.evaluate_draws(
+        "gb200-nvl72", bandwidth_draws, structure=held_structure, catalogue=CATALOGUE
+    ).metrics[RATE]
+    np.testing.assert_allclose(swept_rates, expected_rates, rtol=1e-12)
 
 
 def test_constraints_leave_cases_out(tmp_path):
-    whole = frame_of(SMALL, tmp_path / "whole")
-    some = frame_of(
+    all_cases = frame_of(SMALL, tmp_path / "whole")
+    allowed_cases = frame_of(
         SMALL
         | {
             "constraints": {
@@ -198,9 +211,9 @@ def test_constraints_leave_cases_out(tmp_path):
         tmp_path / "some",
     )
     pd.testing.assert_frame_equal(
-        some, whole[whole["tco_usd_per_chip_hour"] <= 2.4].reset_index(drop=True)
+        allowed_cases, all_cases[all_cases["tco_usd_per_chip_hour"] <= 2.4].reset_index(drop=True)
     )
-    assert 0 < len(some) < len(whole)
+    assert 0 < len(allowed_cases) < len(all_cases)
 
 
 def test_stated_rates_are_swept(tmp_path):
@@ -210,13 +223,13 @@ def test_stated_rates_are_swept(tmp_path):
         "set": {"workload": "stated"},
         "grid": {"workload.output_rate": ["500 token/s/chip", "1000 token/s/chip"]},
     }
-    found = frame_of(study, tmp_path / "o")[COST]
-    assert found[0] == pytest.approx(2 * found[1])
+    token_costs = frame_of(study, tmp_path / "o")[COST]
+    assert token_costs[0] == pytest.approx(2 * token_costs[1])
 
 
 # ---------------------------------------------------------------- files
 def test_a_file_says_its_units_and_what_it_rests_on(tmp_path):
-    made = tco.sweep(SMALL, tmp_path / "o")
+    sweep_result = tco.sweep(SMALL, tmp_path / "o")
     schema = pq.read_schema(tmp_path / "o" / "part-000000.parquet")
     assert {field.name: (field.metadata or {}).get(b"unit") for field in schema} == {
         "scenario": None,
@@ -224,7 +237,7 @@ def test_a_file_says_its_units_and_what_it_rests_on(tmp_path):
         "terms.rate": b"ratio",
         "tco_usd_per_chip_hour": b"USD/chip/h",
     }
-    assert schema.metadata[b"tco.inputs"].decode() == made.job.inputs_hash
+    assert schema.metadata[b"tco.inputs"].decode() == sweep_result.job.inputs_hash
     assert schema.metadata[b"tco.version"].decode() == ground_on(()).program
     (tmp_path / "o" / "_unfinished-part-000007.parquet-x").write_bytes(b"half")
     read = pd.read_parquet(tmp_path / "o")
@@ -243,18 +256,18 @@ def test_pieces_change_nothing(tmp_path, monkeypatch):
         "grid": {"terms.rate": [0.05, 0.09]},
         "draw": {"samples": 50, "method": "latin-hypercube"},
     }
-    whole = frame_of(study, tmp_path / "whole")
+    uncut_frame = frame_of(study, tmp_path / "whole")
     monkeypatch.setattr(job, "PIECE", 16)
     monkeypatch.setattr(job, "ROWS", 60)
-    pd.testing.assert_frame_equal(frame_of(study, tmp_path / "cut"), whole, check_exact=True)
+    pd.testing.assert_frame_equal(frame_of(study, tmp_path / "cut"), uncut_frame, check_exact=True)
 
 
 def test_a_sweep_goes_on_where_it_stopped(cut, tmp_path):
     path = toml(tmp_path, SMALL)
     assert cli("sweep", path, "-o", tmp_path / "o").exit_code == 0
-    whole = bytes_of(tmp_path / "o")
-    assert sum(name.endswith(".parquet") for name in whole) == 6
-    kept = (tmp_path / "o" / "part-000003.parquet").stat().st_mtime_ns
+    file_digests = bytes_of(tmp_path / "o")
+    assert sum(name.endswith(".parquet") for name in file_digests) == 6
+    modified_time = (tmp_path / "o" / "part-000003.parquet").stat().st_mtime_ns
     for name in ("part-000001.parquet", "part-000004.parquet"):
         (tmp_path / "o" / name).unlink()
     (tmp_path / "o" / "_unfinished-part-000001.parquet-abc").write_bytes(b"half")
@@ -262,8 +275,8 @@ def test_a_sweep_goes_on_where_it_stopped(cut, tmp_path):
     short.write_bytes(short.read_bytes()[:100])
     (tmp_path / "o" / "part-000005.parquet").write_bytes(b"")
     assert cli("sweep", path, "-o", tmp_path / "o").exit_code == 0
-    assert bytes_of(tmp_path / "o") == whole
-    assert (tmp_path / "o" / "part-000003.parquet").stat().st_mtime_ns == kept
+    assert bytes_of(tmp_path / "o") == file_digests
+    assert (tmp_path / "o" / "part-000003.parquet").stat().st_mtime_ns == modified_time
 
 
 def test_a_part_with_one_flipped_bit_is_made_again_and_named(cut, tmp_path):
@@ -306,37 +319,37 @@ def test_a_file_that_is_no_part_of_the_study_is_refused(cut, name, tmp_path):
     assert (done.exit_code, f"holds other files ({name})" in done.stderr) == (2, True)
 
 
-@pytest.mark.parametrize("other", ["study", "setting", "data", "version", "broken", "files"])
-def test_a_folder_of_something_else_is_refused(other, tmp_path, own, monkeypatch):
+@pytest.mark.parametrize("folder_kind", ["study", "setting", "data", "version", "broken", "files"])
+def test_a_folder_of_something_else_is_refused(folder_kind, tmp_path, own, monkeypatch):
     path, folder = toml(tmp_path, SMALL), tmp_path / "o"
-    if other == "files":
+    if folder_kind == "files":
         folder.mkdir()
         (folder / "letter.txt").write_text("mine")
     else:
         tco.sweep(path, folder)
-    more, said = (), "was made"
-    if other == "study":
-        path, said = (
+    more, message = (), "was made"
+    if folder_kind == "study":
+        path, message = (
             toml(tmp_path, SMALL | {"report": ["it_power_w_per_chip"]}, "t.toml"),
             "another study",
         )
-    elif other == "setting":
-        more, said = ("--set", "terms.life=4 year"), "other settings"
-    elif other == "data":
+    elif folder_kind == "setting":
+        more, message = ("--set", "terms.life=4 year"), "other settings"
+    elif folder_kind == "data":
         own.parts("b200,tdp,1001,W,1001,1001,2025-11,vendor,tco-estimate-2026,,")
-        more, said = ("--data", own.folder), "on data"
-    elif other == "version":
+        more, message = ("--data", own.folder), "on data"
+    elif folder_kind == "version":
         monkeypatch.setattr("tco.evaluation.workers.program", lambda: "9.9.9+abc")
-        said = "this is 9.9.9+abc"
-    elif other == "broken":
+        message = "this is 9.9.9+abc"
+    elif folder_kind == "broken":
         (folder / "_study.json").write_text("{")
-        said = "is no study's"
+        message = "is no study's"
     else:
-        said = "letter.txt"
+        message = "letter.txt"
     before = bytes_of(folder)
     done = cli("sweep", path, "-o", folder, *more)
     assert done.exit_code == 2
-    assert said in done.stderr
+    assert message in done.stderr
     assert bytes_of(folder) == before
 
 
@@ -347,10 +360,10 @@ def test_what_another_arithmetic_has_begun_is_gone_on_with_where_figures_agree(t
     path, folder = toml(tmp_path, SMALL), tmp_path / "o"
     tco.sweep(path, folder)
     manifest, (part,) = folder / "_study.json", folder.glob("part-*")
-    said = json.loads(manifest.read_text())
-    assert said["arithmetic"] == [arithmetic()]
+    study_record = json.loads(manifest.read_text())
+    assert study_record["arithmetic"] == [arithmetic()]
     assert pq.read_schema(part).metadata[b"tco.arithmetic"].decode() == arithmetic()
-    assert said["figures"] == [
+    assert study_record["figures"] == [
         evaluate(
             "gb200-nvl72", {"site.electricity_price": "0.03 USD/kWh", "terms.rate": "0.05"}
         ).metrics[SMALL["report"][0]]
@@ -358,7 +371,11 @@ def test_what_another_arithmetic_has_begun_is_gone_on_with_where_figures_agree(t
     for factor, code in ((1 + 1e-10, 0), (1 + 1e-8, 2)):
         manifest.write_text(
             json.dumps(
-                said | {"arithmetic": ["numpy 1.0 (X)"], "figures": [said["figures"][0] * factor]}
+                study_record
+                | {
+                    "arithmetic": ["numpy 1.0 (X)"],
+                    "figures": [study_record["figures"][0] * factor],
+                }
             )
         )
         part.unlink(missing_ok=True)
@@ -378,9 +395,9 @@ def test_a_worker_with_another_arithmetic_is_held_to_the_figures():
 
     assert made((1 + 1e-10, None), (1.0, None)) == (-7, 7, arithmetic())
     assert made((2.0,), (1.0,), arithmetic()).made == 7  # its own need no proof
-    for other in ((1 + 1e-8, None), (1.0, 0.0), (1.0,)):
+    for worker_figures in ((1 + 1e-8, None), (1.0, 0.0), (1.0,)):
         with pytest.raises(DataError, match="computes other figures than numpy"):
-            made(other, (1.0, None))
+            made(worker_figures, (1.0, None))
 
 
 LARGE = SMALL | {
@@ -413,17 +430,17 @@ def test_what_is_interrupted_or_killed_loses_no_partition(tmp_path):
     path, folder = toml(tmp_path, LARGE), tmp_path / "cut"
     process = started(path, folder)
     process.send_signal(signal.SIGINT)
-    _, said = process.communicate(timeout=60)
-    assert process.returncode == 130, said
-    assert said.startswith("stopped")
-    assert "Traceback" not in said
+    _, error_output = process.communicate(timeout=60)
+    assert process.returncode == 130, error_output
+    assert error_output.startswith("stopped")
+    assert "Traceback" not in error_output
     assert not list(folder.glob("_unfinished*"))
     process = started(path, folder)
     os.kill(process.pid, signal.SIGKILL)
     process.communicate(timeout=60)
-    held = sorted(folder.glob("part-*"))
-    assert 1 < len(held) < 16
-    assert all(pq.read_metadata(one).num_rows for one in held)
+    part_files = sorted(folder.glob("part-*"))
+    assert 1 < len(part_files) < 16
+    assert all(pq.read_metadata(part_file).num_rows for part_file in part_files)
     tco.sweep(path, folder)
     tco.sweep(path, tmp_path / "whole")
     assert bytes_of(folder) == bytes_of(tmp_path / "whole")
@@ -439,11 +456,11 @@ def test_a_full_disk_keeps_what_is_finished(cut, tmp_path, monkeypatch):
         sync(handle)
 
     monkeypatch.setattr(os, "fsync", full)
-    found = cli("sweep", path, "-o", folder)
-    assert found.exit_code == 2
-    assert "cannot be written (No space left on device)" in found.stderr
+    command_result = cli("sweep", path, "-o", folder)
+    assert command_result.exit_code == 2
+    assert "cannot be written (No space left on device)" in command_result.stderr
     # the third is named, but its checksum has found no room: it is made again
-    assert "2 of 6 files are finished and kept" in found.stderr
+    assert "2 of 6 files are finished and kept" in command_result.stderr
     assert sorted(bytes_of(folder)) == [
         "_study.json",
         "part-000000.parquet",
@@ -458,7 +475,7 @@ def test_a_full_disk_keeps_what_is_finished(cut, tmp_path, monkeypatch):
 def test_cases_go_to_any_place_that_fsspec_knows(tmp_path):
     fsspec = pytest.importorskip("fsspec")
     tco.sweep(SMALL, tmp_path / "o")
-    made = tco.sweep(SMALL, "memory://sweeps/o")
+    memory_sweep = tco.sweep(SMALL, "memory://sweeps/o")
     store = fsspec.filesystem("memory")
     assert (
         store.cat_file("/sweeps/o/part-000000.parquet")
@@ -474,12 +491,12 @@ def test_cases_go_to_any_place_that_fsspec_knows(tmp_path):
     assert mended.exit_code == 0, mended.stderr
     assert len(mended.stdout.splitlines()) == 37
     assert "part-000000.parquet was made again" in mended.stderr
-    assert made.progress.made == 36
+    assert memory_sweep.progress.made == 36
 
 
 # ---------------------------------------------------------------- bad input
 @pytest.mark.parametrize(
-    ("change", "code", "said"),
+    ("change", "code", "message"),
     [
         ({"scenarios": []}, 3, "scenarios is empty"),
         ({"report": []}, 3, "report is empty"),
@@ -535,9 +552,9 @@ def test_cases_go_to_any_place_that_fsspec_knows(tmp_path):
         ),
     ],
 )
-def test_a_bad_study_says_what_is_wrong(change, code, said, tmp_path):
+def test_a_bad_study_says_what_is_wrong(change, code, message, tmp_path):
     done = cli("sweep", toml(tmp_path, SMALL | change), "-o", tmp_path / "o")
-    assert (done.exit_code, said in done.stderr) == (code, True), done.stderr
+    assert (done.exit_code, message in done.stderr) == (code, True), done.stderr
     assert not (tmp_path / "o").exists()
 
 
@@ -568,14 +585,14 @@ def test_a_finished_study_starts_no_worker_and_says_so(tmp_path, monkeypatch):
 
 def test_bad_options_say_what_was_expected(tmp_path):
     path = toml(tmp_path, SMALL)
-    for options, code, said in (
+    for options, code, message in (
         (("--workers", "0"), 2, "one or more"),
         (("--workers", "2", "--cluster", "tcp://127.0.0.1:1"), 2, "one of them"),
         (("--max-cases", "35"), 2, "36 cases"),
         (("--set", "terms.lief=4 year"), 3, "did you mean"),
     ):
         done = cli("sweep", path, "-o", tmp_path / "o", *options)
-        assert (done.exit_code, said in done.stderr) == (code, True), done.stderr
+        assert (done.exit_code, message in done.stderr) == (code, True), done.stderr
     done = cli("sweep", path, "-o", path / "o")
     assert (done.exit_code, "cannot be written" in done.stderr) == (2, True), done.stderr
     done = cli("sweep", path, "-o", "nowhere://bucket/o")
@@ -591,8 +608,13 @@ def test_own_values_are_kept_back(tmp_path):
 
 def test_what_it_comes_to_is_printed(tmp_path):
     path = toml(tmp_path, SMALL)
-    shown = json.loads(cli("sweep", path, "-o", tmp_path / "o", "--format", "json").stdout)
-    assert (shown["schema"], shown["cases"], shown["rows"], shown["partitions"]) == (
+    sweep_document = json.loads(cli("sweep", path, "-o", tmp_path / "o", "--format", "json").stdout)
+    assert (
+        sweep_document["schema"],
+        sweep_document["cases"],
+        sweep_document["rows"],
+        sweep_document["partitions"],
+    ) == (
         "tco.sweep/1",
         36,
         36,
@@ -608,7 +630,7 @@ def test_what_it_comes_to_is_printed(tmp_path):
 
 
 def test_progress_tells_how_far_it_is(cut, tmp_path):
-    told = []
-    tco.sweep(SMALL, tmp_path / "o", tell=told.append)
-    assert [one.made for one in told] == [0, 7, 14, 21, 28, 35, 36]
-    assert told[-1] == run.Progress(36, 0, 36, 6, 6)
+    progress_reports = []
+    tco.sweep(SMALL, tmp_path / "o", tell=progress_reports.append)
+    assert [progress.made for progress in progress_reports] == [0, 7, 14, 21, 28, 35, 36]
+    assert progress_reports[-1] == run.Progress(36, 0, 36, 6, 6)

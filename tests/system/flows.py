@@ -32,7 +32,7 @@ def all_to_all(graph: Graph) -> float:
     """Rate a chip sends at, in lanes, when all send alike to all others: exact, with a flow for
     every source.
     """
-    return solve(graph, graph.chips, [[at] for at in range(len(arcs_of(graph)))], 1.0)
+    return solve(graph, graph.chips, [[arc_index] for arc_index in range(len(arcs_of(graph)))], 1.0)
 
 
 def all_to_all_by_symmetry(graph: Graph, symmetries: Iterable[Map]) -> float:
@@ -40,16 +40,16 @@ def all_to_all_by_symmetry(graph: Graph, symmetries: Iterable[Map]) -> float:
     other.
     """
     arcs = arcs_of(graph)
-    place = {(a, b): at for at, (a, b, _) in enumerate(arcs)}
-    chips = {chip: at for at, chip in enumerate(graph.chips)}
+    arc_indices = {(a, b): arc_index for arc_index, (a, b, _) in enumerate(arcs)}
+    chips = {chip: chip_index for chip_index, chip in enumerate(graph.chips)}
     orbits, reached = Union(len(arcs)), Union(len(chips))
     for move in symmetries:
-        for (a, b), at in place.items():
-            image = place[move(a), move(b)]  # a KeyError: not a symmetry
-            assert arcs[at][2] == arcs[image][2], "the map changes the width of a link"
-            orbits.join(at, image)
-        for chip, at in chips.items():
-            reached.join(at, chips[move(chip)])
+        for (a, b), member_index in arc_indices.items():
+            image = arc_indices[move(a), move(b)]  # a KeyError: not a symmetry
+            assert arcs[member_index][2] == arcs[image][2], "the map changes the width of a link"
+            orbits.join(member_index, image)
+        for chip, member_index in chips.items():
+            reached.join(member_index, chips[move(chip)])
     assert len(reached.groups()) == 1, "the symmetries leave chips apart"
     return solve(graph, graph.chips[:1], orbits.groups(), len(chips))
 
@@ -58,8 +58,8 @@ def solve(graph: Graph, sources: list[Node], orbits: list[list[int]], copies: fl
     """Maximise the common rate: flow conservation at every node for every source, capacity for
     every class of arcs.
     """
-    arcs, nodes = arcs_of(graph), {node: at for at, node in enumerate(graph.links)}
-    flows, others = len(arcs), len(graph.chips) - 1
+    arcs, nodes = arcs_of(graph), {node: node_index for node_index, node in enumerate(graph.links)}
+    flows, receiver_count = len(arcs), len(graph.chips) - 1
     tails = np.array([nodes[a] for a, _, _ in arcs])
     heads = np.array([nodes[b] for _, b, _ in arcs])
     is_chip = np.array([node[0] == "chip" for node in nodes])
@@ -71,11 +71,11 @@ def solve(graph: Graph, sources: list[Node], orbits: list[list[int]], copies: fl
             rows.append(base + ends)
             columns.append(variable + np.arange(flows))
             entries.append(np.full(flows, sign))
-        wanted = np.where(is_chip, -1.0 / others, 0.0)
-        wanted[nodes[source]] = 1.0
+        rate_coefficients = np.where(is_chip, -1.0 / receiver_count, 0.0)
+        rate_coefficients[nodes[source]] = 1.0
         rows.append(base + np.arange(len(nodes)))
         columns.append(np.full(len(nodes), len(sources) * flows))
-        entries.append(wanted)
+        entries.append(rate_coefficients)
     shape = (len(sources) * len(nodes), len(sources) * flows + 1)
     conserve = coo_matrix(
         (np.concatenate(entries), (np.concatenate(rows), np.concatenate(columns))), shape
@@ -94,7 +94,7 @@ def solve(graph: Graph, sources: list[Node], orbits: list[list[int]], copies: fl
     capacity = [arcs[orbit[0]][2] for orbit in orbits]
     goal = np.zeros(shape[1])
     goal[-1] = -1.0
-    found = linprog(
+    solution = linprog(
         goal,
         A_ub=load.tocsr(),
         b_ub=capacity,
@@ -102,8 +102,8 @@ def solve(graph: Graph, sources: list[Node], orbits: list[list[int]], copies: fl
         b_eq=np.zeros(shape[0]),
         method="highs",
     )
-    assert found.status == 0, found.message
-    return -float(found.fun)
+    assert solution.status == 0, solution.message
+    return -float(solution.fun)
 
 
 class Union:
@@ -112,27 +112,27 @@ class Union:
     def __init__(self, size: int) -> None:
         self.parent = list(range(size))
 
-    def find(self, at: int) -> int:
-        while self.parent[at] != at:
-            self.parent[at] = self.parent[self.parent[at]]
-            at = self.parent[at]
-        return at
+    def find(self, member: int) -> int:
+        while self.parent[member] != member:
+            self.parent[member] = self.parent[self.parent[member]]
+            member = self.parent[member]
+        return member
 
     def join(self, a: int, b: int) -> None:
         self.parent[self.find(a)] = self.find(b)
 
     def groups(self) -> list[list[int]]:
-        found: dict[int, list[int]] = {}
-        for at in range(len(self.parent)):
-            found.setdefault(self.find(at), []).append(at)
-        return list(found.values())
+        members_by_root: dict[int, list[int]] = {}
+        for member in range(len(self.parent)):
+            members_by_root.setdefault(self.find(member), []).append(member)
+        return list(members_by_root.values())
 
 
 def between(graph: Graph, half: Callable[[Node], bool]) -> float:
     """Most lanes of flow from the chips of one half to the others: by maximum flow, wherever the
     narrowest cut lies.
     """
-    nodes = {node: at + 2 for at, node in enumerate(graph.links)}
+    nodes = {node: node_index + 2 for node_index, node in enumerate(graph.links)}
     # widths of a third or a seventh of a lane group become whole numbers, which the algorithm takes
     scale = 840
     links = [(nodes[a], nodes[b], round(width * scale)) for a, b, width in arcs_of(graph)]

@@ -28,9 +28,9 @@ class Graph:
 
     def join(self, a: Node, b: Node, width: float) -> None:
         """Add a link of some lanes, or widen the one that is there."""
-        for one, other in ((a, b), (b, a)):
-            ends = self.links.setdefault(one, {})
-            ends[other] = ends.get(other, 0.0) + width
+        for near_end, far_end in ((a, b), (b, a)):
+            ends = self.links.setdefault(near_end, {})
+            ends[far_end] = ends.get(far_end, 0.0) + width
 
     @property
     def chips(self) -> list[Node]:
@@ -39,22 +39,22 @@ class Graph:
 
     def distances(self, start: Node) -> dict[Node, int]:
         """Return the links on the shortest path to every node."""
-        found, queue = {start: 0}, deque([start])
+        path_lengths, queue = {start: 0}, deque([start])
         while queue:
             node = queue.popleft()
-            for other in self.links[node]:
-                if other not in found:
-                    found[other] = found[node] + 1
-                    queue.append(other)
-        return found
+            for neighbour in self.links[node]:
+                if neighbour not in path_lengths:
+                    path_lengths[neighbour] = path_lengths[node] + 1
+                    queue.append(neighbour)
+        return path_lengths
 
     def hops(self) -> tuple[float, int]:
         """Return mean and worst intermediate devices over distinct pairs of chips."""
         counts = [
             links - 1
             for chip in self.chips
-            for other, links in self.distances(chip).items()
-            if other[0] == "chip" and other != chip
+            for target_node, links in self.distances(chip).items()
+            if target_node[0] == "chip" and target_node != chip
         ]
         return sum(counts) / len(counts), max(counts)
 
@@ -98,11 +98,15 @@ def add_torus(graph: Graph, system: System, scope: str) -> None:
         else int(system.chips)
     )
     sizes, closed, widths = slice_of(torus, shared)
-    for place in itertools.product(*(range(size) for size in sizes)):
+    for coordinates in itertools.product(*(range(size) for size in sizes)):
         for axis, (size, width) in enumerate(zip(sizes, widths, strict=True)):
-            neighbour = (*place[:axis], (place[axis] + 1) % size, *place[axis + 1 :])
-            if place[axis] < size - 1 or (closed[axis] and size > 2):
-                graph.join(("chip", *place), ("chip", *neighbour), width)
+            neighbour = (
+                *coordinates[:axis],
+                (coordinates[axis] + 1) % size,
+                *coordinates[axis + 1 :],
+            )
+            if coordinates[axis] < size - 1 or (closed[axis] and size > 2):
+                graph.join(("chip", *coordinates), ("chip", *neighbour), width)
 
 
 def add_two_level(graph: Graph, system: System, racks: int) -> None:
@@ -122,5 +126,5 @@ def add_two_level(graph: Graph, system: System, racks: int) -> None:
                 graph.join(a, b, tray_lanes / (tray_chips - 1))
         for position, chip in enumerate(chips):
             graph.join(chip, ("plane-switch", rack, position % planes), plane_lanes)
-            for other in range(rack + 1, racks):
-                graph.join(chip, ("chip", other, tray, position), lanes(system, "cross_rack"))
+            for other_rack in range(rack + 1, racks):
+                graph.join(chip, ("chip", other_rack, tray, position), lanes(system, "cross_rack"))

@@ -106,23 +106,23 @@ def test_the_note_names_the_choice_and_the_others(catalogue):
 
 
 def test_a_price_of_ones_own_moves_the_choice(catalogue):
-    found = bill_of(NAME, {"parts.scorpio-p-64.price": "100 USD"}, catalogue=catalogue)
-    assert standing(found) == {"scorpio-p-64": 4 * TRAYS}
-    assert found.notes[0].startswith("tray-switch: 4 scorpio-p-64 at 400 USD")
+    bill = bill_of(NAME, {"parts.scorpio-p-64.price": "100 USD"}, catalogue=catalogue)
+    assert standing(bill) == {"scorpio-p-64": 4 * TRAYS}
+    assert bill.notes[0].startswith("tray-switch: 4 scorpio-p-64 at 400 USD")
 
 
 def test_a_price_that_moves_nothing_is_no_setting_without_effect(catalogue):
     """The choice rests on it, though the bill does not."""
-    found = bill_of(NAME, {"parts.scorpio-p-64.price": "900 USD"}, catalogue=catalogue)
-    assert standing(found) == {"scorpio-p-32": 288}
-    assert [note for note in found.notes if "is set" in note] == []
+    bill = bill_of(NAME, {"parts.scorpio-p-64.price": "900 USD"}, catalogue=catalogue)
+    assert standing(bill) == {"scorpio-p-32": 288}
+    assert [note for note in bill.notes if "is set" in note] == []
 
 
 @pytest.mark.parametrize(("option", "part"), OPTIONS.items())
 def test_a_variant_names_the_part(catalogue, option, part):
-    found = bill_of(NAME, {"terms.date": "2026-09"}, {"tray_switch": option}, catalogue=catalogue)
-    assert standing(found) == {part: SMALL[part] * TRAYS}
-    assert found.notes == []
+    bill = bill_of(NAME, {"terms.date": "2026-09"}, {"tray_switch": option}, catalogue=catalogue)
+    assert standing(bill) == {part: SMALL[part] * TRAYS}
+    assert bill.notes == []
 
 
 def test_every_alternative_has_the_same_lanes(catalogue):
@@ -185,5 +185,5 @@ def test_the_schema_knows_them(own):
         NAME,
         ("scorpio-p-32 = 8, scorpio-p-64 = 4,", 'scorpio-p-32 = "8", scorpio-p-64 = "four",'),
     )
-    found = checks.check_systems(own.catalogue())
-    assert any("alternatives.tray-switch.scorpio-p-64" in finding for finding in found)
+    findings = checks.check_systems(own.catalogue())
+    assert any("alternatives.tray-switch.scorpio-p-64" in finding for finding in findings)

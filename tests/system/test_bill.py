@@ -49,13 +49,15 @@ def test_every_place_stands_once(name):
 @each
 def test_shelves_lose_what_their_efficiency_says(name, catalogue):
     """P_in = P_out / efficiency: the loss line is the only one that is no load."""
-    found = result(name)
+    evaluation = result(name)
     (shelf,) = {
-        line.part for line in found.bill.lines if catalogue.has_part_value(line.part, "efficiency")
+        line.part
+        for line in evaluation.bill.lines
+        if catalogue.has_part_value(line.part, "efficiency")
     }
-    load = sum(line.power for line in found.bill.lines if line.part != shelf)
-    assert found.bill.power == pytest.approx(
-        load / found.inputs[f"parts.{shelf}.efficiency"].value, rel=1e-12
+    load = sum(line.power for line in evaluation.bill.lines if line.part != shelf)
+    assert evaluation.bill.power == pytest.approx(
+        load / evaluation.inputs[f"parts.{shelf}.efficiency"].value, rel=1e-12
     )
 
 
@@ -124,13 +126,13 @@ def test_a_tray_bought_whole_takes_no_assembly(catalogue):
     """The price of a whole tray includes what put it together; that of the rack around it
     does not.
     """
-    apart, whole = (
+    assembled_bill, bought_bill = (
         bill_of("gb200-nvl72", changed, catalogue=catalogue).bill
         for changed in ({}, {"parts.gb200-compute-tray.price": "160000 USD"})
     )
-    assert assembly_cost(apart, catalogue) - assembly_cost(whole, catalogue) == pytest.approx(
-        18 * 6 * 60, rel=1e-9
-    )
+    assert assembly_cost(assembled_bill, catalogue) - assembly_cost(
+        bought_bill, catalogue
+    ) == pytest.approx(18 * 6 * 60, rel=1e-9)
 
 
 def test_finished_racks_have_no_assembly_line_and_racks_at_cost_do(catalogue):
@@ -180,20 +182,20 @@ def test_a_bill_needs_no_workload(catalogue):
 
 
 def test_larger_switches_change_the_switches_only(catalogue):
-    one, two = (
+    gen1_bill, two = (
         bill_of("trn3-nl72x2", {}, {"switch": generation}, catalogue=catalogue)
         for generation in ("gen1", "gen2")
     )
     parts = (
-        {path.path: path.quantity for path in one.bill.lines},
+        {path.path: path.quantity for path in gen1_bill.bill.lines},
         {path.path: path.quantity for path in two.bill.lines},
     )
-    moved = {
+    changed_parts = {
         path.rpartition("/")[2]
         for path in parts[0].keys() | parts[1].keys()
         if parts[0].get(path) != parts[1].get(path)
     }
-    assert moved == {"scorpio-x-160", "scorpio-x-320"}
+    assert changed_parts == {"scorpio-x-160", "scorpio-x-320"}
 
 
 def test_a_setting_the_bill_does_not_rest_on_is_noted(catalogue):

@@ -12,7 +12,7 @@ from tests.scenario_helpers import chip_figures, fabric_of, system_of
 ROWS = read_rows("domains.csv")
 
 
-def figure(catalogue, name: str, wanted: str) -> float:
+def figure(catalogue, name: str, figure_name: str) -> float:
     """What the catalogue gives, in the unit of the formula behind it."""
     inputs = system_of(name, catalogue=catalogue)
     values, chip, chips = inputs.values(), inputs.system.chip, inputs.system.chips
@@ -28,7 +28,7 @@ def figure(catalogue, name: str, wanted: str) -> float:
         "scale_out_both_ways": lambda: 2 * scale_out,
         "scale_up_both_ways": lambda: 2 * FORMULA.lanes_rate(chips, injection),
         "scale_up_per_chip": lambda: injection,
-    }[wanted]()
+    }[figure_name]()
 
 
 def reported(catalogue, chip: str) -> float:
@@ -43,8 +43,8 @@ def reported(catalogue, chip: str) -> float:
 
 @pytest.mark.parametrize("row", ROWS, ids=[row["id"] for row in ROWS])
 def test_published_figure_of_a_domain(row, catalogue):
-    found = float(figure(catalogue, row["system"], row["figure"]))
-    assert convert(found, row["gives"], row["unit"]) == pytest.approx(
+    domain_figure = float(figure(catalogue, row["system"], row["figure"]))
+    assert convert(domain_figure, row["gives"], row["unit"]) == pytest.approx(
         float(row["expected"]), rel=float(row["tolerance"])
     )
 
@@ -53,5 +53,7 @@ def test_a_rack_of_gb200_holds_more_than_it_reports(catalogue):
     """192 GB a chip as published, 186 as systems report it: the figures of the domain count the
     stacks.
     """
-    held, seen = (figure(catalogue, "gb200-nvl72", name) for name in ("hbm", "hbm_as_reported"))
-    assert held / seen == pytest.approx(192 / 186, rel=1e-12)
+    published_hbm, reported_hbm = (
+        figure(catalogue, "gb200-nvl72", name) for name in ("hbm", "hbm_as_reported")
+    )
+    assert published_hbm / reported_hbm == pytest.approx(192 / 186, rel=1e-12)

@@ -26,13 +26,13 @@ from tests.system.graph import LARGEST_GRAPH, Node, build
 
 def worlds() -> list[tuple[str, str]]:
     """Every shipped system with every generation of its switches."""
-    found = []
+    world_cases = []
     for name in CATALOGUE.ids("systems"):
         branches = CATALOGUE.document("systems", name, "system")[1].get("variants", {})
-        found += [
+        world_cases += [
             (name, option) for option in branches.get("switch", {"": {}}) if option != "default"
         ]
-    return found
+    return world_cases
 
 
 WORLDS = worlds()
@@ -43,7 +43,7 @@ def read(name: str, switch: str):
     """Return a system, its scopes by name, and what one lane of its graph carries."""
     inputs = system_of(name, {"switch": switch} if switch else {})
     values, system = inputs.values(), inputs.system
-    scopes = {found.scope: found for found in fabric_scopes(system, values)}
+    scopes = {fabric_scope.scope: fabric_scope for fabric_scope in fabric_scopes(system, values)}
     if system.fabric["kind"] in ("torus", "two-level"):
         lane = values[f"parts.{system.chip}.lane_bandwidth"]
     else:
@@ -108,7 +108,8 @@ def shift(steps: dict[int, int]) -> Map:
 
     def move(node: Node) -> Node:
         return tuple(
-            (part + 1) % steps[at] if at in steps else part for at, part in enumerate(node)
+            (part + 1) % steps[axis_index] if axis_index in steps else part
+            for axis_index, part in enumerate(node)
         )
 
     return move
@@ -139,8 +140,8 @@ def test_hops_are_those_of_the_graph(name, switch, scope):
             for node, links in build(system, scope).distances(("chip", 0, 0, 0)).items()
             if node[0] == "chip" and any(node[1:])
         }
-        assert {place: hops_apart(system, *place) for place in links} == {
-            place: one - 1 for place, one in links.items()
+        assert {coordinates: hops_apart(system, *coordinates) for coordinates in links} == {
+            coordinates: link_count - 1 for coordinates, link_count in links.items()
         }
         for nowhere in (
             (-1, 0, 0),
@@ -190,8 +191,8 @@ def halves(system: System, scope: str):
     if kind == "torus":
         sizes = part_of(system, scope).sizes
         return [
-            lambda node, at=at, size=size: node[at + 1] < size // 2
-            for at, size in enumerate(sizes)
+            lambda node, axis_index=axis_index, size=size: node[axis_index + 1] < size // 2
+            for axis_index, size in enumerate(sizes)
             if size > 1
         ]
     if kind == "mesh":
@@ -444,6 +445,8 @@ def test_faster_lanes_raise_every_rate_alike(name, switch, scope):
             for path in stated
         }
         inputs = system_of(name, variant, **doubled)
-        found = next(one for one in fabric_of(inputs) if one.scope == scope)
-        rates.append([found.injection, found.bisection, found.all_to_all])
+        fabric_scope = next(
+            candidate for candidate in fabric_of(inputs) if candidate.scope == scope
+        )
+        rates.append([fabric_scope.injection, fabric_scope.bisection, fabric_scope.all_to_all])
     assert rates[1] == pytest.approx([2 * rate for rate in rates[0]], rel=1e-12)

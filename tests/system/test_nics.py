@@ -104,8 +104,10 @@ def test_faster_cards_in_a_tray_move_network_and_tokens(own):
     )
     assert bandwidth(catalogue, "gb200-nvl72", **VENDOR) == 2 * before
     cost = [
-        evaluate("gb200-nvl72", catalogue=one, variant=VENDOR).metrics["network_usd_per_chip"]
-        for one in (own.catalogue(), catalogue)
+        evaluate("gb200-nvl72", catalogue=priced_catalogue, variant=VENDOR).metrics[
+            "network_usd_per_chip"
+        ]
+        for priced_catalogue in (own.catalogue(), catalogue)
     ]
     assert cost[0] == cost[1]  # both read the changed file
     assert cost[1] > evaluate("gb200-nvl72", variant=VENDOR).metrics["network_usd_per_chip"]
@@ -113,9 +115,9 @@ def test_faster_cards_in_a_tray_move_network_and_tokens(own):
 
 def test_the_rate_of_a_port_is_an_input_and_the_bandwidth_wins(catalogue):
     port = {"parts.connectx-7.port_bandwidth": "200 Gb/s"}
-    found = evaluate("gb200-nvl72", port, catalogue=catalogue, variant=VENDOR)
-    assert found.metrics["scale_out_byte_per_s"] == 200 * GBIT
-    assert not any("nothing in this scenario rests on it" in note for note in found.notes)
+    evaluation = evaluate("gb200-nvl72", port, catalogue=catalogue, variant=VENDOR)
+    assert evaluation.metrics["scale_out_byte_per_s"] == 200 * GBIT
+    assert not any("nothing in this scenario rests on it" in note for note in evaluation.notes)
     both = evaluate(
         "gb200-nvl72",
         port | {"parts.gb200-gpu.scale_out_bandwidth": "100 GB/s"},
@@ -135,10 +137,10 @@ def test_the_front_end_follows_its_card(catalogue):
     assert bandwidth(catalogue, "trn2-nl16", "frontend_bandwidth") == 11.25 * GBIT
     slow = {"parts.bluefield-3.port_bandwidth": "200 Gb/s"}
     slower, usual = (
-        evaluate("gb200-nvl72", one, catalogue=catalogue, variant=VENDOR).metrics[
+        evaluate("gb200-nvl72", port_settings, catalogue=catalogue, variant=VENDOR).metrics[
             "network_usd_per_chip"
         ]
-        for one in (slow, {})
+        for port_settings in (slow, {})
     )
     assert slower < usual
 
@@ -154,7 +156,7 @@ def test_a_chip_alone_has_what_it_states(catalogue):
 def test_every_reading_is_the_same(catalogue):
     inputs = system_of("trn3-nl72x2", catalogue=catalogue)
     path, number = "parts.trn3.scale_out_bandwidth", bandwidth(catalogue, "trn3-nl72x2")
-    values = inputs.values(lambda given: np.array([given.value, 2 * given.value]))
+    values = inputs.values(lambda input_value: np.array([input_value.value, 2 * input_value.value]))
     assert values[path].tolist() == [number, 4 * number]  # twice the ports of twice the rate
     assert values.structure(path) == number
     with recording() as trace:
@@ -166,23 +168,23 @@ def test_every_reading_is_the_same(catalogue):
             "parts.nitro-v6-400g.ports",
             "parts.nitro-v6-400g.port_bandwidth",
         }
-    given = inputs.values().input(path)
-    assert (given.value, given.kind) == (number, "derived")
+    bandwidth_input = inputs.values().input(path)
+    assert (bandwidth_input.value, bandwidth_input.kind) == (number, "derived")
 
 
 def test_explain_opens_the_card():
-    shown = document("explain", "gb200-nvl72@nic=400g", "network_usd_per_chip")
-    todo, found = [shown["tree"]], set()
+    explanation = document("explain", "gb200-nvl72@nic=400g", "network_usd_per_chip")
+    todo, tree_labels = [explanation["tree"]], set()
     while todo:
         node = todo.pop()
-        found |= {node.get("name"), node.get("path")}
+        tree_labels |= {node.get("name"), node.get("path")}
         todo += node.get("inputs") or []
     assert {
         "parts.gb200-gpu.scale_out_bandwidth",
         "parts.gb200-gpu.frontend_bandwidth",
         "parts.connectx-7.port_bandwidth",
         "parts.bluefield-3.port_bandwidth",
-    } <= found
+    } <= tree_labels
 
 
 # ---------------------------------------------------------------- files that are wrong

@@ -130,27 +130,27 @@ def test_every_card_and_switch_of_a_network_states_its_lanes(catalogue):
 
 def test_draws_of_prices_choose_each_their_own_module():
     prices = np.array([600.0, 1360.0, 5000.0])
-    asked = {"workload": "stated"}
-    many = evaluate_draws(
+    stated_workload = {"workload": "stated"}
+    draw_evaluation = evaluate_draws(
         "mi450x-ualoe72",
-        asked | {"parts.optic-1600g-dr8.price": (prices, "USD")},
+        stated_workload | {"parts.optic-1600g-dr8.price": (prices, "USD")},
         catalogue=CATALOGUE,
     )
     single = [
         evaluate(
             "mi450x-ualoe72",
-            asked | {"parts.optic-1600g-dr8.price": f"{price} USD"},
+            stated_workload | {"parts.optic-1600g-dr8.price": f"{price} USD"},
             catalogue=CATALOGUE,
         )
         for price in prices
     ]
-    assert [found.texts["cluster.optic"] for found in single] == [
+    assert [evaluation.texts["cluster.optic"] for evaluation in single] == [
         "optic-1600g-dr8",
         "optic-1600g-dr8",
         "optic-800g-dr8",
     ]
-    assert many.metrics["network_usd_per_chip"] == pytest.approx(
-        [found.metrics["network_usd_per_chip"] for found in single], rel=1e-9
+    assert draw_evaluation.metrics["network_usd_per_chip"] == pytest.approx(
+        [evaluation.metrics["network_usd_per_chip"] for evaluation in single], rel=1e-9
     )
 
 
@@ -183,16 +183,18 @@ def test_only_links_between_sites_are_long():
     80 km.
     """
     here = lines_of(*TWO_TIERS)
-    apart = lines_of(*TWO_TIERS, "--span", "80 km", "--between-sites", "0.25")
-    assert here["fibres"]["quantity"] == apart["fibres"]["quantity"] == 32768 / 8
-    assert apart["modules-800g-zr"]["quantity"] == 2 * 32768 / 8 / 4
-    assert apart["modules-800g-dr8"]["quantity"] == 2 * 32768 / 8 * 3 / 4
-    assert apart["fibre-length"]["quantity"] == pytest.approx(1024 * 2 * 80_000 + 3072 * 16 * 50)
+    split_lines = lines_of(*TWO_TIERS, "--span", "80 km", "--between-sites", "0.25")
+    assert here["fibres"]["quantity"] == split_lines["fibres"]["quantity"] == 32768 / 8
+    assert split_lines["modules-800g-zr"]["quantity"] == 2 * 32768 / 8 / 4
+    assert split_lines["modules-800g-dr8"]["quantity"] == 2 * 32768 / 8 * 3 / 4
+    assert split_lines["fibre-length"]["quantity"] == pytest.approx(
+        1024 * 2 * 80_000 + 3072 * 16 * 50
+    )
 
 
 def test_two_equal_sites_join_by_half_of_the_links():
-    apart = document(*TWO_TIERS, "--span", "80 km")
-    assert {line["line"]: line["quantity"] for line in apart["lines"]}[
+    split_network = document(*TWO_TIERS, "--span", "80 km")
+    assert {line["line"]: line["quantity"] for line in split_network["lines"]}[
         "modules-800g-zr"
     ] == 32768 / 8
     done = tco(*TWO_TIERS, "--span", "80 km")
@@ -200,7 +202,7 @@ def test_two_equal_sites_join_by_half_of_the_links():
 
 
 def test_lower_tiers_stay_inside_their_site():
-    apart = lines_of(
+    split_lines = lines_of(
         "network",
         "--switch",
         "25.6T",
@@ -213,7 +215,7 @@ def test_lower_tiers_stay_inside_their_site():
         "--between-sites",
         "1",
     )
-    assert apart["modules-800g-zr"]["quantity"] == apart["modules-800g-dr8"]["quantity"]
+    assert split_lines["modules-800g-zr"]["quantity"] == split_lines["modules-800g-dr8"]["quantity"]
 
 
 def test_sites_without_links_between_them_cost_what_one_costs():
@@ -282,9 +284,9 @@ def test_a_draw_with_long_links_moves_no_other():
     drawn = evaluate_draws(
         "trn3-nl72x2", {"cluster.cable_length": (lengths, "m")}, catalogue=CATALOGUE
     ).metrics["network_usd_per_chip"]
-    alone = [
+    single_costs = [
         again("trn3-nl72x2", cluster__cable_length=f"{length} m").metrics["network_usd_per_chip"]
         for length in lengths
     ]
-    assert drawn == pytest.approx(alone, rel=1e-9)
+    assert drawn == pytest.approx(single_costs, rel=1e-9)
     assert drawn[1] > drawn[2] > drawn[0]

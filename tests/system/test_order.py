@@ -122,23 +122,30 @@ def test_the_links_of_a_leaf_are_of_the_rate_of_its_own_module():
     """Of modules at half their rate a cluster of one tier needs twice as many; those of longer
     reach have no part in it.
     """
-    many = {}
+    module_counts = {}
     for part in (None, "optic-800g-dr8", "optic-800g-fr4"):
         values = plain_values(**({f"parts.{part}.port_bandwidth": "50 GB/s"} if part else {}))
         lines = scale_out_network(
             values, NetworkDesign(64.0, 50e9, "tor-51t2", OPTIC, 1, 12.5e9, "leaf")
         ).lines
-        (many[part],) = (line.quantity for line in lines if line.name == "modules-800g-dr8")
-    assert many[None] == 64 * 50e9 / 100e9 * 2  # an end each
-    assert (many["optic-800g-dr8"], many["optic-800g-fr4"]) == (2 * many[None], many[None])
+        (module_counts[part],) = (
+            line.quantity for line in lines if line.name == "modules-800g-dr8"
+        )
+    assert module_counts[None] == 64 * 50e9 / 100e9 * 2  # an end each
+    assert (module_counts["optic-800g-dr8"], module_counts["optic-800g-fr4"]) == (
+        2 * module_counts[None],
+        module_counts[None],
+    )
 
 
 sizes = st.integers(1, 2_000_000)
 
 
 @given(sizes, sizes, st.sampled_from((12.5e9, 25e9, 50e9, 100e9)), st.sampled_from(DESIGNS))
-def test_a_bigger_cluster_has_no_cheaper_network(one, other, nic, design):
-    small, large = (network_of(float(chips), nic, design) for chips in sorted((one, other)))
+def test_a_bigger_cluster_has_no_cheaper_network(first_chips, second_chips, nic, design):
+    small, large = (
+        network_of(float(chips), nic, design) for chips in sorted((first_chips, second_chips))
+    )
     assert large.price >= small.price
     assert large.power >= small.power
     assert large.tiers >= small.tiers
@@ -210,8 +217,8 @@ PUBLISHED = [  # system, variant, kW of a rack: at least, at most; and who says 
     ids=[f"{case[0]} {'-'.join(case[1].values())}".strip() for case in PUBLISHED],
 )
 def test_rack_power_as_published(catalogue, name, variant, low, high):
-    found = bill_of(name, {}, variant, catalogue=catalogue)
-    assert low <= found.bill.power / found.system.racks / 1e3 <= high
+    bill = bill_of(name, {}, variant, catalogue=catalogue)
+    assert low <= bill.bill.power / bill.system.racks / 1e3 <= high
 
 
 def test_the_server_with_more_nics_draws_more(catalogue):
@@ -224,16 +231,16 @@ def test_the_server_with_more_nics_draws_more(catalogue):
 @pytest.mark.parametrize("cooling", ["air", "liquid"])
 def test_no_rack_draws_more_than_its_shelves_deliver(catalogue, cooling):
     for name in catalogue.ids("systems"):
-        found = bill_of(name, catalogue=catalogue)
+        bill = bill_of(name, catalogue=catalogue)
         (shelf,) = {
             line.part
-            for line in found.bill.lines
+            for line in bill.bill.lines
             if catalogue.has_part_value(line.part, "efficiency")
         }
-        if found.system.cooling == cooling:
+        if bill.system.cooling == cooling:
             rated = (
-                found.system.quantity[shelf]
+                bill.system.quantity[shelf]
                 * catalogue.part_input(shelf, "rated_power", "2025-12").value
             )
-            load = sum(line.power for line in found.bill.lines if line.part != shelf)
+            load = sum(line.power for line in bill.bill.lines if line.part != shelf)
             assert load <= rated, name

@@ -25,8 +25,8 @@ def usable_share(area, density, clustering, repairable):
 def counted(side: float, diameter: float) -> float:
     """Whole squares on a disc, as a mean over a hundred placements of the grid."""
     steps = np.arange(-int(diameter / side) - 2, int(diameter / side) + 2) * side
-    places = np.arange(10) / 10 * side
-    left, low = np.meshgrid(places, places)
+    grid_offsets = np.arange(10) / 10 * side
+    left, low = np.meshgrid(grid_offsets, grid_offsets)
     # the farther edge of each square
     x = np.abs(np.stack([left[..., None] + steps, left[..., None] + steps + side])).max(0)
     y = np.abs(np.stack([low[..., None] + steps, low[..., None] + steps + side])).max(0)
@@ -200,8 +200,8 @@ def test_who_buys_his_own_wafers_pays_margin_on_the_rest():
 
 
 def chip_price(settings=(), **variant):
-    found = evaluate("trn3-nl72x2", {"workload": "stated", **dict(settings)}, variant=variant)
-    return next(line.unit_price for line in found.bill.lines if line.part == "trn3")
+    evaluation = evaluate("trn3-nl72x2", {"workload": "stated", **dict(settings)}, variant=variant)
+    return next(line.unit_price for line in evaluation.bill.lines if line.part == "trn3")
 
 
 def test_a_model_of_yield_is_asked_for_by_name():
@@ -216,8 +216,8 @@ def test_a_model_of_yield_is_asked_for_by_name():
         == next(line.unit_price for line in result("trn3-nl72x2").bill.lines if line.part == "trn3")
     )
     assert prices[0] / prices[2] == pytest.approx(1.02, abs=0.02)
-    found = evaluate("trn3-nl72x2", {"workload": "stated", "terms.yield": "poisson"})
-    assert "parts.trn3.defect_clustering" not in found.inputs
+    evaluation = evaluate("trn3-nl72x2", {"workload": "stated", "terms.yield": "poisson"})
+    assert "parts.trn3.defect_clustering" not in evaluation.inputs
     with pytest.raises(DataError, match="unknown model of yield 'murphi'; did you mean 'murphy'"):
         chip_price({"terms.yield": "murphi"})
 
@@ -252,18 +252,18 @@ def test_dearer_memory_reaches_chips_that_are_sold_whole(name, catalogue):
         part, attribute = path.split(".")
         return catalogue.part_input(part, attribute, date).value
 
-    found = evaluate(name, {"workload": "stated"}, catalogue=catalogue)
+    evaluation = evaluate(name, {"workload": "stated"}, catalogue=catalogue)
     chip = HOLDS[name]
     stacks = [
         line
-        for line in found.bill.lines
+        for line in evaluation.bill.lines
         if line.part.startswith("hbm") and f"/{chip}/" in line.path
     ]
     rises = [
         line.quantity * (at(f"{line.part}.price", "2027-01") - at(f"{line.part}.price", "2026-09"))
         for line in stacks
     ]
-    rise = sum(rises) / found.metrics["chips"]
+    rise = sum(rises) / evaluation.metrics["chips"]
     assert rise > 2000
     assert at(f"{chip}.price", "2027-01") - at(f"{chip}.price", "2026-09") == pytest.approx(
         rise, rel=0.01

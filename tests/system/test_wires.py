@@ -248,8 +248,8 @@ def test_a_what_if_is_judged_as_well(catalogue):
 
 
 def test_what_was_judged_is_no_setting_without_effect(catalogue):
-    found = bill_of("trn3-nl32x2", {"parts.trn3.lanes": "200 count"}, catalogue=catalogue)
-    assert found.notes == []
+    bill = bill_of("trn3-nl32x2", {"parts.trn3.lanes": "200 count"}, catalogue=catalogue)
+    assert bill.notes == []
 
 
 # ---------------------------------------------------------------- fabrics that are no fabrics
@@ -362,10 +362,10 @@ def test_a_fat_tree_has_its_switches():
     """A tree of k-port switches joins k^3 / 4 hosts by 5 k^2 / 4 switches (Al-Fares et al.
     2008).
     """
-    found = document("network", "--switch", "12.8T", "--port", "400G", "--tiers", "3")
-    assert found["max_endpoints"] == 32**3 / 4
+    network_document = document("network", "--switch", "12.8T", "--port", "400G", "--tiers", "3")
+    assert network_document["max_endpoints"] == 32**3 / 4
     assert (
-        sum(line["quantity"] for line in found["lines"] if line["part"] == "tor-12t8")
+        sum(line["quantity"] for line in network_document["lines"] if line["part"] == "tor-12t8")
         == 5 * 32**2 / 4
     )
 

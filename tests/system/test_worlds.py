@@ -70,5 +70,5 @@ def test_helios_costs_what_amd_says_of_a_gigawatt_not_what_is_rumoured():
     [("gb200-nvl72", 112e3, 138e3), ("mi450x-ualoe72", 190e3, 260e3)],
 )
 def test_power_of_a_rack_as_published(name, low, high):
-    found = result(name)
-    assert low <= found.bill.power / found.metrics["racks"] <= high
+    evaluation = result(name)
+    assert low <= evaluation.bill.power / evaluation.metrics["racks"] <= high

@@ -30,9 +30,14 @@ def test_aliases_stand_for_known_names(tmp_path, aliases):
     done = validate(tmp_path, "box", "our", aliases)
     plain = validate(tmp_path, "H100 SXM", "llama-2-13b", "name,part\nbox,h100-sxm\n")
     assert done.exit_code == plain.exit_code == 0
-    (own,), (known,) = (json.loads(one.stdout)["rows"] for one in (done, plain))
-    assert own["predicted"] == known["predicted"] > 0
-    assert (own["accelerator"], own["model"]) == ("box", "our")  # as the file has them
+    (aliased_row,), (plain_row,) = (
+        json.loads(command_result.stdout)["rows"] for command_result in (done, plain)
+    )
+    assert aliased_row["predicted"] == plain_row["predicted"] > 0
+    assert (aliased_row["accelerator"], aliased_row["model"]) == (
+        "box",
+        "our",
+    )  # as the file has them
 
 
 def test_an_alias_may_be_stated_figures(tmp_path):

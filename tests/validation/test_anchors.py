@@ -23,7 +23,7 @@ ASKED = (
     "b200-hgx8",
     "--plan",
     "tp=8,ep=1",
-    *(word for one in SETTINGS for word in ("--set", one)),
+    *(word for setting in SETTINGS for word in ("--set", setting)),
 )
 RATE = "output_tokens_per_s_per_chip"
 P95 = 1.6448536269514722
@@ -69,9 +69,9 @@ def own(tmp_path, plain):
         row |= cells
         path = tmp_path / "own.csv"
         with path.open("w", newline="", encoding="utf-8") as file:
-            made = csv.DictWriter(file, row)
-            made.writeheader()
-            made.writerows([row] * rows)
+            csv_writer = csv.DictWriter(file, row)
+            csv_writer.writeheader()
+            csv_writer.writerows([row] * rows)
         return str(path)
 
     return write
@@ -98,7 +98,7 @@ def test_a_run_moves_plans_that_are_chosen_by_their_deployment_efficiency(own):
     """In its own class of engines and speed: the rate moves, and the speed that users get
     does not.
     """
-    asked = (
+    question = (
         "perf",
         "b200-hgx8",
         "--set",
@@ -106,7 +106,7 @@ def test_a_run_moves_plans_that_are_chosen_by_their_deployment_efficiency(own):
         "--set",
         "workload.interactivity=20 token/s",
     )
-    before, after = document(*asked), document(*asked, "--anchor", own())
+    before, after = document(*question), document(*question, "--anchor", own())
     assert after["metrics"][RATE] / before["metrics"][RATE] == pytest.approx(
         1 + after["anchored"]["systems"]["b200-hgx8"], rel=1e-9
     )
@@ -116,16 +116,16 @@ def test_a_run_moves_plans_that_are_chosen_by_their_deployment_efficiency(own):
 
 
 def test_the_document_says_what_it_rests_on(own, plain):
-    found = document(*ASKED, "--anchor", own())
-    said = found["anchored"]
-    assert said["rows"] == 1
+    perf_document = document(*ASKED, "--anchor", own())
+    anchor_record = perf_document["anchored"]
+    assert anchor_record["rows"] == 1
     # what is no pass is not moved
     assert (
-        said["moved"]
-        == said["systems"]["b200-hgx8"]
-        == pytest.approx(found["metrics"][RATE] / plain["metrics"][RATE] - 1, rel=0.005)
+        anchor_record["moved"]
+        == anchor_record["systems"]["b200-hgx8"]
+        == pytest.approx(perf_document["metrics"][RATE] / plain["metrics"][RATE] - 1, rel=0.005)
     )
-    assert said["rests_on"] == [
+    assert anchor_record["rests_on"] == [
         {
             "chip": "b200-sxm",
             "engine": "sglang",
@@ -134,13 +134,13 @@ def test_the_document_says_what_it_rests_on(own, plain):
             "rows": 1,
         }
     ]
-    assert any("anchored on 1 run" in note for note in found["notes"])
+    assert any("anchored on 1 run" in note for note in perf_document["notes"])
     assert "anchored" not in plain
 
 
 def test_a_run_tells_less_of_another_engine_and_least_of_another_chip(own, plain):
     path = own()
-    moved = [
+    anchor_shifts = [
         document("perf", system, *ASKED[2:-1], f"workload.engine={engine}", "--anchor", path)[
             "anchored"
         ]["systems"][system]
@@ -150,7 +150,7 @@ def test_a_run_tells_less_of_another_engine_and_least_of_another_chip(own, plain
             ("h200-hgx8", "vllm"),
         )
     ]
-    assert moved[0] > moved[1] > moved[2] > 0
+    assert anchor_shifts[0] > anchor_shifts[1] > anchor_shifts[2] > 0
 
 
 def test_runs_narrow_the_range(own):
@@ -189,13 +189,13 @@ def test_a_scenario_names_its_runs(own, tmp_path, plain):
         ),
         encoding="utf-8",
     )
-    found = document("perf", str(scenario), *ASKED[2:])
-    assert found["metrics"][RATE] > 1.05 * plain["metrics"][RATE]
-    assert found["anchored"]["rows"] == 1
+    perf_document = document("perf", str(scenario), *ASKED[2:])
+    assert perf_document["metrics"][RATE] > 1.05 * plain["metrics"][RATE]
+    assert perf_document["anchored"]["rows"] == 1
 
 
 @pytest.mark.parametrize(
-    ("quicker", "cells", "said"),
+    ("quicker", "cells", "message"),
     [
         (1000, {}, "above the roofline"),
         (1 / 1000, {}, "expected the unit"),
@@ -206,18 +206,18 @@ def test_a_scenario_names_its_runs(own, tmp_path, plain):
         (1, {"concurrency": ""}, "unstated concurrency"),
     ],
 )
-def test_what_cannot_be_believed_is_refused_by_row(own, quicker, cells, said):
+def test_what_cannot_be_believed_is_refused_by_row(own, quicker, cells, message):
     path = own(quicker, **cells)
-    found = tco(*ASKED, "--anchor", path)
-    assert found.exit_code == 3
-    assert f"{path}:2: " in found.stderr
-    assert said in found.stderr
+    command_result = tco(*ASKED, "--anchor", path)
+    assert command_result.exit_code == 3
+    assert f"{path}:2: " in command_result.stderr
+    assert message in command_result.stderr
 
 
 def test_serving_runs_say_nothing_of_training(own):
-    found = tco("perf", "train-gpt3-175b-a100x64", "--anchor", own())
-    assert found.exit_code == 3
-    assert "moves serving alone" in found.stderr
+    command_result = tco("perf", "train-gpt3-175b-a100x64", "--anchor", own())
+    assert command_result.exit_code == 3
+    assert "moves serving alone" in command_result.stderr
 
 
 @pytest.mark.thorough
@@ -225,12 +225,15 @@ def test_what_is_kept_back_tells_nothing_of_own_runs(own):
     """Texts of settings and measured rows of one's own have no stand-in: what cannot be withheld is
     refused, in the same words.
     """
-    found = [
+    command_results = [
         tco(*ASKED, "--anchor", own(quicker), "--redact", "--format", "json")
         for quicker in (1.1, 1.5)
     ]
-    assert {(one.exit_code in (2, 3), one.stdout) for one in found} == {(True, "")}
-    assert found[0].stderr == found[1].stderr != ""
+    assert {
+        (command_result.exit_code in (2, 3), command_result.stdout)
+        for command_result in command_results
+    } == {(True, "")}
+    assert command_results[0].stderr == command_results[1].stderr != ""
 
 
 def test_one_run_moves_by_its_share_of_the_variance(own, plain):
@@ -247,16 +250,16 @@ def test_one_run_moves_by_its_share_of_the_variance(own, plain):
 
 
 def test_one_run_moves_a_chosen_plan_by_the_family_the_chip_and_half_of_what_runs_have_alone(own):
-    asked = (
+    question = (
         "perf",
         "b200-hgx8",
         *(
-            f"--set=workload.{one}"
-            for one in ("engine=sglang", "software=public", "interactivity=20 token/s")
+            f"--set=workload.{setting}"
+            for setting in ("engine=sglang", "software=public", "interactivity=20 token/s")
         ),
     )
     before, after = (
-        document(*asked, *more)["metrics"][RATE] for more in ((), ("--anchor", own(1.2)))
+        document(*question, *more)["metrics"][RATE] for more in ((), ("--anchor", own(1.2)))
     )
     rows = [
         CATALOGUE.practice(owner, "deployment_efficiency")
@@ -269,7 +272,7 @@ def test_one_run_moves_a_chosen_plan_by_the_family_the_chip_and_half_of_what_run
 
 def test_an_anchor_of_a_chip_moves_every_system_of_the_chip_more_than_one_of_its_family(own):
     path = own(rows=4)
-    asked = (
+    question = (
         "--set",
         "workload.engine=vllm",
         "--set",
@@ -277,10 +280,13 @@ def test_an_anchor_of_a_chip_moves_every_system_of_the_chip_more_than_one_of_its
         "--anchor",
         path,
     )
-    moved = {
-        system: document("perf", system, *asked)["anchored"]["systems"][system]
+    anchor_shifts = {
+        system: document("perf", system, *question)["anchored"]["systems"][system]
         for system in ("b200-hgx8", "h200-hgx8", "mi355x-8")
     }
     assert (
-        moved["b200-hgx8"] > moved["h200-hgx8"] > moved["mi355x-8"] == pytest.approx(0, abs=1e-12)
+        anchor_shifts["b200-hgx8"]
+        > anchor_shifts["h200-hgx8"]
+        > anchor_shifts["mi355x-8"]
+        == pytest.approx(0, abs=1e-12)
     )

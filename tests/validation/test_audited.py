@@ -186,10 +186,10 @@ def test_sampled_audited_rows_are_what_their_commands_say(shipped):
     pools = [row for row in rows if "prefill_tp" in row["command"]]
     staged = [row for row in rows if ",pp=2" in row["command"]]
     for row in (*rows[::90], pools[0], staged[0]):
-        found = document(*shlex.split(row["command"])[1:])
+        answer_value = document(*shlex.split(row["command"])[1:])
         for step in row["key"].split("/"):
-            found = found[step]
-        assert found * row["scale"] == pytest.approx(row["predicted"], rel=1e-9)
+            answer_value = answer_value[step]
+        assert answer_value * row["scale"] == pytest.approx(row["predicted"], rel=1e-9)
 
 
 def test_weights_of_the_first_round_are_those_that_ran(shipped):
@@ -256,10 +256,10 @@ def test_source_is_also_known_by_its_address():
 
 
 def test_audited_rows_read_the_same_among_others():
-    audited, others = table_of(FILE), table_of("inference").head(200)
-    together = pd.concat([others, audited], ignore_index=True)
+    audited, serving_rows = table_of(FILE), table_of("inference").head(200)
+    together = pd.concat([serving_rows, audited], ignore_index=True)
     mixed, sole = (predicted("inference", table).predicted for table in (together, audited))
-    assert np.array_equal(mixed[len(others) :], sole, equal_nan=True)
+    assert np.array_equal(mixed[len(serving_rows) :], sole, equal_nan=True)
 
 
 @pytest.mark.parametrize("chip", ["H100", pytest.param("", marks=pytest.mark.thorough)])

@@ -25,14 +25,14 @@ def scored(tmp_path, *accelerators):
 
 
 def test_rows_of_other_accelerators_are_scored_all_the_same(tmp_path):
-    alone, beside = (
+    plain_rows, mixed_rows = (
         scored(tmp_path, "H100", "A100 SXM"),
         scored(tmp_path, "Inferentia2", "H100", "B9000", "A100 SXM"),
     )
-    assert beside.skipped[0] == "unsupported accelerator: " + lacking("inf2")
-    assert beside.skipped[2] == "unknown-accelerator: 'B9000'"
+    assert mixed_rows.skipped[0] == "unsupported accelerator: " + lacking("inf2")
+    assert mixed_rows.skipped[2] == "unknown-accelerator: 'B9000'"
     for name in ("predicted", "measured", "error"):
-        np.testing.assert_array_equal(beside[name][[1, 3]], alone[name])
+        np.testing.assert_array_equal(mixed_rows[name][[1, 3]], plain_rows[name])
 
 
 def lacking(part):

@@ -56,11 +56,17 @@ CONFIGURED = pd.DataFrame(
 
 @pytest.mark.parametrize("weak", [0.0, 0.1])
 def test_a_fit_finds_what_was_put_in_whatever_weak_runs_say(weak):
-    found = {row.family: row.value for row in deployed_rows(runs(weak=weak), CONFIGURED, "2026-11")}
+    fitted_values = {
+        row.family: row.value for row in deployed_rows(runs(weak=weak), CONFIGURED, "2026-11")
+    }
     for operator, share in CLASSES.items():
         for engine, more in ENGINES.items():
-            assert found[operator] * found[engine] == pytest.approx(np.exp(share + more), rel=0.06)
-    assert found["benchmark"] == pytest.approx(np.sqrt(found["server"] * found["apart"]), rel=1e-3)
+            assert fitted_values[operator] * fitted_values[engine] == pytest.approx(
+                np.exp(share + more), rel=0.06
+            )
+    assert fitted_values["benchmark"] == pytest.approx(
+        np.sqrt(fitted_values["server"] * fitted_values["apart"]), rel=1e-3
+    )
 
 
 def test_what_systems_have_alone_is_as_wide_as_envelopes_lie_apart():
@@ -86,11 +92,11 @@ def test_an_engine_without_runs_is_as_wide_as_engines_lie_apart():
 
 def test_a_family_shrinks_by_its_publishers_and_not_by_their_rows():
     """By hand: a mean of n medians of variance W^2 / n beside a prior of U^2."""
-    found = family_effects(CONFIGURED)
+    effects_by_family = family_effects(CONFIGURED)
     for family, medians, count in (("nvidia", [-0.02, -0.1], 104), ("trainium", [-0.87], 7)):
         weight = len(medians) / PUBLISHER_SPREAD**2
         share = weight / (weight + 1 / FAMILY_SPREAD**2)
-        assert found[family] == pytest.approx(
+        assert effects_by_family[family] == pytest.approx(
             (share * np.mean(medians), np.sqrt(share / weight), count), rel=1e-12
         )
 
@@ -126,10 +132,10 @@ def test_shipped_classes_lie_in_the_range_of_published_runs():
             for row in csv.DictReader(file)
             if row["attribute"] == "deployment_efficiency"
         }
-    for operator, own in measured().groupby(CLASS):
+    for operator, class_runs in measured().groupby(CLASS):
         low, high = (np.log(float(shipped[operator][side])) for side in ("low", "high"))
-        assert low < own["share"].astype(float).median() < high
-        assert own["share"].astype(float).between(low, high).mean() >= 0.5, operator
+        assert low < class_runs["share"].astype(float).median() < high
+        assert class_runs["share"].astype(float).between(low, high).mean() >= 0.5, operator
 
 
 # ---------------------------------------------------------------- against published rates
@@ -164,19 +170,23 @@ def published(speed):
 
 def chip_hours(*settings):
     """Chip-hours a token over GB200's in the middle of the draws, by system and speed."""
-    found = document(
+    comparison = document(
         "compare",
         *CHIP_OF,
         "--baseline",
         BASE,
         "--speeds",
         "20,50",
-        *(word for one in settings for word in ("--set", one)),
+        *(word for setting in settings for word in ("--set", setting)),
     )
-    hours = {row["scenario"]: row["metrics"]["tco_usd_per_used_chip_hour"] for row in found["rows"]}
+    hours = {
+        row["scenario"]: row["metrics"]["tco_usd_per_used_chip_hour"] for row in comparison["rows"]
+    }
     tokens = {
-        (one["scenario"], one["tokens_per_s_per_user"]): one["median_usd_per_million_output_tokens"]
-        for one in found["curve"]
+        (curve_point["scenario"], curve_point["tokens_per_s_per_user"]): curve_point[
+            "median_usd_per_million_output_tokens"
+        ]
+        for curve_point in comparison["curve"]
     }
     return {
         (name, speed): cost / tokens[BASE, speed] * hours[BASE] / hours[name]

@@ -42,10 +42,14 @@ def test_a_run_that_another_beats_in_both_is_not_on_the_envelope():
 
 
 def test_a_configuration_run_many_times_counts_once(gb200):
-    found, table = EnvelopeCandidates(*gb200).configurations(ahead=False), gb200[0]
+    configurations, table = EnvelopeCandidates(*gb200).configurations(ahead=False), gb200[0]
     # sweeps were run again day by day
-    assert 30 <= len(found) <= 0.5 * (table["spec_decoding"] != "mtp").sum()
-    assert not found.drop(columns=["speed", "rate", "row", "month", "date"]).duplicated().any()
+    assert 30 <= len(configurations) <= 0.5 * (table["spec_decoding"] != "mtp").sum()
+    assert (
+        not configurations.drop(columns=["speed", "rate", "row", "month", "date"])
+        .duplicated()
+        .any()
+    )
 
 
 def test_the_newest_run_of_a_configuration_counts(gb200):
@@ -56,20 +60,29 @@ def test_the_newest_run_of_a_configuration_counts(gb200):
 
 
 def test_a_summary_counts_what_no_plan_reaches_as_nothing():
-    found = envelope_statistics(
+    run_summary = envelope_statistics(
         [
             EnvelopeRun(10, 100, 100, 10, 110),
             EnvelopeRun(20, 100, 80, 19, 85),
             EnvelopeRun(30, 100, 0, 0, None),
         ]
     )
-    assert (found["n"], found["median"], found["below_0.9"], found["least"]) == (
+    assert (
+        run_summary["n"],
+        run_summary["median"],
+        run_summary["below_0.9"],
+        run_summary["least"],
+    ) == (
         3,
         0.85,
         pytest.approx(2 / 3),
         0.0,
     )
-    assert (found["alike"]["median"], found["alike"]["close"], found["alike_speed"]["median"]) == (
+    assert (
+        run_summary["alike"]["median"],
+        run_summary["alike"]["close"],
+        run_summary["alike_speed"]["median"],
+    ) == (
         0.8,
         pytest.approx(1 / 3),
         0.95,
@@ -94,23 +107,26 @@ def test_a_curve_is_a_line_in_logarithms_and_not_read_beyond_its_ends():
 def test_a_chip_is_predicted_by_the_refit_that_never_saw_it(gb200):
     table, catalogue, values = gb200
     sweep = EnvelopeCandidates(table, catalogue, values)
-    found, own = left_out(catalogue, "gb200-gpu"), values["performance.nvidia.exchange_wait"]
+    refit_values, fitted_wait = (
+        left_out(catalogue, "gb200-gpu"),
+        values["performance.nvidia.exchange_wait"],
+    )
     with never_seen(sweep.measurements, "gb200-gpu"):
         assert (
             values["performance.nvidia.exchange_wait"]
-            == found["performance.nvidia.exchange_wait"]
-            != own
+            == refit_values["performance.nvidia.exchange_wait"]
+            != fitted_wait
         )
-    assert values["performance.nvidia.exchange_wait"] == own
-    given = plain_values(performance__nvidia__exchange_wait="3 us")
-    with never_seen(EnvelopeCandidates(table, catalogue, given).measurements, "gb200-gpu"):
+    assert values["performance.nvidia.exchange_wait"] == fitted_wait
+    user_values = plain_values(performance__nvidia__exchange_wait="3 us")
+    with never_seen(EnvelopeCandidates(table, catalogue, user_values).measurements, "gb200-gpu"):
         # what the user sets stays
-        assert given["performance.nvidia.exchange_wait"] == pytest.approx(3e-6)
+        assert user_values["performance.nvidia.exchange_wait"] == pytest.approx(3e-6)
 
 
 def envelope(chip, measured, predicted):
     """Return an envelope of runs, each a speed and a rate, and what is predicted."""
-    runs = [EnvelopeRun(speed, made, 0, 0, None) for speed, made in measured]
+    runs = [EnvelopeRun(speed, rate, 0, 0, None) for speed, rate in measured]
     return Envelope(
         chip,
         "m",
@@ -124,34 +140,41 @@ def envelope(chip, measured, predicted):
 
 
 def test_two_chips_are_compared_at_the_speeds_both_span():
-    one = envelope("one", [(10, 400), (40, 100)], [(40, 90), (10, 400)])
-    other = envelope("other", [(20, 100), (80, 50)], [(80, 60), (20, 100)])
-    found = envelope_order_accuracy([one, other], [one.alike, other.alike])  # at 20 and 40
-    assert (found["pairs"], found["right"]) == (2, 1)
+    first_envelope = envelope("one", [(10, 400), (40, 100)], [(40, 90), (10, 400)])
+    second_envelope = envelope("other", [(20, 100), (80, 50)], [(80, 60), (20, 100)])
+    order_accuracy = envelope_order_accuracy(
+        [first_envelope, second_envelope], [first_envelope.alike, second_envelope.alike]
+    )  # at 20 and 40
+    assert (order_accuracy["pairs"], order_accuracy["right"]) == (2, 1)
     errors = [
         abs(
-            one.alike.rate_at(s)
-            / other.alike.rate_at(s)
-            / (one.measured.rate_at(s) / other.measured.rate_at(s))
+            first_envelope.alike.rate_at(s)
+            / second_envelope.alike.rate_at(s)
+            / (first_envelope.measured.rate_at(s) / second_envelope.measured.rate_at(s))
             - 1
         )
         for s in (20, 40)
     ]
-    assert found["ratio_error"] == pytest.approx(np.mean(errors))
-    assert envelope_order_accuracy([one], [one.alike])["right"] is None
+    assert order_accuracy["ratio_error"] == pytest.approx(np.mean(errors))
+    assert envelope_order_accuracy([first_envelope], [first_envelope.alike])["right"] is None
 
 
 def test_a_chip_without_the_speed_comes_second():
-    one = envelope("one", [(10, 400), (40, 100)], [(10, 400), (15, 100)])
-    other = envelope("other", [(20, 100), (80, 50)], [(20, 100), (80, 50)])
-    found = envelope_order_accuracy([one, other], [one.alike, other.alike])
-    assert (found["right"], found["ratio_error"]) == (0, 1)  # the first makes more at both speeds
+    first_envelope = envelope("one", [(10, 400), (40, 100)], [(10, 400), (15, 100)])
+    second_envelope = envelope("other", [(20, 100), (80, 50)], [(20, 100), (80, 50)])
+    order_accuracy = envelope_order_accuracy(
+        [first_envelope, second_envelope], [first_envelope.alike, second_envelope.alike]
+    )
+    assert (order_accuracy["right"], order_accuracy["ratio_error"]) == (
+        0,
+        1,
+    )  # the first makes more at both speeds
 
 
 def test_runs_as_measured_are_in_order_and_errors_at_random_are_not():
     random = np.random.default_rng(1)
     speeds = np.geomspace(10, 100, 12)
-    made = [
+    envelopes = [
         envelope(
             str(i),
             list(zip(speeds, 1e4 / speeds * random.uniform(0.9, 1.1), strict=True)),
@@ -159,9 +182,11 @@ def test_runs_as_measured_are_in_order_and_errors_at_random_are_not():
         )
         for i in range(6)
     ]
-    exact = off_at_random(made, 0.0)
+    exact = off_at_random(envelopes, 0.0)
     assert (exact["right"], exact["ratio_error"]) == (1, pytest.approx(0, abs=1e-12))
-    assert 0.5 < off_at_random(made, 0.15)["right"] < off_at_random(made, 0.01)["right"] <= 1
+    assert (
+        0.5 < off_at_random(envelopes, 0.15)["right"] < off_at_random(envelopes, 0.01)["right"] <= 1
+    )
 
 
 @pytest.mark.thorough
@@ -176,14 +201,14 @@ def test_a_setting_moves_the_best_plan_as_well(gb200):
     slow, quick = (
         [
             run.best
-            for (one,) in [
+            for (gb200_envelope,) in [
                 list(
                     envelopes_of(
                         eight, catalogue, plain_values(performance__nvidia__exchange_wait=wait)
                     )
                 )
             ]
-            for run in one.runs
+            for run in gb200_envelope.runs
         ]
         for wait in ("30 us", "1 us")
     )
@@ -197,9 +222,9 @@ def test_gb200s_best_plans_reach_the_published_runs_of_the_headlines_workload(gb
     eight = table[(table["precision"] == "fp8") & (table["isl_tokens"] == 8192)].reset_index(
         drop=True
     )
-    (found,) = envelopes_of(eight, catalogue, plain_values(workload__as_deployed="1"))
-    assert len(found.speed) >= 5
-    stands = envelope_statistics(found.runs)  # over a run, as a benchmark measures it
+    (gb200_envelope,) = envelopes_of(eight, catalogue, plain_values(workload__as_deployed="1"))
+    assert len(gb200_envelope.speed) >= 5
+    stands = envelope_statistics(gb200_envelope.runs)  # over a run, as a benchmark measures it
     # one run at 63 tokens/s, four fifths of which the best plan makes
     assert stands["below_0.9"] <= 0.2
     assert 0.95 <= stands["median"] <= 1.25

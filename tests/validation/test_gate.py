@@ -28,17 +28,17 @@ def committed(kind):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_no_error_rises_above_the_committed_one(kind):
-    found = validated(kind)
-    assert found.kind == kind
-    held, left_out = committed(kind)
+    validation = validated(kind)
+    assert validation.kind == kind
+    committed_scores, left_out = committed(kind)
     for name, rise in MAY_RISE.items():
-        assert found.card[name] <= float(held[name]) + rise, (
-            f"{kind}: {name} rose from {held[name]} to {found.card[name]:.4f}"
+        assert validation.card[name] <= float(committed_scores[name]) + rise, (
+            f"{kind}: {name} rose from {committed_scores[name]} to {validation.card[name]:.4f}"
         )
     # what the catalogue says beside every answer is what the file gives today
-    stated = found.card["left_out"]["nothing"]
-    assert stated["median_ape"] == pytest.approx(found.card["median_ape"], abs=0.002)
-    assert stated["n"] == found.card["scored"]
+    stated = validation.card["left_out"]["nothing"]
+    assert stated["median_ape"] == pytest.approx(validation.card["median_ape"], abs=0.002)
+    assert stated["n"] == validation.card["scored"]
     assert left_out
 
 
@@ -52,9 +52,9 @@ def test_every_measured_row_names_its_source(kind):
 
 def test_a_model_made_worse_is_seen():
     worse = plain_values(performance__nvidia__tile_efficiency="0.5")
-    held, _ = committed("kernels")
+    committed_scores, _ = committed("kernels")
     card = scored(file_of("kernels"), worse).card
-    assert card["median_ape"] > float(held["median_ape"]) + MAY_RISE["median_ape"]
+    assert card["median_ape"] > float(committed_scores["median_ape"]) + MAY_RISE["median_ape"]
 
 
 def test_errors_inside_a_curve_are_free_of_its_offset():
@@ -68,7 +68,7 @@ def test_errors_inside_a_curve_are_free_of_its_offset():
 def test_what_is_said_of_a_chip_is_so(kind):
     """The error beside an answer is that of the chip's own rows today."""
     rows, parts = validated(kind).rows, np.array(rows_of(table_of(kind)).parts)
-    error, kept = (
+    error, is_scored = (
         np.abs(rows.predicted / rows.measured - 1).to_numpy(),
         (rows.skipped == "").to_numpy(),
     )
@@ -77,10 +77,10 @@ def test_what_is_said_of_a_chip_is_so(kind):
         for row in csv.DictReader((ROOT / "data/accuracy/chips.csv").read_text().splitlines())
         if row["kind"] == kind
     ]
-    assert {row["part"] for row in stated} == set(parts[kept])
+    assert {row["part"] for row in stated} == set(parts[is_scored])
     for row in stated:
-        own = error[kept & (parts == row["part"])]
-        assert int(row["n"]) == len(own), row["part"]
+        chip_errors = error[is_scored & (parts == row["part"])]
+        assert int(row["n"]) == len(chip_errors), row["part"]
         assert [float(row["median_ape"]), float(row["p90_ape"])] == pytest.approx(
-            [np.median(own), np.quantile(own, 0.9)], abs=0.002
+            [np.median(chip_errors), np.quantile(chip_errors, 0.9)], abs=0.002
         ), row["part"]

@@ -80,17 +80,17 @@ def test_the_command_beside_a_row_gives_its_prediction(name):
 
 
 def test_accepted_lengths_are_met_by_one_chance_and_its_decline():
-    found = validated("speculative_acceptance")
-    assert found.kind == "acceptance"
-    assert found.card["scored"] == 72
-    assert found.card["median_ape"] < 0.06
+    validation = validated("speculative_acceptance")
+    assert validation.kind == "acceptance"
+    assert validation.card["scored"] == 72
+    assert validation.card["median_ape"] < 0.06
 
 
 def test_an_accepted_length_beyond_its_drafts_is_refused(own):
     rows = "model,draft_tokens,acceptance_length_tokens_per_step\na,3,4.5\nb,3,0.5\nc,,2\nd,3,2.5\n"
-    found = document("validate", str(own.write("lengths.csv", rows)))
-    assert found["scored"] == 1
-    assert sorted(found["skipped"].values()) == [1, 2]
+    validation_document = document("validate", str(own.write("lengths.csv", rows)))
+    assert validation_document["scored"] == 1
+    assert sorted(validation_document["skipped"].values()) == [1, 2]
 
 
 def test_a_header_without_its_other_columns_is_named(own):

@@ -72,9 +72,9 @@ def chips(catalogue, values):
 
 
 def test_published_rows(own):
-    made = predicted(own, *PUBLISHED)
-    assert list(made.skip) == [""] * len(PUBLISHED)
-    assert np.abs(made.predicted / made.target - 1).max() < 0.2
+    predictions = predicted(own, *PUBLISHED)
+    assert list(predictions.skip) == [""] * len(PUBLISHED)
+    assert np.abs(predictions.predicted / predictions.target - 1).max() < 0.2
 
 
 @pytest.mark.parametrize("chip", ["a100-sxm-80gb", "h100-sxm", "b200-sxm", "mi355x"])
@@ -89,16 +89,19 @@ def test_decode_attention_grows_no_faster_than_its_query_heads(chips, values, ch
         float(kernel_timing(on, "decode", form, shape | {"heads": heads}, BARE).time)
         for heads in (32.0, 64.0, 128.0, 256.0)
     ]
-    assert all(one <= other <= 2 * one for one, other in pairwise(times))
+    assert all(
+        kernel_time <= next_kernel_time <= 2 * kernel_time
+        for kernel_time, next_kernel_time in pairwise(times)
+    )
     slow = float(kernel_timing(on, "decode", form, shape | {"heads": 128.0}, "tensorrt-llm").time)
     assert slow > 5 * times[2]  # measured: TensorRT-LLM's tables of 64 queries a key head
 
 
 def test_the_score_of_the_file(own):
-    found = today.scored(own.write("kernels.csv", "\n".join((HEADER, *PUBLISHED, ""))))
-    assert found.kind == "kernels"
-    assert found.card["median_ape"] < 0.1
-    assert found.card["scored"] == len(PUBLISHED)
+    kernel_score = today.scored(own.write("kernels.csv", "\n".join((HEADER, *PUBLISHED, ""))))
+    assert kernel_score.kind == "kernels"
+    assert kernel_score.card["median_ape"] < 0.1
+    assert kernel_score.card["scored"] == len(PUBLISHED)
 
 
 def test_own_measurements_are_predicted(own):
@@ -111,21 +114,21 @@ def test_own_measurements_are_predicted(own):
         "own-measurement,H100 SXM,attention_decode,PyTorch 2.8,bfloat16/kv "
         "bfloat16,,,,,8,1,4096,64,8,128,1,,60,,,",
     )
-    made = predicted(own, *rows)
-    assert list(made.skip) == [""] * 3
-    assert list(made.target_name) == ["gb_s", "time_us", "time_us"]
-    assert np.isfinite(made.predicted).all()
+    predictions = predicted(own, *rows)
+    assert list(predictions.skip) == [""] * 3
+    assert list(predictions.target_name) == ["gb_s", "time_us", "time_us"]
+    assert np.isfinite(predictions.predicted).all()
 
 
 @pytest.mark.parametrize(
     ("mask", "same"), [("", True), ("1.0", True), ("True", True), ("0.0", False), ("False", False)]
 )
 def test_prompts_are_causal_unless_a_row_says_no(own, mask, same):
-    one, other = predicted(
+    default_time, masked_time = predicted(
         own, PUBLISHED[6], PUBLISHED[6].replace("128,1,,", f"128,{mask},,")
     ).predicted
-    assert (other == one) == same
-    assert other >= one
+    assert (masked_time == default_time) == same
+    assert masked_time >= default_time
 
 
 def test_rates_stand_in_for_times(own):
@@ -148,9 +151,9 @@ def test_every_row_can_be_asked_again(own):
         PUBLISHED[0].replace("174.285,,", ",788.6,"),
         PUBLISHED[7].replace("108.432,,,", ",,2476,"),
     )
-    made = predicted(own, *rows)
+    predictions = predicted(own, *rows)
     for command, key, scale, expected in zip(
-        made.command, made.key, made.scale, made.predicted, strict=True
+        predictions.command, predictions.key, predictions.scale, predictions.predicted, strict=True
     ):
         program, *arguments = shlex.split(command)
         assert program == "tco"
@@ -193,32 +196,36 @@ LAYER = "tensorrt-llm"
 @pytest.mark.parametrize("form", FORMATS)
 def test_no_product_beats_peak_and_memory_or_gets_quicker_with_rows(chips, values, name, form):
     chip, how = chips[name], computed_on(values, name, form, "precision")
-    made, bandwidth = operands(chip, how), chip.part("hbm_bandwidth")
+    operand_sizes, bandwidth = operands(chip, how), chip.part("hbm_bandwidth")
 
     @settings(max_examples=10)
     @given(SIZES, SIZES, SIZES, SIZES, st.sampled_from([None, 1, 8]))
     def holds(rows, more, columns, inner, groups):
-        many, operation = groups or 1, "grouped" if groups else "gemm"
-        one, other = (
+        group_count, operation = groups or 1, "grouped" if groups else "gemm"
+        shape, longer_shape = (
             {"m": side, "n": columns, "k": inner, "groups": groups} for side in (rows, rows + more)
         )
-        found = kernel_timing(chip, operation, how, one)
-        assert found.time >= 2 * rows * columns * inner * many / chip.part(how.peak)
+        timing = kernel_timing(chip, operation, how, shape)
+        assert timing.time >= 2 * rows * columns * inner * group_count / chip.part(how.peak)
         assert (
-            found.time
-            >= many
-            * ((made.input_size * rows + made.weight_size * columns) * inner + 2 * rows * columns)
+            timing.time
+            >= group_count
+            * (
+                (operand_sizes.input_size * rows + operand_sizes.weight_size * columns) * inner
+                + 2 * rows * columns
+            )
             / bandwidth
         )
-        assert found.time == pytest.approx(
-            product(made, rows, columns, inner, groups).time + chip.practice("kernel_launch"),
+        assert timing.time == pytest.approx(
+            product(operand_sizes, rows, columns, inner, groups).time
+            + chip.practice("kernel_launch"),
             rel=1e-12,
         )
-        assert kernel_timing(chip, operation, how, other).time >= found.time * (1 - 1e-12)
-        assert kernel_timing(chip, operation, how, other, LAYER).time >= kernel_timing(
-            chip, operation, how, one, LAYER
+        assert kernel_timing(chip, operation, how, longer_shape).time >= timing.time * (1 - 1e-12)
+        assert kernel_timing(chip, operation, how, longer_shape, LAYER).time >= kernel_timing(
+            chip, operation, how, shape, LAYER
         ).time * (1 - 1e-12)
-        assert kernel_timing(chip, operation, how, one, LAYER).time >= found.time
+        assert kernel_timing(chip, operation, how, shape, LAYER).time >= timing.time
 
     holds()
 
@@ -310,10 +317,10 @@ def test_every_reading_gives_the_same(name):
             )
 
     values = plain_values()
-    plain = [one.time for one in made(values)]
+    plain = [timing.time for timing in made(values)]
     with recording() as trace:
         traced = list(made(system_of("gb200-nvl72").values(as_traced(trace))))
-    assert [float(one.time.value) for one in traced] == pytest.approx(plain, rel=1e-14)
-    assert all(float(part.value) >= 0 for one in traced for part in one.parts.values())
-    for one, number in zip(made(values, np.ones((3, 1))), plain, strict=True):
-        assert np.asarray(one.time) == pytest.approx(np.full((3, 1), number), rel=1e-14)
+    assert [float(timing.time.value) for timing in traced] == pytest.approx(plain, rel=1e-14)
+    assert all(float(part.value) >= 0 for timing in traced for part in timing.parts.values())
+    for timing, number in zip(made(values, np.ones((3, 1))), plain, strict=True):
+        assert np.asarray(timing.time) == pytest.approx(np.full((3, 1), number), rel=1e-14)

@@ -46,36 +46,36 @@ def recomputed(task, kind):
     for row in stated("left_out"):
         if row["kind"] == kind:
             sets.setdefault((row["left_out"], row["member"]), {})[row["path"]] = float(row["value"])
-    made = task.predict(task.measurements)
+    predictions = task.predict(task.measurements)
     groups = [group for group in task.groups() if group[:2] in sets]
     paths = [parameter.path for parameter in task.free.parameters]
     predicted = task.predicted(
         np.log([[sets[group[:2]][path] for path in paths] for group in groups])
     )
-    found = []
-    for (name, member, apart), own in zip(groups, predicted, strict=True):
-        rows = np.flatnonzero(apart & (made.skip == ""))
-        found.append(Refit(name, member, sets[name, member], rows, own[rows]))
-    return made, found
+    refits = []
+    for (name, member, is_left_out), group_prediction in zip(groups, predicted, strict=True):
+        rows = np.flatnonzero(is_left_out & (predictions.skip == ""))
+        refits.append(Refit(name, member, sets[name, member], rows, group_prediction[rows]))
+    return predictions, refits
 
 
 @pytest.mark.parametrize("kind", SAMPLES)
 def test_every_left_out_figure_follows_from_its_refits(kind):
     task = task_of(kind)
-    made, found = recomputed(task, kind)
+    predictions, refits = recomputed(task, kind)
     by_name = {row["left_out"]: row for row in stated("kinds") if row["kind"] == kind}
-    assert {one.left_out for one in found} == set(by_name) - {"nothing"}
-    for name in {one.left_out for one in found}:
-        parts = [one for one in found if one.left_out == name]
+    assert {refit.left_out for refit in refits} == set(by_name) - {"nothing"}
+    for name in {refit.left_out for refit in refits}:
+        parts = [refit for refit in refits if refit.left_out == name]
         card = scores(
-            np.concatenate([made.target[one.rows] for one in parts]),
-            np.concatenate([one.predicted for one in parts]),
+            np.concatenate([predictions.target[refit.rows] for refit in parts]),
+            np.concatenate([refit.predicted for refit in parts]),
         )
         for figure in ("n", "median_ape", "p90_ape", "spearman"):
             assert float(by_name[name][figure]) == pytest.approx(card[figure], abs=2e-4), (
                 f"{kind}, {name} left out: {figure}"
             )
-    blind = unseen(made, found)
+    blind = unseen(predictions, refits)
     for row in (row for row in stated("chips") if row["kind"] == kind):
         median = fitting.scored(blind, task.measurements.parts == row["part"])["median_ape"]
         assert row["left_out"] == ("" if median is None else row["left_out"])
@@ -95,30 +95,30 @@ def test_a_refit_run_again_finds_the_same(kind):
     ends.
     """
     task, part = task_of(kind), SAMPLES[kind]
-    held = {
+    stored_values = {
         row["path"]: float(row["value"])
         for row in stated("left_out")
         if (row["kind"], row["left_out"], row["member"]) == (kind, "accelerator", part)
     }
     (again,) = task.without([task.measurements.parts == part])
     assert again.converged
-    assert set(held) == set(again.values)
+    assert set(stored_values) == set(again.values)
     for path, value in again.values.items():
-        assert held[path] == pytest.approx(value, rel=1e-3), path
+        assert stored_values[path] == pytest.approx(value, rel=1e-3), path
 
 
 @pytest.mark.parametrize("kind", ["kernels", "collectives", "inference"])
 def test_a_fitted_range_reaches_the_values_that_refits_found(kind):
-    found = {}
+    refit_values = {}
     for row in stated("left_out"):
         if row["kind"] == kind:
-            found.setdefault(row["path"], []).append(float(row["value"]))
+            refit_values.setdefault(row["path"], []).append(float(row["value"]))
     fitted = list(csv.DictReader((ROOT / f"data/calibration/{kind}.csv").read_text().splitlines()))
     for row in fitted:
         # what no refit explains: the back-test holds it
         if row["attribute"].startswith("unexplained_"):
             continue
-        values = found[f"performance.{row['family']}.{row['attribute']}"]
+        values = refit_values[f"performance.{row['family']}.{row['attribute']}"]
         assert float(row["low"]) <= min(values) * 1.001, row
         assert float(row["high"]) >= max(values) * 0.999, row
 

@@ -74,7 +74,7 @@ def test_output_rates_of_separate_pools_are_not_read():
 
 def test_the_tolerance_lies_in_a_gap_of_the_shipped_rows():
     table = table_of("inference")
-    kept = ~table["value_kind"].fillna("").str.upper().str.startswith("SUSPECT").to_numpy()
+    is_trusted = ~table["value_kind"].fillna("").str.upper().str.startswith("SUSPECT").to_numpy()
     prompt, answer = table["isl_tokens"], table["osl_tokens"]
     # printed per chip of one pool or of both
     output = table["output_tput_tok_s_per_gpu"].where(~(table["prefill_gpus"] > 0))
@@ -83,13 +83,13 @@ def test_the_tolerance_lies_in_a_gap_of_the_shipped_rows():
         * (table["total_tput_tok_s_per_gpu"] * answer / (prompt + answer)).fillna(output)
         / answer
     )
-    each = (
+    token_time = (
         table["tpot_ms_mean"]
         .fillna(table["tpot_ms_median"])
         .fillna(1e3 / table["interactivity_tok_s_per_user"])
     )
-    time = table["ttft_ms_mean"].fillna(table["ttft_ms_median"]) + (answer - 1) * each
-    ratio = (rate * time / 1e3 / table["concurrency"].astype(float)).to_numpy()[kept]
+    time = table["ttft_ms_mean"].fillna(table["ttft_ms_median"]) + (answer - 1) * token_time
+    ratio = (rate * time / 1e3 / table["concurrency"].astype(float)).to_numpy()[is_trusted]
     ratio = ratio[~np.isnan(ratio)]
     outside = (ratio > TOLERANCE) | (ratio < 1 / TOLERANCE)
     assert (len(ratio), int(outside.sum())) == (1281, 36)

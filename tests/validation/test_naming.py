@@ -56,16 +56,16 @@ def read(rows):
 @cache
 def parts_of(names):
     """The part that each of some names means, empty where it is unknown, and why."""
-    found = read([{"accelerator": name, **KERNEL} for name in names])
+    readings = read([{"accelerator": name, **KERNEL} for name in names])
     return {
         name: (command[2] if command else "", why)
-        for name, (command, why) in zip(names, found, strict=True)
+        for name, (command, why) in zip(names, readings, strict=True)
     }
 
 
 def models_of(rows):
     """The model of each of some rows, empty where it is unknown, and why."""
-    found = read([SERVING | row for row in rows])
+    readings = read([SERVING | row for row in rows])
     return [
         (
             next(
@@ -74,7 +74,7 @@ def models_of(rows):
             ),
             why,
         )
-        for command, why in found
+        for command, why in readings
     ]
 
 
@@ -167,13 +167,23 @@ def test_another_variant_is_never_taken_for_a_known_one(name):
 
 
 def test_every_name_and_part_means_itself():
-    exact = {part: part for part, known in CATALOGUE.parts.items() if "hbm_bandwidth" in known}
+    exact = {
+        part: part
+        for part, part_attributes in CATALOGUE.parts.items()
+        if "hbm_bandwidth" in part_attributes
+    }
     exact = {row["name"]: row["part"] for row in table("accelerators.csv")} | exact
-    found = parts_of(
-        tuple(dict.fromkeys(one for name in exact for one in (name, name.upper(), f" {name} ")))
+    parts_by_name = parts_of(
+        tuple(
+            dict.fromkeys(
+                spelling for name in exact for spelling in (name, name.upper(), f" {name} ")
+            )
+        )
     )
     for name, part in exact.items():
-        assert {found[one][0] for one in (name, name.upper(), f" {name} ")} == {part}, name
+        assert {parts_by_name[spelling][0] for spelling in (name, name.upper(), f" {name} ")} == {
+            part
+        }, name
     assert {row["word"] for row in table("words/accelerator_aliases.csv")} & set(exact) == set()
 
 
@@ -257,24 +267,24 @@ SHAPE = {
 }
 
 
-def rows(*given):
-    return [{"model": "our-13b", **SHAPE, **one} for one in given]
+def rows(*changes):
+    return [{"model": "our-13b", **SHAPE, **change} for change in changes]
 
 
 def test_a_row_may_state_its_own_model():
-    made = [
+    model_names = [
         model
         for model, _ in models_of(rows({}, {"params_b": float("nan")}, {"model": "Llama-2-7B"}))
     ]
-    assert made[2] == "llama-2-7b"
-    for model in made[:2]:
+    assert model_names[2] == "llama-2-7b"
+    for model in model_names[:2]:
         assert load_model(CATALOGUE, model)._replace(id="", source="", context=0) == load_model(
             CATALOGUE, "llama-2-13b"
         )._replace(id="", source="", context=0, note="")
 
 
 @pytest.mark.parametrize(
-    ("given", "says"),
+    ("change", "says"),
     [
         (
             {"heads": float("nan"), "ffn": float("nan")},
@@ -286,8 +296,8 @@ def test_a_row_may_state_its_own_model():
         ({"model": "layers=40"}, "missing hidden, heads, ffn, vocab"),
     ],
 )
-def test_a_model_that_is_not_read_says_why(given, says):
-    ((model, why),) = models_of(rows(given))
+def test_a_model_that_is_not_read_says_why(change, says):
+    ((model, why),) = models_of(rows(change))
     assert model == ""
     assert why.startswith("unknown-model: ")
     assert says in why

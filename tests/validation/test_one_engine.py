@@ -59,18 +59,18 @@ def imported(tree):
     """Yield (name used in the module, what it stands for) of every import, wherever it stands."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            for one in node.names:
-                if one.name.partition(".")[0] == "tco":
-                    yield one.asname or one.name, importlib.import_module(one.name)
+            for alias in node.names:
+                if alias.name.partition(".")[0] == "tco":
+                    yield alias.asname or alias.name, importlib.import_module(alias.name)
         elif isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == "tco":
-            for one in node.names:
+            for alias in node.names:
                 module = importlib.import_module(node.module)
-                found = (
-                    getattr(module, one.name)
-                    if hasattr(module, one.name)
-                    else importlib.import_module(f"{node.module}.{one.name}")
+                imported_object = (
+                    getattr(module, alias.name)
+                    if hasattr(module, alias.name)
+                    else importlib.import_module(f"{node.module}.{alias.name}")
                 )
-                yield one.asname or one.name, found
+                yield alias.asname or alias.name, imported_object
 
 
 def resolved(node, names):
@@ -97,7 +97,7 @@ def own_physics(source):
     """Return what a module computes, or makes, that is the engine's to compute."""
     tree = ast.parse(source)
     names = dict(imported(tree))
-    records = [found for found in names.values() if is_record(found)]
+    records = [imported_object for imported_object in names.values() if is_record(imported_object)]
     fields = {
         field
         for record in records
@@ -105,18 +105,19 @@ def own_physics(source):
     }
     wrong = []
     for node in ast.walk(tree):
-        found = resolved(node, names) if isinstance(node, ast.Name | ast.Attribute) else None
+        used_object = resolved(node, names) if isinstance(node, ast.Name | ast.Attribute) else None
         if (
-            found is not None
-            and (getattr(found, "__module__", ""), getattr(found, "__name__", "")) in CALCULATORS
+            used_object is not None
+            and (getattr(used_object, "__module__", ""), getattr(used_object, "__name__", ""))
+            in CALCULATORS
         ):
-            wrong.append(f"line {node.lineno}: uses the formula {found.__name__}")
+            wrong.append(f"line {node.lineno}: uses the formula {used_object.__name__}")
         if isinstance(node, ast.Call):
             name = ast.unparse(node.func)
             if is_record(resolved(node.func, names)):
                 wrong.append(f"line {node.lineno}: makes a {name}")
             if name.rpartition(".")[2] in ("replace", "_replace") and fields & {
-                one.arg for one in node.keywords
+                keyword.arg for keyword in node.keywords
             }:
                 wrong.append(f"line {node.lineno}: alters a record of the engine")
         if isinstance(node, ast.ClassDef) and any(
@@ -125,8 +126,9 @@ def own_physics(source):
             wrong.append(f"line {node.lineno}: {node.name} is a record of the engine")
     wrong += [
         f"imports the formula {name}"
-        for name, found in names.items()
-        if (getattr(found, "__module__", ""), getattr(found, "__name__", "")) in CALCULATORS
+        for name, imported_object in names.items()
+        if (getattr(imported_object, "__module__", ""), getattr(imported_object, "__name__", ""))
+        in CALCULATORS
     ]
     return sorted(set(wrong))
 
@@ -182,8 +184,8 @@ def test_the_rule_allows_questions(source):
 # ---------------------------------------------------------------- every scored row can be asked
 # again
 def scored(kind):
-    found = validated(kind).rows
-    return found[found.skipped == ""]
+    validated_rows = validated(kind).rows
+    return validated_rows[validated_rows.skipped == ""]
 
 
 def follow(content, key):
@@ -197,10 +199,10 @@ def follow(content, key):
 def test_the_command_of_a_row_gives_its_prediction(kind):
     rows = scored(kind)
     spread = rows.iloc[:: max(len(rows) // SAMPLE, 1)]
-    each = rows.groupby("accelerator" if "accelerator" in rows else "model").sample(
+    group_samples = rows.groupby("accelerator" if "accelerator" in rows else "model").sample(
         1, random_state=len(rows)
     )
-    for row in [*spread.itertuples(), *each.itertuples()]:
+    for row in [*spread.itertuples(), *group_samples.itertuples()]:
         program, *arguments = shlex.split(row.command)
         assert program == "tco", row.command
         again = follow(document(*arguments), row.key) * row.scale
@@ -230,11 +232,13 @@ def own_rows(tmp_path, *changes):
 def test_a_row_may_state_its_own_model(tmp_path):
     done = own_rows(tmp_path, {}, {"model": "meta-llama/Llama-2-13b-hf"})
     assert (done["scored"], done["skipped"]) == (2, {})
-    own, known = done["rows"]
+    stated_row, named_row = done["rows"]
     # 6 N D = 6 x 13.0e9 x 256 x 4096 = 8.2e16 FLOP on 64 x 989 TFLOP/s: 1.3 s at the peak, 2.2 to 5
     # s in practice
-    assert 2.2 <= own["predicted"] <= 5.0
-    assert own["predicted"] == pytest.approx(known["predicted"], rel=1e-12)  # the same shape
+    assert 2.2 <= stated_row["predicted"] <= 5.0
+    assert stated_row["predicted"] == pytest.approx(
+        named_row["predicted"], rel=1e-12
+    )  # the same shape
 
 
 def test_what_a_row_says_of_its_model_moves_its_step(tmp_path):

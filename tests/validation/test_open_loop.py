@@ -39,7 +39,10 @@ def test_the_rate_at_which_waits_set_in_is_met(model, target, times):
     assert set(rows.target[ladder]) == {f"ttft_s_{target}"}
     rate = table.offered_requests_per_s.to_numpy(float)[ladder]
     first = (rows[name].to_numpy(float)[ladder] for name in ("measured", "predicted"))
-    knees = [float(np.interp(np.log(times), np.log(each / each[0]), rate)) for each in first]
+    knees = [
+        float(np.interp(np.log(times), np.log(first_token_times / first_token_times[0]), rate))
+        for first_token_times in first
+    ]
     assert knees[1] == pytest.approx(knees[0], rel=0.15)
 
 
@@ -125,8 +128,8 @@ def test_an_h100_starts_gpt_oss_where_it_was_seen_to():
     for share in (0.9, 0.95):
         settings = {"memory_taken": share}
         software = ("vllm", "2026-06")
-        made = engine_for(
+        built_engine = engine_for(
             chips, "h100-sxm", "gpt-oss-120b", software, settings, 1.0, (6500.0, 500.0)
         )
-        rooms.append(made[0].room)
+        rooms.append(built_engine[0].room)
     assert rooms[0] < 131_072 < rooms[1]

@@ -20,8 +20,8 @@ def test_a_packed_file_reads_as_the_plain_one(tmp_path):
     plain = tmp_path / "plain.csv"
     with gzip.open(packed) as source, plain.open("wb") as target:
         shutil.copyfileobj(source, target)
-    (kind, a), (other, b) = read_measured(packed), read_measured(plain)
-    assert kind == other == "collectives"
+    (kind, a), (plain_kind, b) = read_measured(packed), read_measured(plain)
+    assert kind == plain_kind == "collectives"
     assert a.equals(b)
 
 

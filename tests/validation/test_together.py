@@ -10,15 +10,15 @@ def newton(start, root, calls):
     """A search for the square root of a number, in as many steps as it needs."""
 
     def search(ask):
-        place = start
+        estimate = start
         for _ in range(60):
-            value, slope = ask(np.array([[place], [place + 1e-6]]))[:, 0]
+            value, slope = ask(np.array([[estimate], [estimate + 1e-6]]))[:, 0]
             step = (value - root**2) / ((slope - value) / 1e-6)
-            place -= step
+            estimate -= step
             if abs(step) < 1e-9:
                 break
             calls.append(1)
-        return place
+        return estimate
 
     return search
 
@@ -31,8 +31,8 @@ def test_searches_of_different_length_find_their_own_answers():
         return sets**2
 
     roots = [1.0, 2.0, 30.0, 400.0, 5e4]
-    found = batch_searches(ask, [newton(1.0, root, calls) for root in roots])
-    assert found == pytest.approx(roots, rel=1e-6)
+    search_results = batch_searches(ask, [newton(1.0, root, calls) for root in roots])
+    assert search_results == pytest.approx(roots, rel=1e-6)
     assert batches[0] == 2 * len(roots)  # all of them in one question
     assert batches[-1] == 2  # the longest ends alone
     assert len(batches) < len(calls)

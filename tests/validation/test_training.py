@@ -31,9 +31,9 @@ def made(text, tmp_path, **cells):
 
 
 def test_published_steps_are_met(tmp_path):
-    found = made(PUBLISHED, tmp_path)
-    assert list(found.skip) == ["", "", ""]
-    assert found.predicted == pytest.approx(found.target, rel=0.10)
+    predictions = made(PUBLISHED, tmp_path)
+    assert list(predictions.skip) == ["", "", ""]
+    assert predictions.predicted == pytest.approx(predictions.target, rel=0.10)
 
 
 def test_the_step_comes_before_the_rates():
@@ -72,11 +72,11 @@ def test_the_step_comes_before_the_rates():
     ],
 )
 def test_a_row_that_lacks_something_is_skipped_with_its_reason(cells, reason, tmp_path):
-    found = made(PUBLISHED, tmp_path, **cells)
+    predictions = made(PUBLISHED, tmp_path, **cells)
     assert {
-        text.split(": ")[0] if reason.startswith("unknown") else text for text in found.skip
+        text.split(": ")[0] if reason.startswith("unknown") else text for text in predictions.skip
     } == {reason}
-    assert np.isnan(found.predicted).all()
+    assert np.isnan(predictions.predicted).all()
 
 
 def test_a_text_in_a_number_is_named_with_its_line(tmp_path):
@@ -100,11 +100,11 @@ def test_adapters_train_faster_than_all_weights(tmp_path):
         PUBLISHED.splitlines()[0]
         + "\nx,2025-01,H100 SXM,64,{},bf16,4096,64,1,8,1,,1,1,selective,ZeRO-1,10,measured\n"
     )
-    whole, adapters = (
+    full_step, adapters = (
         float(made(row.format(name), tmp_path).predicted[0])
         for name in ("Llama-2-70B", "Llama-2-70B LoRA")
     )
-    assert 0.5 * whole < adapters < whole
+    assert 0.5 * full_step < adapters < full_step
 
 
 @pytest.mark.parametrize(
@@ -137,7 +137,7 @@ def fixed_axes_of(text, tmp_path, **cells):
 
 
 def test_what_a_row_states_fixes_its_plan(tmp_path):
-    found = fixed_axes_of(
+    fixed_axes = fixed_axes_of(
         PUBLISHED,
         tmp_path,
         vp=2.0,
@@ -145,9 +145,17 @@ def test_what_a_row_states_fixes_its_plan(tmp_path):
         micro_batch_seqs=1.0,
         activation_recompute="selective + sequence parallel",
     )
-    assert found["interleave"] == "2"
-    assert (found["pp"], found["micro_batch"], found["schedule"]) == ("8", "1", "interleaved")
-    assert (found["recompute"], found["sequence_parallel"], found["optimizer_offload"]) == (
+    assert fixed_axes["interleave"] == "2"
+    assert (fixed_axes["pp"], fixed_axes["micro_batch"], fixed_axes["schedule"]) == (
+        "8",
+        "1",
+        "interleaved",
+    )
+    assert (
+        fixed_axes["recompute"],
+        fixed_axes["sequence_parallel"],
+        fixed_axes["optimizer_offload"],
+    ) == (
         "selective",
         "yes",
         "no",
@@ -165,25 +173,25 @@ def test_a_publication_that_prints_interleaves_leaves_none_out(tmp_path):
 
 
 def test_fewer_sequences_than_ranks_are_no_plan(tmp_path):
-    found = made(PUBLISHED, tmp_path, global_batch_seqs=8.0)
-    assert set(found.skip) == {"unsupported: fewer sequences than ranks"}
+    predictions = made(PUBLISHED, tmp_path, global_batch_seqs=8.0)
+    assert set(predictions.skip) == {"unsupported: fewer sequences than ranks"}
 
 
 def test_a_plan_that_does_not_fit_is_not_predicted(tmp_path):
-    found = made(PUBLISHED.replace("GPT 1.7B", "GPT 1008.0B"), tmp_path)
-    assert found.skip[0].startswith("unsupported: no plan fits, the leanest needs")
-    assert np.isnan(found.predicted[0])
+    predictions = made(PUBLISHED.replace("GPT 1.7B", "GPT 1008.0B"), tmp_path)
+    assert predictions.skip[0].startswith("unsupported: no plan fits, the leanest needs")
+    assert np.isnan(predictions.predicted[0])
 
 
 def test_where_the_batch_is_unstated_the_rate_is_scored(tmp_path):
-    found = made(
+    predictions = made(
         PUBLISHED,
         tmp_path,
         global_batch_seqs=float("nan"),
         tokens_s_per_accelerator=np.array([9287.93, 4431.21, 2216.25]),
     )
-    assert set(found.target_name) == {"tokens_s_per_accelerator"}
-    assert found.predicted == pytest.approx(found.target, rel=0.10)
+    assert set(predictions.target_name) == {"tokens_s_per_accelerator"}
+    assert predictions.predicted == pytest.approx(predictions.target, rel=0.10)
 
 
 def answer(command, key):
@@ -195,13 +203,13 @@ def answer(command, key):
 
 @pytest.mark.thorough
 def test_every_prediction_is_an_answer_of_the_command_line():
-    found = predicted("training", table_of("training"))
-    scored = np.flatnonzero(found.skip == "")
+    predictions = predicted("training", table_of("training"))
+    scored = np.flatnonzero(predictions.skip == "")
     assert len(scored) >= 373
     for row in scored[::12]:
-        assert answer(found.command[row], found.key[row]) * found.scale[row] == pytest.approx(
-            found.predicted[row], rel=1e-9
-        ), found.command[row]
+        assert answer(predictions.command[row], predictions.key[row]) * predictions.scale[
+            row
+        ] == pytest.approx(predictions.predicted[row], rel=1e-9), predictions.command[row]
 
 
 def test_the_same_model_by_its_figures_is_the_same_prediction(tmp_path):

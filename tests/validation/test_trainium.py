@@ -38,9 +38,9 @@ def judged():
 
 @pytest.mark.parametrize("kind", BARS)
 def test_rows_near_the_hardware_are_met(judged, kind):
-    found = judged[kind].card["by"]["tier"]["A"]
-    assert found["median_ape"] <= BARS[kind]
-    assert found["n"] >= {"inference": 33, "kernels": 38, "collectives": 3}[kind]
+    tier_scores = judged[kind].card["by"]["tier"]["A"]
+    assert tier_scores["median_ape"] <= BARS[kind]
+    assert tier_scores["n"] >= {"inference": 33, "kernels": 38, "collectives": 3}[kind]
 
 
 @pytest.mark.parametrize("kind", BARS)
@@ -50,10 +50,10 @@ def test_the_stated_error_is_that_of_the_shipped_parameters(judged, kind):
         for row in stated("kinds")
         if row["kind"] == f"trainium_{kind}" and row["left_out"] == "nothing"
     )
-    found = judged[kind].card["by"]["tier"]["A"]
+    tier_scores = judged[kind].card["by"]["tier"]["A"]
     assert (float(row["median_ape"]), int(row["n"])) == (
-        pytest.approx(found["median_ape"], abs=2e-3),
-        found["n"],
+        pytest.approx(tier_scores["median_ape"], abs=2e-3),
+        tier_scores["n"],
     )
 
 
@@ -61,17 +61,20 @@ def test_the_stated_error_is_that_of_the_shipped_parameters(judged, kind):
 def test_sources_that_were_left_out_are_met(catalogue, kind):
     task = Task(kind, table_of(file_of(kind)), catalogue, plain_values(), f"trainium_{kind}")
     assert task.table["notes"].str.startswith("tier A").all()
-    made, refits = recomputed(task, f"trainium_{kind}")
-    parts = [one for one in refits if one.left_out == "source"]
-    target, predicted = [made.target[one.rows] for one in parts], [one.predicted for one in parts]
-    found = scores(np.concatenate(target), np.concatenate(predicted))
+    predictions, refits = recomputed(task, f"trainium_{kind}")
+    parts = [refit for refit in refits if refit.left_out == "source"]
+    target, predicted = (
+        [predictions.target[refit.rows] for refit in parts],
+        [refit.predicted for refit in parts],
+    )
+    source_scores = scores(np.concatenate(target), np.concatenate(predicted))
     row = next(
         row
         for row in stated("kinds")
         if row["kind"] == f"trainium_{kind}" and row["left_out"] == "source"
     )
-    assert found["median_ape"] == pytest.approx(float(row["median_ape"]), abs=2e-3)
-    assert found["median_ape"] <= LEFT_OUT_BAR
+    assert source_scores["median_ape"] == pytest.approx(float(row["median_ape"]), abs=2e-3)
+    assert source_scores["median_ape"] <= LEFT_OUT_BAR
 
 
 def test_few_parameters_inside_physics_do_it(catalogue):
@@ -79,12 +82,14 @@ def test_few_parameters_inside_physics_do_it(catalogue):
     for kind in BARS:
         for parameter in read_free(catalogue, f"trainium_{kind}").parameters:
             count += 1
-            found, name = values.input(parameter.path), parameter.path.rpartition(".")[2]
-            wanted = attribute("performance", name, "test")
+            fitted_input, name = values.input(parameter.path), parameter.path.rpartition(".")[2]
+            attribute_bounds = attribute("performance", name, "test")
             # shares below one, times below a second
-            assert wanted.minimum < found.value < min(wanted.maximum, 1.0), parameter.path
-            assert found.low < found.value < found.high
-            assert found.source == "tco-calibration"
+            assert (
+                attribute_bounds.minimum < fitted_input.value < min(attribute_bounds.maximum, 1.0)
+            ), parameter.path
+            assert fitted_input.low < fitted_input.value < fitted_input.high
+            assert fitted_input.source == "tco-calibration"
     assert count <= PARAMETERS
 
 
@@ -139,9 +144,9 @@ def test_part_of_the_cores_takes_part_of_the_chip():
         )
         for cores in "248"
     }
-    alone, die, chip = (times[cores]["tflops"] for cores in "248")
+    two_cores, die, chip = (times[cores]["tflops"] for cores in "248")
     # published: two processes on one die run 1.70 times as fast as one
-    assert die / alone == pytest.approx(1.70, rel=0.01)
+    assert die / two_cores == pytest.approx(1.70, rel=0.01)
     assert chip / die == pytest.approx(2.0, rel=0.01)
     # more than there are; a chip whose cores nobody hands out
     for chip, cores in (

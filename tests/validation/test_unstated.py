@@ -50,12 +50,14 @@ def predictions(tmp_path, plain, *changes):
     return [row["predicted"] for row in asked(tmp_path, plain, *changes)["rows"]]
 
 
-def held_by(row, said):
+def held_by(row, variant_values):
     """Whether a row's range is that of what others say."""
     # None: no such plan
-    found = [value for value in (*said, row["predicted"]) if value is not None]
-    assert len(found) > 2
-    return (row["low"], row["high"]) == pytest.approx((min(found), max(found)), rel=1e-9)
+    possible_values = [value for value in (*variant_values, row["predicted"]) if value is not None]
+    assert len(possible_values) > 2
+    return (row["low"], row["high"]) == pytest.approx(
+        (min(possible_values), max(possible_values)), rel=1e-9
+    )
 
 
 @pytest.mark.parametrize("plain", [SERVED, TRAINED])
@@ -75,12 +77,12 @@ def test_groups_of_experts_that_nobody_states(tmp_path):
 
 
 def test_tensor_parallelism_that_nobody_states(tmp_path):
-    said = [
+    variants = [
         {"dp_attention": groups, "ep": experts} for groups in ("1", "8") for experts in ("1", "8")
     ]
     (row,) = asked(tmp_path, SERVED, {"tp": "", "dp_attention": "", "ep": ""})["rows"]
     assert row["unstated"] == ["tp", "ep"]
-    assert held_by(row, predictions(tmp_path, SERVED, *said))
+    assert held_by(row, predictions(tmp_path, SERVED, *variants))
 
 
 def test_a_dense_model_has_no_experts_to_spread(tmp_path):
@@ -107,12 +109,12 @@ def test_formats_and_month_that_nobody_states(tmp_path):
     )["rows"]
     assert row["unstated"] == ["precision", "date"]
     # an H200 has no peak for four bits; software of the first and of the last day of the year
-    said = [
+    variants = [
         {"precision": text, "date": date, "framework": "vllm"}
         for text in ("bf16", "fp8")
         for date in ("2025-01-01", "2025-12-31")
     ]
-    assert held_by(row, predictions(tmp_path, SERVED, *said))
+    assert held_by(row, predictions(tmp_path, SERVED, *variants))
 
 
 def test_variants_that_do_not_fit_are_left_out(tmp_path):
@@ -149,7 +151,7 @@ def test_the_summary_counts_what_was_measured_inside(tmp_path):
 def test_the_point_of_a_training_row_is_the_quickest_of_its_plans(tmp_path):
     (row,) = asked(tmp_path, TRAINED, {"activation_recompute": ""})["rows"]
     assert row["unstated"] == ["activation_recompute"]
-    said = [
+    variant_values = [
         value
         for value in predictions(
             tmp_path,
@@ -158,9 +160,9 @@ def test_the_point_of_a_training_row_is_the_quickest_of_its_plans(tmp_path):
         )
         if value
     ]
-    assert len(said) >= 2
-    assert row["low"] == row["predicted"] == pytest.approx(min(said))
-    assert row["high"] >= max(said) * (1 - 1e-9)
+    assert len(variant_values) >= 2
+    assert row["low"] == row["predicted"] == pytest.approx(min(variant_values))
+    assert row["high"] >= max(variant_values) * (1 - 1e-9)
 
 
 def test_lengths_and_engine_of_a_training_row(tmp_path):
@@ -172,24 +174,24 @@ def test_lengths_and_engine_of_a_training_row(tmp_path):
     }
     (row,) = asked(tmp_path, TRAINED, blank)["rows"]
     assert row["unstated"] == ["seq_len", "framework"]
-    said = [
+    variants = [
         blank | {"seq_len": length, "sharding": f"ZeRO-1 {engine}"}
         for length in ("2048", "4096", "8192")
         for engine in ("megatron", "maxtext")
     ]
-    assert held_by(row, predictions(tmp_path, TRAINED, *said))
+    assert held_by(row, predictions(tmp_path, TRAINED, *variants))
 
 
 # ---------------------------------------------------------------- offline
 def test_offline_is_the_batch_that_memory_holds(tmp_path):
     waiting = {"concurrency": "", "scenario": "offline max throughput"}
     done = asked(tmp_path, SERVED, {"concurrency": "offline"}, {"concurrency": "1000000"}, waiting)
-    offline, crowded, said = done["rows"]
+    offline, crowded, waiting_row = done["rows"]
     assert "workload.offline=1" in offline["command"]
     assert "workload.concurrency" not in offline["command"]
     # what waits beyond the memory changes nothing
     assert offline["predicted"] == pytest.approx(crowded["predicted"], rel=1e-6)
-    assert offline["predicted"] == said["predicted"]
+    assert offline["predicted"] == waiting_row["predicted"]
     # a batch that nobody states is no measure of the step: such rows have a score of their own
     assert (done["scored"], done["offline"]["n"]) == (1, 2)
     assert done["offline"]["median_ape"] == pytest.approx(abs(offline["predicted"] / 400 - 1))
@@ -212,7 +214,10 @@ def test_a_plan_of_ones_own_runs_offline():
         for size in sizes
     )
     assert large["plan"]["batch"] > 1.5 * small["plan"]["batch"]
-    rates = [one["metrics"]["output_tokens_per_s_per_chip"] for one in (small, large)]
+    rates = [
+        offline_document["metrics"]["output_tokens_per_s_per_chip"]
+        for offline_document in (small, large)
+    ]
     assert rates[1] > rates[0]
     assert large["metrics"]["tokens_per_s_per_user"] < 50  # what the workload asks for
     searched = document("perf", "h200-sxm", *OFFLINE, "--set", "parts.h200-sxm.scale_up_domain=8")
@@ -231,8 +236,8 @@ def test_engines_that_keep_room_for_answers_run_fewer():
     """
     lengths = ("--set", "workload.input_tokens=1024", "--set", "workload.output_tokens=8192")
     shares = (("--set", f"performance.trtllm.answer_reserved={share}") for share in (1, 0.5))
-    kept, grown = (
+    reserved_batch, grown = (
         document("perf", "h200-sxm", *PLAN, *OFFLINE, *lengths, *share)["plan"]["batch"]
         for share in shares
     )
-    assert grown / kept == pytest.approx((1024 + 8192) / (1024 + 4096), rel=0.02)
+    assert grown / reserved_batch == pytest.approx((1024 + 8192) / (1024 + 4096), rel=0.02)

@@ -13,9 +13,9 @@ LIMIT = 18.0  # seconds
 BY_LOT, AFFINITY = Router(0.0, 0.0), Router(0.8, LIMIT)
 
 
-def run_of(made, *arrivals):
+def run_of(engine_model, *arrivals):
     """Return an engine that has answered some requests."""
-    run = EngineRun(made)
+    run = EngineRun(engine_model)
     for arrival in arrivals:
         run.submit(arrival)
     run.advance()
@@ -49,9 +49,9 @@ def test_answers_that_outgrow_the_room_pause_only_what_was_not_foreseen(foreseen
 
 def test_tokens_stand_still_while_an_engine_reads_prompts_alone():
     arrivals = [Arrival(0.0, 1.0, 50.0, 0, 0.0, 0.0), Arrival(10 * STEP, 640.0, 1.0, 1, 0.0, 0.0)]
-    mixed, alone = (run_of(engine()._replace(mixed=mixed), *arrivals) for mixed in (True, False))
+    mixed, unmixed = (run_of(engine()._replace(mixed=mixed), *arrivals) for mixed in (True, False))
     # ten passes of 64 tokens, and one for what the sequence beside takes of the first ten
-    assert alone.last[0] - mixed.last[0] == pytest.approx(10 * STEP)
+    assert unmixed.last[0] - mixed.last[0] == pytest.approx(10 * STEP)
 
 
 def idle_and_cached(cached, queue):
@@ -97,10 +97,10 @@ def test_an_index_forgets_the_least_recent_prompts():
 
 def test_a_stage_sends_its_requests_and_routed_prefixes_are_read_once():
     prompts = Prompts(prefix=6400.0, groups=40, question=64.0, per_group=3, answer=20.0)
-    made = engine(room=80_000.0)
+    engine_model = engine(room=80_000.0)
     stages = [RateStage(8.0, 10.0), RateStage(4.0, 20.0)]
     by_lot, routed = (
-        first_tokens(RoutedFleet(made, 4, router), prompts, stages, 0)
+        first_tokens(RoutedFleet(engine_model, 4, router), prompts, stages, 0)
         for router in (BY_LOT, AFFINITY)
     )
     assert [len(times) for times in by_lot] == [80, 80]

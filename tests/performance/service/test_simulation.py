@@ -19,16 +19,16 @@ def engine(most=1e9, room=1e15, budget=BUDGET):
     return Engine(flat, none, flat, none, 1, budget, room, 1.0, most)
 
 
-def requests(arrived, prompt, answer, slot=None, known=None, keeps=None):
+def requests(arrived, prompt, answer, slot=None, known_tokens=None, keeps=None):
     """Requests that share nothing, unless they are said to."""
     nothing = np.zeros(len(arrived))
-    own = np.arange(len(arrived)) if slot is None else slot
+    slots = np.arange(len(arrived)) if slot is None else slot
     return Requests(
         arrived,
         prompt,
         answer,
-        own,
-        nothing if known is None else known,
+        slots,
+        nothing if known_tokens is None else known_tokens,
         nothing if keeps is None else keeps,
     )
 
@@ -74,8 +74,8 @@ def test_slots_that_come_back_evenly_are_found_as_often_as_there_is_room():
     """
     draws = np.random.default_rng(3)
     slot, tokens = draws.integers(0, 40, COUNT), np.full(COUNT, 100.0)
-    asked = requests(np.arange(COUNT) * 1.0, tokens + 1, np.ones(COUNT), slot, tokens, tokens)
-    served = simulate_requests(engine(room=1000.0 + 2), asked)
+    arrivals = requests(np.arange(COUNT) * 1.0, tokens + 1, np.ones(COUNT), slot, tokens, tokens)
+    served = simulate_requests(engine(room=1000.0 + 2), arrivals)
     assert (served.found[COUNT // 10 :] > 0).mean() == pytest.approx(10 / 40, rel=0.05)
 
 
@@ -88,58 +88,62 @@ def test_memory_is_never_given_twice_and_comes_back():
         elif under_way:
             slot, tokens = under_way.pop(int(draws.integers(0, len(under_way))))
             cache.leave(slot, tokens, float(draws.integers(0, int(tokens) + 1)))
-        held = (
+        used_tokens = (
             sum(tokens for _, tokens in under_way)
-            + sum(one for one, _ in cache.used.values())
+            + sum(slot_tokens for slot_tokens, _ in cache.used.values())
             + sum(cache.idle.values())
         )
-        assert cache.free + held == pytest.approx(1000.0)
+        assert cache.free + used_tokens == pytest.approx(1000.0)
         assert cache.free >= 0
         assert cache.kept == pytest.approx(sum(cache.idle.values()))
 
 
 def test_every_request_is_answered_in_order_of_its_tokens():
     draws = np.random.default_rng(5)
-    asked = requests(
+    arrivals = requests(
         poisson(20, 500), draws.integers(1, 5000, 500) * 1.0, draws.integers(1, 300, 500) * 1.0
     )
-    served = simulate_requests(engine(most=8, room=20_000.0), asked)
+    served = simulate_requests(engine(most=8, room=20_000.0), arrivals)
     assert (served.first > 0).all()
     assert (served.last >= served.first).all()
     # a token a step, and no more
-    assert (served.last - served.first >= (asked.answer - 1) * STEP * (1 - 1e-9)).all()
+    assert (served.last - served.first >= (arrivals.answer - 1) * STEP * (1 - 1e-9)).all()
 
 
 @pytest.mark.parametrize("name", ["h200-hgx8", "gb200-nvl72"])
 def test_tables_say_what_the_step_model_says(name):
     """At a batch and a context between those that the tables were made of."""
-    asked = server(name)
+    model_server = server(name)
     plan = decode_plan_from_axes(PrefillPlan(8.0, 8.0), 1.0)
-    made = engine_for_plan(asked.machine, asked.model, asked.request, plan)
-    prompt, answer = float(asked.request.prompt), float(asked.request.answer)
-    for sequences in (1, 6, 48):
-        step = asked.decode(plan._replace(sequences=float(sequences)))
-        assert made.step_time(sequences, sequences * (prompt + answer / 2)) == pytest.approx(
-            float(step.per_token), rel=0.1
-        )
-    assert made.pass_time(prompt, prompt / 2, 0, 0.0) == pytest.approx(
-        float(asked.prefill(PrefillPlan(8.0, 8.0)).time), rel=0.1
+    engine_model = engine_for_plan(
+        model_server.machine, model_server.model, model_server.request, plan
     )
-    assert len(made.passes) * QUANTUM >= made.budget
+    prompt, answer = float(model_server.request.prompt), float(model_server.request.answer)
+    for sequences in (1, 6, 48):
+        step = model_server.decode(plan._replace(sequences=float(sequences)))
+        assert engine_model.step_time(
+            sequences, sequences * (prompt + answer / 2)
+        ) == pytest.approx(float(step.per_token), rel=0.1)
+    assert engine_model.pass_time(prompt, prompt / 2, 0, 0.0) == pytest.approx(
+        float(model_server.prefill(PrefillPlan(8.0, 8.0)).time), rel=0.1
+    )
+    assert len(engine_model.passes) * QUANTUM >= engine_model.budget
 
 
 def test_no_iteration_lies_beyond_the_tables():
     """Ranks that split prompts read a budget each, the most that any engine has; groups decode no
     more sequences than the step model is asked at.
     """
-    asked = server("gb200-nvl72")
-    made = engine_for_plan(
-        asked.machine,
-        asked.model,
-        asked.request,
+    model_server = server("gb200-nvl72")
+    engine_model = engine_for_plan(
+        model_server.machine,
+        model_server.model,
+        model_server.request,
         decode_plan_from_axes(PrefillPlan(8.0, 1.0, 8.0), 1.0),
     )
-    half, full = (made.pass_time(share * made.budget, 4000, 0, 0.0) for share in (0.5, 1.0))
+    half, full = (
+        engine_model.pass_time(share * engine_model.budget, 4000, 0, 0.0) for share in (0.5, 1.0)
+    )
     assert full > 1.5 * half
-    assert made.most / made.groups <= SIZES[-1]
-    assert made.budget <= TOKENS[-1]
+    assert engine_model.most / engine_model.groups <= SIZES[-1]
+    assert engine_model.budget <= TOKENS[-1]

@@ -38,15 +38,15 @@ def gpt(hidden, heads, layers):
 def test_activations_are_the_published_ones(size):
     _, micro, hidden, heads, layers, stages, parts, recompute, parallel, expected = size
     batch = 8 * stages  # 64, 280 and 512 sequences, as published
-    found, machine = job(workload__global_batch=str(batch))
-    found = replace(found, model=gpt(hidden, heads, layers), chips=8 * stages)
+    training_job, machine = job(workload__global_batch=str(batch))
+    training_job = replace(training_job, model=gpt(hidden, heads, layers), chips=8 * stages)
     schedule = "interleaved" if parts > 1 else "1f1b"
     plan = TrainingPlan(8, 1, stages, 1, 1, 0, micro, parts, schedule, recompute, 0, parallel)
-    held = float(evaluate_plan(found, machine, plan)[0].memory["activations"])
+    activation_bytes = float(evaluate_plan(training_job, machine, plan)[0].memory["activations"])
     # the scores computed again are held for one layer at a time, which the published size leaves
     # out
     if recompute == "selective":
-        held -= (
+        activation_bytes -= (
             micro
             * 2048
             * 2048
@@ -58,15 +58,15 @@ def test_activations_are_the_published_ones(size):
             / layers
             * min(stages + (stages - 1) / parts * (parts > 1), batch / micro)
         )
-    assert held / GIB == pytest.approx(expected, rel=1e-6)
+    assert activation_bytes / GIB == pytest.approx(expected, rel=1e-6)
 
 
 def test_sharding_further_never_needs_more_state():
-    found, machine = job()
+    training_job, machine = job()
     plans = [TrainingPlan(8, 1, 2, 4, 1, 0, 1, 1, "1f1b", "none", zero) for zero in range(4)]
     states = [
-        sum(float(made.memory[name]) for name in ("weights", "gradients", "optimizer"))
-        for made in (evaluate_plan(found, machine, p)[0] for p in plans)
+        sum(float(step_result.memory[name]) for name in ("weights", "gradients", "optimizer"))
+        for step_result in (evaluate_plan(training_job, machine, p)[0] for p in plans)
     ]
     assert all(more > less for more, less in itertools.pairwise(states))
     parameters = states[0] / 16
@@ -76,21 +76,25 @@ def test_sharding_further_never_needs_more_state():
 
 
 def test_recomputing_more_keeps_less():
-    found, machine = job()
-    kept = [
+    training_job, machine = job()
+    activation_sizes = [
         float(
-            evaluate_plan(found, machine, MEGATRON._replace(recompute=name))[0].memory[
+            evaluate_plan(training_job, machine, MEGATRON._replace(recompute=name))[0].memory[
                 "activations"
             ]
         )
         for name in ("none", "selective", "full")
     ]
-    assert kept[0] > kept[1] > kept[2]
+    assert activation_sizes[0] > activation_sizes[1] > activation_sizes[2]
 
 
 def test_offload_takes_the_optimizer_away():
-    found, machine = job()
+    training_job, machine = job()
     assert (
-        float(evaluate_plan(found, machine, MEGATRON._replace(offload=1))[0].memory["optimizer"])
+        float(
+            evaluate_plan(training_job, machine, MEGATRON._replace(offload=1))[0].memory[
+                "optimizer"
+            ]
+        )
         == 0
     )

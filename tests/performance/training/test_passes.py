@@ -22,7 +22,7 @@ TRN3, GB200 = "llama-3.1-405b-training-trn3-nl72x2", "llama-3.1-405b-training-gb
 
 def formats_of(name, **settings):
     """The formats that products run in, forward and backward."""
-    return tuple(one.form.stored for one in asked(name, **settings)[2])
+    return tuple(operand.form.stored for operand in asked(name, **settings)[2])
 
 
 def seconds(name, plan, **settings):
@@ -64,10 +64,10 @@ def test_a_format_kept_but_not_computed_is_turned_by_software(sharded):
     )
     for traffic in ("0.5", "2"):  # the more elementwise kernels move, the more a second cast costs
         costs = {"performance__layer__elementwise_traffic": traffic}
-        turned, own = (
+        turned, mxfp8_time = (
             seconds(TRN3, sharded, workload__precision=form, **costs) for form in ("nvfp4", "mxfp8")
         )
-        assert own < turned < 1.1 * own
+        assert mxfp8_time < turned < 1.1 * mxfp8_time
     notes = evaluate(
         TRN3,
         {"workload.precision": "nvfp4", "workload.backward_precision": "mxfp8"},
@@ -106,25 +106,27 @@ def test_classes_of_traffic_spare_what_the_chip_waits_for(sharded):
         seconds(TRN3, sharded, parts__trn3__traffic_classes=str(classes)) for classes in (0, 0.5, 1)
     )
     assert ordered < mixed < without
-    alone = sharded._replace(zero=1)  # nothing runs in the background
-    assert seconds(TRN3, alone, parts__trn3__traffic_classes="0") == seconds(TRN3, alone)
+    foreground_plan = sharded._replace(zero=1)  # nothing runs in the background
+    assert seconds(TRN3, foreground_plan, parts__trn3__traffic_classes="0") == seconds(
+        TRN3, foreground_plan
+    )
 
 
 def test_collectives_take_cores_and_links_from_each_other(sharded):
-    own, shared = (
+    unshared_time, shared = (
         seconds(TRN3, sharded, performance__trainium__communication_cores=str(share))
         for share in (0, 0.15)
     )
-    assert own < shared < 1.15 * own
-    found, machine = job(TRN3)
-    made, pipe, _, work = evaluate_plan(found, machine, sharded)
+    assert unshared_time < shared < 1.15 * unshared_time
+    training_job, machine = job(TRN3)
+    step_result, pipe, _, work = evaluate_plan(training_job, machine, sharded)
     (tensor,) = [item for item in work.operators if item.name == "tensor-parallel collectives"]
     assert float(pipe.links["inside"]) >= float(pipe.waits["inside"]) > 0
     assert tensor.link_times["inside"] > 0
     # everything on the links follows one after the other
-    assert float(made.parts["gathers"]) > 0
+    assert float(step_result.parts["gathers"]) > 0
     narrow = machine._replace(links=machine.links._replace(network=machine.links.network / 100))
-    slow, pipe, *_ = evaluate_plan(found, narrow, sharded)
+    slow, pipe, *_ = evaluate_plan(training_job, narrow, sharded)
     assert float(slow.parts["gathers"]) > float(pipe.time)
 
 
@@ -132,27 +134,31 @@ def test_norms_are_repeated_on_every_chip_without_sequence_parallelism():
     """Eight chips share what goes over the hidden state where sequences are split; each has its
     part of what goes over inner widths.
     """
-    found, machine = job(workload__global_batch="64")
-    made = (
-        evaluate_plan(found, machine, MEGATRON._replace(sequence_parallel=parallel))[3].operators
+    training_job, machine = job(workload__global_batch="64")
+    operators_by_plan = (
+        evaluate_plan(training_job, machine, MEGATRON._replace(sequence_parallel=parallel))[
+            3
+        ].operators
         for parallel in (0, 1)
     )
-    whole, split = (
-        next(float(item.time) for item in items if item.name == "elementwise") for items in made
+    repeated_time, split = (
+        next(float(item.time) for item in items if item.name == "elementwise")
+        for items in operators_by_plan
     )
     passes, masks = (
-        found.values[f"performance.layer.{name}"] for name in ("residual_passes", "mask_passes")
+        training_job.values[f"performance.layer.{name}"]
+        for name in ("residual_passes", "mask_passes")
     )
-    traffic = found.values["performance.training.elementwise_traffic"]
+    traffic = training_job.values["performance.training.elementwise_traffic"]
     hidden = (
         2048
         * 12288
         * 2
         * traffic
-        * (96 * (passes + masks) + found.values["performance.layer.embedding_passes"])
+        * (96 * (passes + masks) + training_job.values["performance.layer.embedding_passes"])
         / machine.row_bandwidth
     )
-    assert whole - split == pytest.approx(7 / 8 * hidden, rel=1e-12)
+    assert repeated_time - split == pytest.approx(7 / 8 * hidden, rel=1e-12)
     assert split > hidden / 8
 
 

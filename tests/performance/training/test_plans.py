@@ -28,18 +28,18 @@ SPACES = [
 
 @pytest.mark.parametrize("make", SPACES)
 def test_every_plan_is_whole_and_there_is_none_twice(make):
-    found, machine = make()
-    blocks = space(found, machine.links.domain)
+    training_job, machine = make()
+    blocks = space(training_job, machine.links.domain)
     plans = list(every_plan(blocks))
     assert len(plans) == sum(block.plans for block in blocks) > 1000
     assert len(set(plans)) == len(plans)
-    heads = found.model.blocks[0].attention.heads
+    heads = training_job.model.blocks[0].attention.heads
     for plan in plans:
-        assert plan.tensor * plan.context * plan.pipeline * plan.data == found.chips
-        assert found.batch % (plan.data * plan.micro_batch) == 0
+        assert plan.tensor * plan.context * plan.pipeline * plan.data == training_job.chips
+        assert training_job.batch % (plan.data * plan.micro_batch) == 0
         assert heads % plan.tensor == 0
         assert plan.tensor * plan.context * plan.data % plan.expert == 0
-        count = found.batch // plan.data // plan.micro_batch
+        count = training_job.batch // plan.data // plan.micro_batch
         assert plan.schedule != "interleaved" or (plan.interleave > 1 and count >= plan.pipeline)
         assert plan.schedule != "zero-bubble" or count >= plan.pipeline
         assert plan.schedule != "dual-pipe" or count >= 2 * plan.pipeline
@@ -57,8 +57,12 @@ def test_every_plan_is_whole_and_there_is_none_twice(make):
 )
 def test_ranks_of_a_context_take_two_whole_parts_of_a_sequence(length, contexts):
     """An early and a late one, to balance the causal mask."""
-    found, machine = small("megatron-gpt-1.7b", 12, 24, workload__sequence_length=str(length))
-    assert {plan.context for plan in every_plan(space(found, machine.links.domain))} == contexts
+    training_job, machine = small(
+        "megatron-gpt-1.7b", 12, 24, workload__sequence_length=str(length)
+    )
+    assert {
+        plan.context for plan in every_plan(space(training_job, machine.links.domain))
+    } == contexts
 
 
 @pytest.mark.parametrize(
@@ -77,24 +81,24 @@ def test_ranks_of_a_context_take_two_whole_parts_of_a_sequence(length, contexts)
 )
 def test_a_job_takes_the_whole_domains_that_divide(system, chips, used):
     settings = {"workload": "llama-3.1-405b-training", "cluster__chips": str(chips)}
-    found, machine = job(system, **settings)
-    assert chips_in_use(found, machine.links)[0] == used
+    training_job, machine = job(system, **settings)
+    assert chips_in_use(training_job, machine.links)[0] == used
 
 
 def test_a_job_may_take_fewer_chips_that_make_more_replicas():
     """20,736 chips over a batch of 2,304 sequences make replicas of 144 chips at least, 18,432 such
     of 64: both are searched, and some stand idle.
     """
-    found, machine = job(
+    training_job, machine = job(
         "gb200-nvl72",
         workload="llama-3.1-405b-training",
         workload__precision="fp8",
         cluster__chips="20736",
     )
-    assert chips_in_use(found, machine.links) == [20736, 18432]
+    assert chips_in_use(training_job, machine.links) == [20736, 18432]
     plans = (
-        search_training_plans(found, machine).best,
-        search_training_plans(found, machine, fixed_axes({"tp": "4", "cp": "4"})).best,
+        search_training_plans(training_job, machine).best,
+        search_training_plans(training_job, machine, fixed_axes({"tp": "4", "cp": "4"})).best,
     )
     assert [int(plan.tensor * plan.context * plan.pipeline * plan.data) for plan in plans] == [
         18432,
@@ -128,8 +132,8 @@ def test_chips_that_stand_idle_are_said():
 
 
 def test_the_large_space_is_large():
-    found, machine = job()
-    assert sum(block.plans for block in space(found, machine.links.domain)) >= 600_000
+    training_job, machine = job()
+    assert sum(block.plans for block in space(training_job, machine.links.domain)) >= 600_000
 
 
 @pytest.mark.parametrize(("layers", "parts"), [(96, 96), (126, 16), (126, 18), (61, 16), (61, 1)])
@@ -156,21 +160,21 @@ def test_the_axes_that_are_fixed_are_those_of_the_plan(order):
         "order": order,
     }
     flags = {"sequence_parallel": "yes", "tp_overlap": "no", "optimizer_offload": "no"}
-    found = evaluate(
+    plan_document = evaluate(
         A100,
         {"workload.model": "llama-3.1-8b"},
         fixed | flags | {"recompute": "full"},
         catalogue=CATALOGUE,
     ).report.plan
-    assert {name: str(found[name]) for name in fixed} == fixed
-    assert {name: "yes" if found[name] else "no" for name in flags} == flags
+    assert {name: str(plan_document[name]) for name in fixed} == fixed
+    assert {name: "yes" if plan_document[name] else "no" for name in flags} == flags
 
 
 @pytest.mark.parametrize(
     ("stages", "both_ends"), [(1, False), (2, False), (3, False), (4, True), (6, True), (8, True)]
 )
 def test_a_pipeline_fed_from_both_ends_has_four_stages_or_more_in_pairs(stages, both_ends):
-    found = schedules(96, stages)
-    assert (("dual-pipe", 1) in found) == both_ends
-    assert (("zero-bubble", 1) in found) == (stages > 1)
-    assert (found == [("1f1b", 1)]) == (stages == 1)
+    stage_schedules = schedules(96, stages)
+    assert (("dual-pipe", 1) in stage_schedules) == both_ends
+    assert (("zero-bubble", 1) in stage_schedules) == (stages > 1)
+    assert (stage_schedules == [("1f1b", 1)]) == (stages == 1)

@@ -64,10 +64,18 @@ factors = st.floats(1, 16)
 @cache
 def made(name: str) -> tuple[TrainingJob, Machine, list[TrainingPlan]]:
     """A job, its machine, and plans from all over its space."""
-    found, machine = JOBS[name]()
-    blocks = space(found, machine.links.domain)
-    every = max(sum(block.plans for block in blocks) // 3000, 1)
-    return found, machine, [plan for at, plan in enumerate(every_plan(blocks)) if at % every == 0]
+    training_job, machine = JOBS[name]()
+    blocks = space(training_job, machine.links.domain)
+    sampling_interval = max(sum(block.plans for block in blocks) // 3000, 1)
+    return (
+        training_job,
+        machine,
+        [
+            plan
+            for plan_index, plan in enumerate(every_plan(blocks))
+            if plan_index % sampling_interval == 0
+        ],
+    )
 
 
 def scaled(record: Any, names: set[str], factor: float) -> Any:
@@ -82,8 +90,10 @@ def faster(machine: Machine, factor: float, *fields: str) -> Machine:
     chip, of memory, of links.
     """
     names = set(fields)
-    made = {
-        name: tuple(scaled(one, names & set(PRODUCTS), factor) for one in getattr(machine, name))
+    product_operands = {
+        name: tuple(
+            scaled(operand, names & set(PRODUCTS), factor) for operand in getattr(machine, name)
+        )
         for name in ("operands", "gradients")
     }
     cores = {
@@ -91,11 +101,14 @@ def faster(machine: Machine, factor: float, *fields: str) -> Machine:
         for name in names & set(CORES)
     }
     kernels = machine.kernels._replace(values=ChainMap(cores, machine.kernels.values))
-    own = {
+    scaled_fields = {
         name: getattr(machine, name) * factor for name in names & {*MEMORY, *WAITS, "exponentials"}
     }
     return machine._replace(
-        **made, **own, kernels=kernels, links=scaled(machine.links, names & set(LINKS), factor)
+        **product_operands,
+        **scaled_fields,
+        kernels=kernels,
+        links=scaled(machine.links, names & set(LINKS), factor),
     )
 
 
@@ -118,7 +131,7 @@ def seconds(found: TrainingJob, machine: Machine, plan: TrainingPlan) -> float:
 @on_every_job
 def test_more_hardware_never_slows_a_plan(name):
     """Whichever rate rises or latency falls, on the same plan."""
-    found, machine, plans = made(name)
+    training_job, machine, plans = made(name)
 
     @settings(max_examples=40)
     @given(
@@ -130,7 +143,9 @@ def test_more_hardware_never_slows_a_plan(name):
         better = faster(nearer(machine, latency), latency, *WAITS)
         for field, factor in raised.items():
             better = faster(better, factor, field)
-        assert seconds(found, better, plan) <= seconds(found, machine, plan) * (1 + 1e-12)
+        assert seconds(training_job, better, plan) <= seconds(training_job, machine, plan) * (
+            1 + 1e-12
+        )
 
     never_slower()
 
@@ -144,30 +159,32 @@ def test_a_better_chip_never_slows_a_plan(path):
     """
     unit = "FLOP/s" if path.startswith("peak") else "byte/s"
     full = f"parts.a100-sxm-80gb.{path}"
-    found, machine, plans = made("dense, over servers")
-    before = found.values[full]
+    training_job, machine, plans = made("dense, over servers")
+    before = training_job.values[full]
     for factor in (1.01, 1.5, 4):
         better = job(
             workload__global_batch="64", **{full.replace(".", "__"): f"{before * factor!r} {unit}"}
         )[1]
         for plan in plans[:: len(plans) // 20]:
-            assert seconds(found, better, plan) <= seconds(found, machine, plan) * (1 + 1e-12)
+            assert seconds(training_job, better, plan) <= seconds(training_job, machine, plan) * (
+                1 + 1e-12
+            )
 
 
 def twice_the_latency(machine: Machine) -> Machine:
     """Return a machine whose kernels take twice as long to start and to sum the parts of a split
     product.
     """
-    made = {
-        name: tuple(scaled(one, {"stage", "latency"}, 2) for one in getattr(machine, name))
+    product_operands = {
+        name: tuple(scaled(operand, {"stage", "latency"}, 2) for operand in getattr(machine, name))
         for name in ("operands", "gradients")
     }
-    return faster(machine, 2, *WAITS)._replace(**made)
+    return faster(machine, 2, *WAITS)._replace(**product_operands)
 
 
 @on_every_job
 def test_half_of_every_rate_doubles_what_is_computed_and_moved(name):
-    found, machine, plans = made(name)
+    training_job, machine, plans = made(name)
     slow = twice_the_latency(faster(machine, 0.5, *CORES, *MEMORY, *PRODUCTS))
     dark = faster(machine, 0.5, *LINKS)
 
@@ -175,20 +192,21 @@ def test_half_of_every_rate_doubles_what_is_computed_and_moved(name):
     @given(st.sampled_from(plans))
     def doubles(plan):
         base, halved, narrow = (
-            operators_of(evaluate_plan(found, one, plan)[3]) for one in (machine, slow, dark)
+            operators_of(evaluate_plan(training_job, machine_variant, plan)[3])
+            for machine_variant in (machine, slow, dark)
         )
-        for one, computed, linked in zip(base, halved, narrow, strict=True):
-            for way in ("time", "backward"):
+        for base_operator, computed, linked in zip(base, halved, narrow, strict=True):
+            for direction in ("time", "backward"):
                 before, after, on_links = (
-                    float(getattr(item, way)) for item in (one, computed, linked)
+                    float(getattr(item, direction)) for item in (base_operator, computed, linked)
                 )
-                if one.link:
-                    assert after == pytest.approx(before, rel=1e-12), one.name
+                if base_operator.link:
+                    assert after == pytest.approx(before, rel=1e-12), base_operator.name
                     # all but its latency
-                    assert before * SLACK <= on_links <= 2 * before / SLACK, one.name
+                    assert before * SLACK <= on_links <= 2 * before / SLACK, base_operator.name
                 else:
-                    assert after == pytest.approx(2 * before, rel=1e-9), one.name
-                    assert on_links == before, one.name
+                    assert after == pytest.approx(2 * before, rel=1e-9), base_operator.name
+                    assert on_links == before, base_operator.name
 
     doubles()
 
@@ -196,12 +214,12 @@ def test_half_of_every_rate_doubles_what_is_computed_and_moved(name):
 @on_every_job
 def test_no_item_beats_its_engines(name):
     """Work at the peak of its format, bytes at the memory's bandwidth, whichever takes longer."""
-    found, machine, plans = made(name)
+    training_job, machine, plans = made(name)
 
     @settings(max_examples=25)
     @given(st.sampled_from(plans))
     def bounded(plan):
-        work = evaluate_plan(found, machine, plan)[3]
+        work = evaluate_plan(training_job, machine, plan)[3]
         parts = 0
         for operator in (*work.operators, *work.head):
             assert float(operator.time) >= 0
@@ -233,14 +251,16 @@ def test_no_pipeline_beats_its_critical_path(name):
 
     And a stage computes all micro-batches.
     """
-    found, machine, plans = made(name)
+    training_job, machine, plans = made(name)
 
     @settings(max_examples=60)
     @given(st.sampled_from([plan for plan in plans if plan.pipeline > 1]))
     def bounded(plan):
-        made_of, pipe, micro, _ = evaluate_plan(found, machine, plan)
+        made_of, pipe, micro, _ = evaluate_plan(training_job, machine, plan)
         weights = float(
-            schedule.stage_time(micro.weights, slots(plan, found.model), found.model.layers)
+            schedule.stage_time(
+                micro.weights, slots(plan, training_job.model), training_job.model.layers
+            )
         )
         path = plan.pipeline * (float(pipe.stage) - weights) + weights
         assert float(pipe.time) >= float(pipe.micro_batches) * float(pipe.longest) * SLACK

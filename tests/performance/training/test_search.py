@@ -39,12 +39,12 @@ def once_a_shape(function):
     """Keep what a function gives for a shape: plans are many, the shapes their micro-batches have
     few.
     """
-    held = {}
+    results_by_shape = {}
 
     def call(found, machine, shape, *work):
-        if shape not in held:
-            held[shape] = function(found, machine, shape, *work)
-        return held[shape]
+        if shape not in results_by_shape:
+            results_by_shape[shape] = function(found, machine, shape, *work)
+        return results_by_shape[shape]
 
     return call
 
@@ -52,8 +52,8 @@ def once_a_shape(function):
 @pytest.mark.thorough
 @pytest.mark.parametrize("make", SMALL)
 def test_the_array_search_equals_a_loop(make, monkeypatch):
-    found, machine = make()
-    quick = search_training_plans(found, machine)
+    training_job, machine = make()
+    quick = search_training_plans(training_job, machine)
     # of the loop, not of the search
     for room, name in (
         (step, "work_of"),
@@ -62,19 +62,21 @@ def test_the_array_search_equals_a_loop(make, monkeypatch):
     ):
         monkeypatch.setattr(room, name, once_a_shape(getattr(room, name)))
     times, plans, leanest = [], 0, float("inf")
-    for plan in every_plan(space(found, machine.links.domain)):
-        made = evaluate_plan(found, machine, plan)[0]
+    for plan in every_plan(space(training_job, machine.links.domain)):
+        step_result = evaluate_plan(training_job, machine, plan)[0]
         plans += 1
-        leanest = min(leanest, float(made.held))
+        leanest = min(leanest, float(step_result.held))
         # else it is another plan
-        between = plan.recompute != PARTIAL or 0 < chosen_share(found, machine, plan).share < 1
-        if made.held <= machine.memory and between:
-            times.append(float(made.time))
+        between = (
+            plan.recompute != PARTIAL or 0 < chosen_share(training_job, machine, plan).share < 1
+        )
+        if step_result.held <= machine.memory and between:
+            times.append(float(step_result.time))
     times.sort()
     assert (quick.plans, quick.feasible) == (plans, len(times))
     if times:
         assert [candidate.seconds for candidate in quick.top] == pytest.approx(times[:2], rel=1e-12)
-        best = evaluate_plan(found, machine, quick.best)[0]
+        best = evaluate_plan(training_job, machine, quick.best)[0]
         assert float(best.time) == pytest.approx(times[0], rel=1e-12)
         assert best.held <= machine.memory
     else:
@@ -83,7 +85,7 @@ def test_the_array_search_equals_a_loop(make, monkeypatch):
 
 def test_the_small_spaces_hold_plans_that_fit_and_plans_that_do_not():
     results = [search_training_plans(*make.values[0]()) for make in SMALL]
-    assert any(0 < found.feasible < found.plans for found in results)
+    assert any(0 < search_result.feasible < search_result.plans for search_result in results)
 
 
 @pytest.fixture(scope="module")
@@ -120,9 +122,11 @@ def test_more_hardware_is_never_slower(path, usual):
 
 
 def test_what_fits_is_counted_among_all(whole):
-    found, machine = job()
+    training_job, machine = job()
     assert (
-        whole.plans == sum(block.plans for block in space(found, machine.links.domain)) >= 600_000
+        whole.plans
+        == sum(block.plans for block in space(training_job, machine.links.domain))
+        >= 600_000
     )
     assert 10_000 <= whole.feasible < whole.plans
     assert whole.margin is not None
@@ -131,18 +135,18 @@ def test_what_fits_is_counted_among_all(whole):
 
 
 def test_the_same_search_twice_finds_the_same(whole):
-    other = search_training_plans(*job())
+    second_search = search_training_plans(*job())
     assert (whole.best, whole.runner_up, whole.margin, whole.feasible) == (
-        other.best,
-        other.runner_up,
-        other.margin,
-        other.feasible,
+        second_search.best,
+        second_search.runner_up,
+        second_search.margin,
+        second_search.feasible,
     )
 
 
 def test_what_is_kept_are_the_quickest_plans(whole):
-    every = search_training_plans(*job(), count=24).top
-    assert [one.plan for one in search_training_plans(*job(), count=12).top] == [
-        one.plan for one in every[:12]
+    quickest_plans = search_training_plans(*job(), count=24).top
+    assert [candidate.plan for candidate in search_training_plans(*job(), count=12).top] == [
+        candidate.plan for candidate in quickest_plans[:12]
     ]
-    assert every[0].plan == whole.best
+    assert quickest_plans[0].plan == whole.best

@@ -29,12 +29,12 @@ PUBLISHED = (
 
 @pytest.mark.parametrize(("recompute", "parallel", "seconds", "tolerance"), PUBLISHED)
 def test_gpt3_on_64_a100_takes_what_was_published(recompute, parallel, seconds, tolerance):
-    found, machine = job(workload__global_batch="64")
-    made = evaluate_plan(
-        found, machine, MEGATRON._replace(recompute=recompute, sequence_parallel=parallel)
+    training_job, machine = job(workload__global_batch="64")
+    step_result = evaluate_plan(
+        training_job, machine, MEGATRON._replace(recompute=recompute, sequence_parallel=parallel)
     )[0]
-    assert float(made.time) == pytest.approx(seconds, rel=tolerance)
-    assert made.held <= machine.memory  # it ran
+    assert float(step_result.time) == pytest.approx(seconds, rel=tolerance)
+    assert step_result.held <= machine.memory  # it ran
 
 
 @pytest.mark.parametrize("scenario", TRAINING)
@@ -70,10 +70,12 @@ def test_the_lines_of_a_step_sum_to_it(scenario):
 @pytest.mark.parametrize("schedule", ["1f1b", "zero-bubble", "dual-pipe"])
 def test_the_lines_of_a_sparse_step_sum_to_it(model, schedule):
     size = {"workload__model": model, "cluster__chips": "64", "workload__global_batch": "64"}
-    found, machine, formats = asked(**size, workload__attention="fused", workload__dropout="no")
-    stages = next(p for p in (4, 8, 13) if found.model.layers % p == 0 or p == 4)
+    training_job, machine, formats = asked(
+        **size, workload__attention="fused", workload__dropout="no"
+    )
+    stages = next(p for p in (4, 8, 13) if training_job.model.layers % p == 0 or p == 4)
     plan = TrainingPlan(2, 1, stages, 64 // 2 // stages, 8, 0, 1, 1, schedule, "full", 1, 1, 1, 0)
-    result = train(found, machine, formats, plan)
+    result = train(training_job, machine, formats, plan)
     assert sum(
         line.time for line in result.report(0.0, is_vectorised=False).phases["step"].lines
     ) == pytest.approx(float(result.rates["step_s"]), rel=1e-9)
@@ -87,34 +89,40 @@ def lines_of(model: str, recompute: str = "none", **settings: str):
         "workload__global_batch": "8",
         "workload__attention": "fused",
     }
-    found, machine, formats = asked(**size | settings)
-    result = train(found, machine, formats, TrainingPlan(2, 1, 1, 4, 1, 0, 1, 1, "1f1b", recompute))
+    training_job, machine, formats = asked(**size | settings)
+    result = train(
+        training_job, machine, formats, TrainingPlan(2, 1, 1, 4, 1, 0, 1, 1, "1f1b", recompute)
+    )
     return {
         line.name: line for line in result.report(0.0, is_vectorised=False).phases["step"].lines
     }
 
 
 def test_the_lines_of_a_step_hold_its_work():
-    found, _ = job(workload__model="llama-3.1-8b", cluster__chips="8", workload__global_batch="8")
-    tokens, model = 8 * float(found.sequence) / 8, found.model  # a chip's share
+    training_job, _ = job(
+        workload__model="llama-3.1-8b", cluster__chips="8", workload__global_batch="8"
+    )
+    tokens, model = 8 * float(training_job.sequence) / 8, training_job.model  # a chip's share
     lines = lines_of(model.id)
     assert lines["output head and loss"].flops == pytest.approx(
         6 * tokens * model.hidden * model.vocabulary, rel=1e-9
     )
-    whole = tokens * float(flops_per_token(model, float(found.sequence), training=True))
+    total_flops = tokens * float(
+        flops_per_token(model, float(training_job.sequence), training=True)
+    )
     # of seven products, two forward and five backward, that which computes the scores anew
     anew = lines["attention core"].flops / 7
     assert sum(line.flops or 0.0 for line in lines.values()) == pytest.approx(
-        whole + anew, rel=5e-4
+        total_flops + anew, rel=5e-4
     )
     again = sum(line.flops or 0.0 for line in lines_of(model.id, "full").values())
     # bytes of the hidden states of a data-parallel rank
-    hidden = 8 * float(found.sequence) / 4 * model.hidden * 2
+    hidden = 8 * float(training_job.sequence) / 4 * model.hidden * 2
     assert lines["tensor-parallel collectives"].bytes == pytest.approx(
         2 * model.layers * 4 * hidden, rel=1e-9
     )
     assert again == pytest.approx(
-        whole * 4 / 3 + anew - lines["output head and loss"].flops / 3, rel=5e-4
+        total_flops * 4 / 3 + anew - lines["output head and loss"].flops / 3, rel=5e-4
     )
 
 
@@ -122,13 +130,16 @@ def test_adapters_need_no_gradients_of_the_weights():
     """Two of the three products of each weight are left (LoRA, arxiv.org/abs/2106.09685), and no
     optimizer.
     """
-    whole, adapters = (
+    full_training, adapters = (
         lines_of("llama-3.1-8b", workload__trained=trained) for trained in ("all", "adapters")
     )
     for name in ("attention projections", "feed-forward", "output head and loss"):
-        assert adapters[name].flops == pytest.approx(whole[name].flops * 2 / 3, rel=1e-9)
-    assert adapters["attention core"].flops == whole["attention core"].flops
-    assert whole.keys() - adapters.keys() == {"optimizer", "gradients and weights at the end"}
+        assert adapters[name].flops == pytest.approx(full_training[name].flops * 2 / 3, rel=1e-9)
+    assert adapters["attention core"].flops == full_training["attention core"].flops
+    assert full_training.keys() - adapters.keys() == {
+        "optimizer",
+        "gradients and weights at the end",
+    }
 
 
 @pytest.mark.parametrize(
@@ -139,18 +150,20 @@ def test_selective_recomputation_does_again_what_takes_much_room(attention, long
     """Scores where attention keeps them in memory (Korthikanti 2022), else what norms and
     activation functions give; never products with weights.
     """
-    kept, again = (
+    plain_lines, again = (
         lines_of("llama-3.1-8b", level, workload__attention=attention)
         for level in ("none", "selective")
     )
-    found = {name for name, line in kept.items() if again[name].time > line.time * (1 + 1e-9)}
-    assert found - {"host launches"} == longer
+    recomputed_names = {
+        name for name, line in plain_lines.items() if again[name].time > line.time * (1 + 1e-9)
+    }
+    assert recomputed_names - {"host launches"} == longer
 
 
 def test_many_draws_at_once_give_what_each_gives():
-    found, machine = job()
+    training_job, machine = job()
     draws = np.array([0.7, 0.8, 0.9])
-    one = [
+    single_times = [
         float(
             evaluate_plan(
                 *job(performance__training__tensor_exposed=str(draw)), MEGATRON._replace(overlap=1)
@@ -158,10 +171,10 @@ def test_many_draws_at_once_give_what_each_gives():
         )
         for draw in draws
     ]
-    found.values["performance.training.tensor_exposed"] = draws
-    assert evaluate_plan(found, machine, MEGATRON._replace(overlap=1))[0].time == pytest.approx(
-        one, rel=1e-12
-    )
+    training_job.values["performance.training.tensor_exposed"] = draws
+    assert evaluate_plan(training_job, machine, MEGATRON._replace(overlap=1))[
+        0
+    ].time == pytest.approx(single_times, rel=1e-12)
 
 
 def test_tokens_and_cost_follow_from_the_step():
@@ -183,29 +196,31 @@ def test_no_plan_fits_says_what_is_short():
 
 @pytest.mark.parametrize("scenario", [A100, "trn3-nl72x2"])
 def test_perf_differs_in_seconds_only(scenario):
-    one, other = document("perf", scenario), document("perf", scenario)
-    assert {"plan", "metrics", "operators", "search"} <= one.keys()
-    assert one["search"]["plans"] >= one["search"]["feasible"] >= 1
-    assert {"tp", "pp", "dp", "ep", "cp", "batch"} <= one["plan"].keys()
-    assert all({"name", "time_us", "bound"} <= operator.keys() for operator in one["operators"])
-    for answer in (one, other):
+    first_answer, second_answer = document("perf", scenario), document("perf", scenario)
+    assert {"plan", "metrics", "operators", "search"} <= first_answer.keys()
+    assert first_answer["search"]["plans"] >= first_answer["search"]["feasible"] >= 1
+    assert {"tp", "pp", "dp", "ep", "cp", "batch"} <= first_answer["plan"].keys()
+    assert all(
+        {"name", "time_us", "bound"} <= operator.keys() for operator in first_answer["operators"]
+    )
+    for answer in (first_answer, second_answer):
         answer["search"].pop("seconds")
-    assert one == other
+    assert first_answer == second_answer
 
 
 def test_gradients_of_hybrid_sharding_are_averaged_across_domains_at_the_end():
     """Each chip of a server holds an eighth of them, and takes them to its pair in the other server
     and back.
     """
-    found, machine = job(
+    training_job, machine = job(
         workload__model="llama-3.1-8b", cluster__chips="16", workload__global_batch="16"
     )
     plan = TrainingPlan(1, 1, 1, 16, 1, 0, 1, 1, "1f1b", zero=3, hybrid=1)
-    part = found.model.parameters / 8 * float(found.values["workload.gradient_size"])
+    part = training_job.model.parameters / 8 * float(training_job.values["workload.gradient_size"])
     once = float(
         fastest_algorithm_time(reach(machine.links, RankGroup(2, 2, 1, 2)), "all-gather", part)
     )
-    exposed = float(found.values["performance.training.data_exposed"])
-    assert float(evaluate_plan(found, machine, plan)[0].parts["gradients"]) == pytest.approx(
+    exposed = float(training_job.values["performance.training.data_exposed"])
+    assert float(evaluate_plan(training_job, machine, plan)[0].parts["gradients"]) == pytest.approx(
         2 * exposed * once, rel=1e-9
     )

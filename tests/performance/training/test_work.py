@@ -41,11 +41,13 @@ def routed(model):
 @pytest.mark.parametrize("tensor", [1, 2, 8])
 @pytest.mark.parametrize("model", ["gpt3-175b", "llama-3.1-8b", "gpt-oss-120b"])
 def test_a_step_takes_the_work_of_its_tokens(model, tensor):
-    found, machine = job(workload__model=model, cluster__chips="8", workload__global_batch="8")
-    closed = float(flops_per_token(found.model, float(found.sequence), training=True))
-    repeated = (tensor - 1) * routed(found.model)
+    training_job, machine = job(
+        workload__model=model, cluster__chips="8", workload__global_batch="8"
+    )
+    closed = float(flops_per_token(training_job.model, float(training_job.sequence), training=True))
+    repeated = (tensor - 1) * routed(training_job.model)
     assert products(
-        found, machine, TrainingPlan(tensor, 1, 1, 8 // tensor, 1, 0, 1, 1, "1f1b")
+        training_job, machine, TrainingPlan(tensor, 1, 1, 8 // tensor, 1, 0, 1, 1, "1f1b")
     ) == pytest.approx(closed + repeated, rel=5e-4)
 
 
@@ -53,43 +55,46 @@ def test_a_predicted_token_takes_one_more_layer_a_projection_and_a_head():
     """DeepSeek-V3 joins hidden state and embedding, 2 h x h, runs one layer more and the output
     head again (arxiv.org/abs/2412.19437, 2.2).
     """
-    found, machine = job(**DEEPSEEK)
-    model = found.model
+    training_job, machine = job(**DEEPSEEK)
+    model = training_job.model
     plan = TrainingPlan(1, 1, 1, 8, 1, 0, 1, 1, "1f1b")
     bare = model._replace(prediction_layers=0)
     last = bare.blocks[-1]
     deeper = bare._replace(blocks=(*bare.blocks[:-1], last._replace(layers=last.layers + 1)))
     without, with_layer = (
-        products(replace(found, model=one), machine, plan) for one in (bare, deeper)
+        products(replace(training_job, model=architecture), machine, plan)
+        for architecture in (bare, deeper)
     )
     assert without == pytest.approx(
-        float(flops_per_token(bare, float(found.sequence), training=True)), rel=5e-4
+        float(flops_per_token(bare, float(training_job.sequence), training=True)), rel=5e-4
     )
     expected = with_layer + 6 * (2 * model.hidden**2 + model.hidden * model.vocabulary)
-    assert products(found, machine, plan) == pytest.approx(expected, rel=1e-9)
+    assert products(training_job, machine, plan) == pytest.approx(expected, rel=1e-9)
 
 
 def test_latents_are_kept_for_the_way_back():
     """Beside what heads read, each token of each layer keeps its latents of queries and of keys and
     values, two bytes a number.
     """
-    found, machine = job(**DEEPSEEK)
+    training_job, machine = job(**DEEPSEEK)
     plan = TrainingPlan(1, 1, 1, 8, 1, 0, 1, 1, "1f1b", "none")
 
     def held(width):
         blocks = tuple(
             block._replace(attention=block.attention._replace(q_rank=width))
-            for block in found.model.blocks
+            for block in training_job.model.blocks
         )
         return float(
-            evaluate_plan(replace(found, model=found.model._replace(blocks=blocks)), machine, plan)[
-                0
-            ].memory["activations"]
+            evaluate_plan(
+                replace(training_job, model=training_job.model._replace(blocks=blocks)),
+                machine,
+                plan,
+            )[0].memory["activations"]
         )
 
-    layers = sum(block.layers for block in found.model.blocks)
+    layers = sum(block.layers for block in training_job.model.blocks)
     assert held(2536) - held(1536) == pytest.approx(
-        1000 * float(found.sequence) * 2 * layers, rel=0.02
+        1000 * float(training_job.sequence) * 2 * layers, rel=0.02
     )
 
 
@@ -97,16 +102,18 @@ def test_stages_inside_one_server_hand_over_at_its_links_whatever_stands_between
     """Two data-parallel copies of four stages fill a server of eight: neighbours are one or two
     chips apart, and in it either way.
     """
-    found, machine = job(cluster__chips="8", workload__global_batch="64")
-    beside, apart = (
-        evaluate_plan(found, machine, TrainingPlan(1, 1, 4, 2, 1, order, 1, 1, "1f1b"))[1]
+    training_job, machine = job(cluster__chips="8", workload__global_batch="64")
+    adjacent_stages, separated_stages = (
+        evaluate_plan(training_job, machine, TrainingPlan(1, 1, 4, 2, 1, order, 1, 1, "1f1b"))[1]
         for order in (1, 0)
     )
-    assert float(beside.transfer) > 0
-    assert float(apart.transfer) == pytest.approx(float(beside.transfer), rel=1e-12)
-    found, machine = job(cluster__chips="16", workload__global_batch="64")
+    assert float(adjacent_stages.transfer) > 0
+    assert float(separated_stages.transfer) == pytest.approx(
+        float(adjacent_stages.transfer), rel=1e-12
+    )
+    training_job, machine = job(cluster__chips="16", workload__global_batch="64")
     inside, across = (
-        evaluate_plan(found, machine, TrainingPlan(1, 1, 4, 4, 1, order, 1, 1, "1f1b"))[1]
+        evaluate_plan(training_job, machine, TrainingPlan(1, 1, 4, 4, 1, order, 1, 1, "1f1b"))[1]
         for order in (1, 0)
     )
     assert float(across.transfer) > float(inside.transfer), (
@@ -118,21 +125,23 @@ def test_a_stage_holds_its_share_of_the_layers():
     """No fewer than all over the stages, in equal parts of a stage, and none to spare for another
     part.
     """
-    found, _ = job(cluster__chips="64", workload__global_batch="64")
-    layers = found.model.layers
-    seen = set()
+    training_job, _ = job(cluster__chips="64", workload__global_batch="64")
+    layers = training_job.model.layers
+    layer_counts = set()
     for pipeline, interleave in ((1, 1), (4, 1), (4, 3), (8, 2), (8, 3), (5, 2)):
-        held = training_plan_document(
-            TrainingPlan(1, 1, pipeline, 1, 1, 0, 1, interleave, "interleaved"), found.model, 64
+        layers_per_stage = training_plan_document(
+            TrainingPlan(1, 1, pipeline, 1, 1, 0, 1, interleave, "interleaved"),
+            training_job.model,
+            64,
         )["layers_per_stage"]
-        assert held % interleave == 0
-        assert layers <= held * pipeline < layers + pipeline * interleave
-        seen.add(held)
-    assert len(seen) > 3
+        assert layers_per_stage % interleave == 0
+        assert layers <= layers_per_stage * pipeline < layers + pipeline * interleave
+        layer_counts.add(layers_per_stage)
+    assert len(layer_counts) > 3
     assert (
-        training_plan_document(TrainingPlan(1, 1, 1, 4, 1, 0, 2, 1, "1f1b"), found.model, 64)[
-            "micro_batches"
-        ]
+        training_plan_document(
+            TrainingPlan(1, 1, 1, 4, 1, 0, 2, 1, "1f1b"), training_job.model, 64
+        )["micro_batches"]
         == 64 / 4 / 2
     )
 
@@ -141,9 +150,9 @@ def test_experts_keep_what_their_tokens_pass():
     """Wider experts by 128 keep as much more of each token they take: two inputs and the product of
     the activation, two bytes each.
     """
-    found, machine = job(**DEEPSEEK)
+    training_job, machine = job(**DEEPSEEK)
     plan = TrainingPlan(1, 1, 1, 8, 1, 0, 1, 1, "1f1b", "none")
-    sparse = [block for block in found.model.blocks if block.feed_forward.experts]
+    sparse = [block for block in training_job.model.blocks if block.feed_forward.experts]
 
     def held(more):
         wider = {
@@ -152,14 +161,16 @@ def test_experts_keep_what_their_tokens_pass():
             )
             for block in sparse
         }
-        blocks = tuple(wider.get(block, block) for block in found.model.blocks)
+        blocks = tuple(wider.get(block, block) for block in training_job.model.blocks)
         return float(
-            evaluate_plan(replace(found, model=found.model._replace(blocks=blocks)), machine, plan)[
-                0
-            ].memory["activations"]
+            evaluate_plan(
+                replace(training_job, model=training_job.model._replace(blocks=blocks)),
+                machine,
+                plan,
+            )[0].memory["activations"]
         )
 
     taken = sum(block.layers * block.feed_forward.active for block in sparse)
     assert held(128) - held(0) == pytest.approx(
-        128 * taken * float(found.sequence) * 3 * 2, rel=0.02
+        128 * taken * float(training_job.sequence) * 3 * 2, rel=0.02
     )

@@ -102,7 +102,7 @@ def texts(svg: str) -> list[str]:
 
 def boxes(svg: str) -> list[tuple[str, float, float, float, float]]:
     """Return the room that every line of words takes: words, left, top, right, bottom."""
-    found = []
+    text_boxes = []
     for mark in marks(svg, tag="text"):
         size = float(mark.style["font-size"].removesuffix("px"))
         bold = mark.style.get("font-weight") == "700"
@@ -110,5 +110,5 @@ def boxes(svg: str) -> list[tuple[str, float, float, float, float]]:
         anchor = mark.style.get("text-anchor", "start")
         x, y = mark.corners[0]
         left = x - {"start": 0.0, "middle": wide / 2, "end": wide}[anchor]
-        found.append((mark.words, left, y - size * 0.75, left + wide, y + size * 0.2))
-    return found
+        text_boxes.append((mark.words, left, y - size * 0.75, left + wide, y + size * 0.2))
+    return text_boxes

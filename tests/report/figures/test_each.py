@@ -51,7 +51,10 @@ HUNDREDTH = 0.011  # of a pixel, as places are written
 
 @cache
 def results():
-    return [one.result for one in evaluation.evaluate_each(evaluation.HEADLINE, None, {})]
+    return [
+        headline_evaluation.result
+        for headline_evaluation in evaluation.evaluate_each(evaluation.HEADLINE, None, {})
+    ]
 
 
 @cache
@@ -72,7 +75,7 @@ def tornado():
 @cache
 def fabrics():
     inputs = [system_of(name) for name in SYSTEMS]
-    return [(one.system.name, fabric_of(one)) for one in inputs]
+    return [(system_inputs.system.name, fabric_of(system_inputs)) for system_inputs in inputs]
 
 
 @cache
@@ -88,13 +91,13 @@ def drawn():
 @cache
 def money():
     rent = {"money.rent": "3 USD/chip/h", "money.deposit": "0.2", "money.debt_share": "0.5"}
-    (asked,) = evaluation.evaluate_each(["gb200-nvl72"], None, rent)
-    return asked.result, money_of(asked.result, asked.catalogue)
+    (rent_evaluation,) = evaluation.evaluate_each(["gb200-nvl72"], None, rent)
+    return rent_evaluation.result, money_of(rent_evaluation.result, rent_evaluation.catalogue)
 
 
 def of_bill(width, system="trn3-nl72x2"):
-    made = bill(system)
-    return bom_figure(made.system, made.bill, made.date, width)
+    system_bill = bill(system)
+    return bom_figure(system_bill.system, system_bill.bill, system_bill.date, width)
 
 
 @cache
@@ -108,17 +111,20 @@ def field():
         (16 - np.log10(x) * 3 + 0.1 * y[:, None]).tolist(),
     )
     left[0][0] = right[0][0] = None
-    third = [[None if at == other == 0 else 99.0 for at in range(9)] for other in range(5)]
+    third = [
+        [None if column_index == row_index == 0 else 99.0 for column_index in range(9)]
+        for row_index in range(5)
+    ]
     axes = (
         MapAxis("site.electricity_price", "USD/kWh", 20.0, x.tolist()),
         MapAxis("terms.life", "year", 3.0, y.tolist()),
     )
     three = [
-        replace(one, title=title)
-        for one, title in zip(results(), ("GB200 NVL72", "MI450X", "nobody's"), strict=False)
+        replace(result, title=title)
+        for result, title in zip(results(), ("GB200 NVL72", "MI450X", "nobody's"), strict=False)
     ]
     return Map(
-        [one.title for one in three],
+        [result.title for result in three],
         "usd_per_million_output_tokens",
         *axes,
         np.array([left, right, third], dtype=float),
@@ -156,11 +162,12 @@ def svg_of(name, width=WIDE):
     return FIGURES[name](width).svg()
 
 
-def affine(places, values, tolerance=HUNDREDTH):
+def affine(positions, values, tolerance=HUNDREDTH):
     """Say whether places are a straight line of values."""
-    slope, start = np.polyfit(values, places, 1)
+    slope, start = np.polyfit(values, positions, 1)
     return (
-        np.abs(slope * np.asarray(values) + start - places).max() < tolerance * 3 and abs(slope) > 0
+        np.abs(slope * np.asarray(values) + start - positions).max() < tolerance * 3
+        and abs(slope) > 0
     )
 
 
@@ -168,25 +175,28 @@ def axes_of(svg):
     """Return what a reader of the numbers on both axes takes a place to be, in powers of ten: x,
     then y.
     """
-    found = []
+    axis_scales = []
     lines = [mark for mark in marks(svg, GRID) if len(mark.corners) == 2]
     for side, anchor in ((0, "middle"), (1, "end")):
         upright = [line for line in lines if line.box[side + 2] == line.box[side]]
-        places = sorted({line.corners[0][side] for line in upright})
+        grid_positions = sorted({line.corners[0][side] for line in upright})
         ticks = [
             mark
             for mark in marks(svg, MUTED, tag="text")
             if mark.style.get("text-anchor") == anchor and re.fullmatch(r"[\d,.]+", mark.words)
         ]
         near = [
-            min(places, key=lambda place, at=mark.corners[0][side]: abs(place - at))
+            min(
+                grid_positions,
+                key=lambda position, tick=mark.corners[0][side]: abs(position - tick),
+            )
             for mark in ticks
         ]
         values = [float(mark.words.replace(",", "")) for mark in ticks]
         assert len(values) >= 2
         assert len(set(near)) == len(near)
-        found.append(np.poly1d(np.polyfit(near, np.log10(values), 1)))
-    return found
+        axis_scales.append(np.poly1d(np.polyfit(near, np.log10(values), 1)))
+    return axis_scales
 
 
 # ---------------------------------------------------------------- of all
@@ -223,14 +233,14 @@ def test_a_figure_is_a_document_that_stands_alone_and_says_what_it_shows(name, w
 @pytest.mark.parametrize("width", [NARROW, WIDE])
 @pytest.mark.parametrize("name", FIGURES)
 def test_words_stay_within_the_figure_and_lie_over_no_others(name, width):
-    found = boxes(svg_of(name, width))
-    for words, left, _, right, _ in found:
+    text_boxes = boxes(svg_of(name, width))
+    for words, left, _, right, _ in text_boxes:
         assert left >= -1, words
         assert right <= width + 1, words
-    for (one, *a), (other, *b) in itertools.combinations(found, 2):
+    for (first_words, *a), (second_words, *b) in itertools.combinations(text_boxes, 2):
         assert a[2] <= b[0] + 1 or a[0] >= b[2] - 1 or a[3] <= b[1] + 1 or a[1] >= b[3] - 1, (
-            one,
-            other,
+            first_words,
+            second_words,
         )
 
 
@@ -270,13 +280,13 @@ def test_cost_bars_are_as_long_as_what_is_paid():
         sums = defaultdict(float)
         for line in result.lines:
             sums[line.asset] += float(line.usd_per_chip_hour)
-        kept = {asset: value for asset, value in sums.items() if value}
-        assert [bar.tip.partition(":")[0] for bar in row] == list(kept)
-        values += [abs(value) for value in kept.values()]
+        paid_by_asset = {asset: value for asset, value in sums.items() if value}
+        assert [bar.tip.partition(":")[0] for bar in row] == list(paid_by_asset)
+        values += [abs(value) for value in paid_by_asset.values()]
         lengths += [bar.width for bar in row]
-        paid = [bar for bar, value in zip(row, kept.values(), strict=True) if value > 0]
-        for one, other in itertools.pairwise(paid):
-            assert one.box[2] == pytest.approx(other.box[0], abs=0.03)
+        paid = [bar for bar, value in zip(row, paid_by_asset.values(), strict=True) if value > 0]
+        for left_bar, right_bar in itertools.pairwise(paid):
+            assert left_bar.box[2] == pytest.approx(right_bar.box[0], abs=0.03)
     assert affine(lengths, values)
     for result in results():
         assert f"~{result.metrics['tco_usd_per_chip_hour']:.3g} net" in texts(svg_of("cost"))
@@ -289,20 +299,28 @@ def test_operators_lie_under_the_roofs_where_their_work_and_traffic_put_them(nam
     svg, result = svg_of(name), result()
     dots = tipped(svg)
     rows = [
-        one for one in operators_of(result) if one.line.flops and one.line.bytes and one.line.time
+        operator
+        for operator in operators_of(result)
+        if operator.line.flops and operator.line.bytes and operator.line.time
     ]
     assert [dot.tip.partition(":")[0] for dot in dots] == [
-        f"{one.phase}, {one.line.name}" for one in rows
+        f"{operator.phase}, {operator.line.name}" for operator in rows
     ]
     x, y = np.array([dot.middle for dot in dots]).T
     intensity, rate = np.array(
-        [(one.line.flops / one.line.bytes, one.line.flops / one.line.time / 1e12) for one in rows]
+        [
+            (
+                operator.line.flops / operator.line.bytes,
+                operator.line.flops / operator.line.time / 1e12,
+            )
+            for operator in rows
+        ]
     ).T
     assert affine(x, np.log(intensity))
     assert affine(y, np.log(rate))
     to_x, to_y = axes_of(svg)
-    assert [to_x(place) for place in x] == pytest.approx(np.log10(intensity), abs=2e-3)
-    assert [to_y(place) for place in y] == pytest.approx(np.log10(rate), abs=2e-3)
+    assert [to_x(pixel) for pixel in x] == pytest.approx(np.log10(intensity), abs=2e-3)
+    assert [to_y(pixel) for pixel in y] == pytest.approx(np.log10(rate), abs=2e-3)
     roofs = [mark.corners for mark in marks(svg, INK, tag="path") if len(mark.corners) == 3]
     for at_x, at_y in roofs[0][:2]:  # FLOP/s of a byte of memory
         assert 10 ** (to_y(at_y) - to_x(at_x)) == pytest.approx(
@@ -336,8 +354,8 @@ def test_every_point_of_every_frontier_is_drawn(metric):
 
 def test_every_system_of_a_frontier_has_its_name():
     for width in (NARROW, WIDE):
-        for one in frontiers():
-            assert one.decode.result.title in texts(
+        for system_frontier in frontiers():
+            assert system_frontier.decode.result.title in texts(
                 svg_of("frontier of usd_per_million_output_tokens", width)
             )
 
@@ -366,23 +384,23 @@ def test_a_frontier_names_every_line_beside_it_or_in_its_legend():
     for width in (NARROW, WIDE):
         svg = svg_of("frontier of usd_per_million_output_tokens", width)
         lines = [mark for mark in marks(svg, tag="path") if len(mark.corners) > 5 and not mark.tip]
-        for one in frontiers():
-            (name,) = [box for box in boxes(svg) if box[0] == one.decode.result.title]
+        for system_frontier in frontiers():
+            (name,) = [box for box in boxes(svg) if box[0] == system_frontier.decode.result.title]
             for line in lines:
                 for x, y in line.corners:
                     assert not (name[1] < x < name[3] and name[2] < y < name[4])
 
 
 def test_systems_of_one_name_are_told_apart_by_their_scenarios():
-    one, other = copy(frontiers()[0]), copy(frontiers()[0])
-    night = replace(one.decode.result, scenario="trn3-nl32x2 at night")
-    other.decode = other.prefill = replace(
-        one.decode, asked=one.decode.asked._replace(result=night)
+    day_frontier, night_frontier = copy(frontiers()[0]), copy(frontiers()[0])
+    night = replace(day_frontier.decode.result, scenario="trn3-nl32x2 at night")
+    night_frontier.decode = night_frontier.prefill = replace(
+        day_frontier.decode, asked=day_frontier.decode.asked._replace(result=night)
     )
-    said = texts(frontier_figure([one, other]).svg())
-    assert "trn3-nl32x2" in said
-    assert "trn3-nl32x2 at night" in said
-    assert one.decode.result.title not in said
+    figure_texts = texts(frontier_figure([day_frontier, night_frontier]).svg())
+    assert "trn3-nl32x2" in figure_texts
+    assert "trn3-nl32x2 at night" in figure_texts
+    assert day_frontier.decode.result.title not in figure_texts
 
 
 def test_a_frontier_without_a_point_says_why():
@@ -390,40 +408,42 @@ def test_a_frontier_without_a_point_says_why():
     assert not none.points
     svg = frontier_figure([*frontiers()[:1], none]).svg()
     assert none.reason in " ".join(texts(svg))
-    alone = frontier_figure([none]).svg()
-    assert none.reason in " ".join(texts(alone))
-    assert not marks(alone, GRID)
+    single_svg = frontier_figure([none]).svg()
+    assert none.reason in " ".join(texts(single_svg))
+    assert not marks(single_svg, GRID)
 
 
 def test_the_bars_of_a_tornado_reach_from_the_middle_to_both_ends():
-    found, svg = tornado(), svg_of("tornado")
+    tornado_result, svg = tornado(), svg_of("tornado")
     ends = [
-        (one, side, end)
-        for one in [swing for swing in found.swings if swing.swing != 0][:SHOWN]
-        for side, end in (("low", one.at_low), ("high", one.at_high))
-        if end is not None and end != found.centre
+        (input_swing, side, end)
+        for input_swing in [swing for swing in tornado_result.swings if swing.swing != 0][:SHOWN]
+        for side, end in (("low", input_swing.at_low), ("high", input_swing.at_high))
+        if end is not None and end != tornado_result.centre
     ]
     bars = {bar.tip.rpartition(":")[0]: bar for bar in tipped(svg)}
-    assert set(bars) == {f"{short_name(one.given.path)} at its {side}" for one, side, _ in ends}
+    assert set(bars) == {
+        f"{short_name(input_swing.given.path)} at its {side}" for input_swing, side, _ in ends
+    }
     far = [
-        bar.box[2 if end > found.centre else 0]
-        for (one, side, end) in ends
-        for bar in [bars[f"{short_name(one.given.path)} at its {side}"]]
+        bar.box[2 if end > tornado_result.centre else 0]
+        for (input_swing, side, end) in ends
+        for bar in [bars[f"{short_name(input_swing.given.path)} at its {side}"]]
     ]
     assert affine(far, [end for _, _, end in ends])
     assert {bar.colour for key, bar in bars.items() if key.endswith("low")} == {LIGHT[1]}
 
 
 def test_a_tornado_without_an_answer_at_an_end_has_no_bar_there():
-    found = replace(
+    tornado_result = replace(
         tornado(),
         swings=[
             tornado().swings[0]._replace(at_high=None, meets_high=False),
             *tornado().swings[1:],
         ],
     )
-    svg = tornado_figure(found).svg()
-    path = found.swings[0].given.path
+    svg = tornado_figure(tornado_result).svg()
+    path = tornado_result.swings[0].given.path
     assert f"{short_name(path)} at its high" not in " ".join(bar.tip for bar in tipped(svg))
     assert "! the workload's targets are not met there." in texts(svg)
 
@@ -435,17 +455,23 @@ def test_fabrics_show_injection_all_to_all_and_hops_of_every_scope():
         same = (
             len(
                 {
-                    (one.chips, one.injection, one.all_to_all, one.hops_mean, one.hops_worst)
-                    for one in both
+                    (
+                        scope.chips,
+                        scope.injection,
+                        scope.all_to_all,
+                        scope.hops_mean,
+                        scope.hops_worst,
+                    )
+                    for scope in both
                 }
             )
             == 1
         )
         scopes += both[:1] if same else both
-    injected = [one for one in tipped(svg) if "injection" in one.tip]
-    reached = [one for one in tipped(svg) if "all-to-all" in one.tip]
+    injected = [mark for mark in tipped(svg) if "injection" in mark.tip]
+    reached = [mark for mark in tipped(svg) if "all-to-all" in mark.tip]
     assert len(injected) == len(reached) == len(scopes)
-    lengths = [one.width for one in (*injected, *reached)]
+    lengths = [mark.width for mark in (*injected, *reached)]
     assert affine(
         lengths,
         [
@@ -478,17 +504,21 @@ def test_the_areas_of_a_bill_are_its_prices_and_fill_the_map(system, width):
     ]
     rectangles = tipped(of_bill(width, system).svg())
     prices = sorted(float(line.extended) for line in lines)
-    areas = sorted(one.width * one.height for one in rectangles)
-    whole = sum(prices)
+    areas = sorted(rectangle.width * rectangle.height for rectangle in rectangles)
+    total_price = sum(prices)
     assert len(rectangles) == len(lines)
-    assert np.allclose(np.array(areas) / sum(areas), np.array(prices) / whole, atol=2e-4)
-    lefts, tops, rights, bottoms = np.array([one.box for one in rectangles]).T
+    assert np.allclose(np.array(areas) / sum(areas), np.array(prices) / total_price, atol=2e-4)
+    lefts, tops, rights, bottoms = np.array([rectangle.box for rectangle in rectangles]).T
     room = (rights.max() - lefts.min()) * (bottoms.max() - tops.min())
     assert sum(areas) == pytest.approx(room, rel=1e-3)
-    for one, other in itertools.combinations(rectangles, 2):
-        wide = min(one.box[2], other.box[2]) - max(one.box[0], other.box[0])
-        high = min(one.box[3], other.box[3]) - max(one.box[1], other.box[1])
-        assert wide < 0.03 or high < 0.03, (one.tip, other.tip)
+    for first_rectangle, second_rectangle in itertools.combinations(rectangles, 2):
+        wide = min(first_rectangle.box[2], second_rectangle.box[2]) - max(
+            first_rectangle.box[0], second_rectangle.box[0]
+        )
+        high = min(first_rectangle.box[3], second_rectangle.box[3]) - max(
+            first_rectangle.box[1], second_rectangle.box[1]
+        )
+        assert wide < 0.03 or high < 0.03, (first_rectangle.tip, second_rectangle.tip)
 
 
 @pytest.mark.parametrize(
@@ -498,24 +528,28 @@ def test_the_bars_of_operators_are_their_shares(name, result):
     rows = operators_of(result())
     bars = tipped(svg_of(name))
     assert [bar.tip.partition(":")[0] for bar in bars] == [
-        f"{one.phase}, {one.line.name}" for one in rows
+        f"{operator.phase}, {operator.line.name}" for operator in rows
     ]
-    assert affine([bar.width for bar in bars], [one.share for one in rows])
-    looks = {(one.line.bound, bar.colour) for one, bar in zip(rows, bars, strict=True)}
+    assert affine([bar.width for bar in bars], [operator.share for operator in rows])
+    looks = {(operator.line.bound, bar.colour) for operator, bar in zip(rows, bars, strict=True)}
     assert len(looks) == len({bound for bound, _ in looks}) == len({look for _, look in looks})
 
 
 def test_the_histogram_counts_the_draws_and_is_cut_at_the_baseline():
-    found, svg = drawn(), svg_of("range")
-    many = found.sample.metrics["perf_per_tco_vs_baseline"]
-    kept = many[np.isfinite(many)]
+    sample_result, svg = drawn(), svg_of("range")
+    drawn_ratios = sample_result.sample.metrics["perf_per_tco_vs_baseline"]
+    finite_ratios = drawn_ratios[np.isfinite(drawn_ratios)]
     bars = tipped(svg)
     shares = [float(bar.tip.rpartition(": ")[2].rstrip(" %")) for bar in bars]
-    inside = np.percentile(kept, [0.5, 99.5])
-    assert sum(shares) >= 100 * np.mean((kept >= inside[0]) & (kept <= inside[1])) - 0.1 * len(bars)
+    inside = np.percentile(finite_ratios, [0.5, 99.5])
+    assert sum(shares) >= 100 * np.mean(
+        (finite_ratios >= inside[0]) & (finite_ratios <= inside[1])
+    ) - 0.1 * len(bars)
     assert affine([bar.height for bar in bars], shares, tolerance=2)
     worse = sum(share for share, bar in zip(shares, bars, strict=True) if bar.colour == LIGHT[1])
-    assert worse == pytest.approx(100 * np.mean((kept <= 1) & (kept >= inside[0])), abs=1.5)
+    assert worse == pytest.approx(
+        100 * np.mean((finite_ratios <= 1) & (finite_ratios >= inside[0])), abs=1.5
+    )
     at_one = next(bar.box[0] for bar in bars if bar.colour == LIGHT[0])
     (line,) = [mark for mark in marks(svg) if "stroke-dasharray" in mark.style]
     assert line.box[0] == pytest.approx(at_one, abs=0.02)
@@ -523,24 +557,24 @@ def test_the_histogram_counts_the_draws_and_is_cut_at_the_baseline():
 
 def test_the_errors_of_every_chip_are_drawn():
     rows = accuracy_rows(CATALOGUE, "chips")
-    medians = [one for one in tipped(svg_of("errors")) if one.colour == LIGHT[0]]
+    medians = [mark for mark in tipped(svg_of("errors")) if mark.colour == LIGHT[0]]
     assert len(medians) == len(rows)
-    values = [float(one.tip.rpartition("error ")[2].rstrip(" %")) for one in medians]
+    values = [float(mark.tip.rpartition("error ")[2].rstrip(" %")) for mark in medians]
     assert sorted(values) == pytest.approx(
         sorted(round(float(row["median_ape"]) * 100, 1) for row in rows), abs=0.06
     )
-    assert affine([one.middle[0] for one in medians], values, tolerance=0.2)
-    assert len([one for one in tipped(svg_of("errors")) if one.colour == LIGHT[1]]) == sum(
+    assert affine([mark.middle[0] for mark in medians], values, tolerance=0.2)
+    assert len([mark for mark in tipped(svg_of("errors")) if mark.colour == LIGHT[1]]) == sum(
         bool(row["left_out"]) for row in rows
     )
 
 
 def test_money_shows_every_year_and_the_sum_of_all_payments():
-    _, found = money()
+    _, cash_flow = money()
     svg = svg_of("money")
     years = defaultdict(float)
-    for one in found.payments:
-        years[(-(-one.month // 12), float(one.usd) < 0)] += float(one.usd) / 1e6
+    for payment in cash_flow.payments:
+        years[(-(-payment.month // 12), float(payment.usd) < 0)] += float(payment.usd) / 1e6
     bars = tipped(svg)
     assert len(bars) == len(years)
     assert affine([bar.height for bar in bars], [abs(usd) for _, usd in sorted(years.items())])
@@ -550,31 +584,35 @@ def test_money_shows_every_year_and_the_sum_of_all_payments():
     tallest = max(bars, key=lambda bar: bar.height)
     per_million = tallest.height / max(map(abs, years.values()))
     assert (zero - line.corners[-1][1]) / per_million == pytest.approx(
-        sum(float(one.usd) for one in found.payments) / 1e6, rel=1e-3
+        sum(float(payment.usd) for payment in cash_flow.payments) / 1e6, rel=1e-3
     )
-    assert len(line.corners) == 2 * len({one.month for one in found.payments}) + 1
+    assert len(line.corners) == 2 * len({payment.month for payment in cash_flow.payments}) + 1
 
 
 def test_a_map_shows_in_every_cell_who_is_best_there():
-    found, svg = field(), svg_of("map")
-    figures = np.array(found.values, dtype=float)
-    colours = [LIGHT[number - 1] for number in vendor_colours(found.results)]
+    field_map, svg = field(), svg_of("map")
+    figures = np.array(field_map.values, dtype=float)
+    colours = [LIGHT[number - 1] for number in vendor_colours(field_map.results)]
     *cells, today = tipped(svg)
-    places = [(y, x) for y in range(5) for x in range(9) if not np.isnan(figures[:, y, x]).all()]
-    assert len(cells) == len(places) == 44
-    for cell, (y, x) in zip(cells, places, strict=True):
+    answered_cells = [
+        (y, x) for y in range(5) for x in range(9) if not np.isnan(figures[:, y, x]).all()
+    ]
+    assert len(cells) == len(answered_cells) == 44
+    for cell, (y, x) in zip(cells, answered_cells, strict=True):
         best, second, _ = np.sort(figures[:, y, x])
         winner = int(np.nanargmin(figures[:, y, x]))
         assert cell.colour == colours[winner]
         assert ("opacity" in cell.style) == (second / best - 1 < CLOSE)
-        assert cell.tip.partition(": ")[2].startswith(found.results[winner].title)
-    middles = {x: cell.middle[0] for cell, (y, x) in zip(cells, places, strict=True) if y == 2}
-    assert affine(list(middles.values()), np.log([found.x.values[x] for x in middles]))
-    heights = [cell.middle[1] for cell, (y, x) in zip(cells, places, strict=True) if x == 4]
-    assert affine(heights, found.y.values)
+        assert cell.tip.partition(": ")[2].startswith(field_map.results[winner].title)
+    middles = {
+        x: cell.middle[0] for cell, (y, x) in zip(cells, answered_cells, strict=True) if y == 2
+    }
+    assert affine(list(middles.values()), np.log([field_map.x.values[x] for x in middles]))
+    heights = [cell.middle[1] for cell, (y, x) in zip(cells, answered_cells, strict=True) if x == 4]
+    assert affine(heights, field_map.y.values)
     assert today.tip == "today"
     assert np.polyval(
-        np.polyfit(np.log([found.x.values[x] for x in middles]), list(middles.values()), 1),
+        np.polyfit(np.log([field_map.x.values[x] for x in middles]), list(middles.values()), 1),
         np.log(20),
     ) == pytest.approx(today.middle[0], abs=0.03)
     assert {"GB200 NVL72", "MI450X"} < set(texts(svg))
@@ -583,17 +621,17 @@ def test_a_map_shows_in_every_cell_who_is_best_there():
 
 def test_a_map_of_more_is_better_takes_the_largest():
     turned = replace(field(), metric="output_tokens_per_s_per_chip")
-    colours = {one.colour for one in tipped(map_figure(turned).svg()) if one.tip != "today"}
+    colours = {cell.colour for cell in tipped(map_figure(turned).svg()) if cell.tip != "today"}
     assert colours == {LIGHT[2]}
 
 
 def test_a_long_name_is_shortened_in_the_legend_of_a_map():
-    first, *others = field().results
+    first, *other_results = field().results
     long = replace(
         field(),
         results=[
             replace(first, title="a name that is much longer than any figure of a phone is wide"),
-            *others,
+            *other_results,
         ],
     )
     svg = map_figure(long, NARROW).svg()

@@ -45,8 +45,8 @@ def test_a_scale_of_ratios_holds_its_values_and_ticks_at_few_round_numbers(low, 
 def test_equal_ratios_are_equal_distances():
     axes = Drawing("ratios", "", 400).axes(200)
     scale_by_ratios(axes.xaxis, [1, 1000])
-    places = axes.transData.transform([(value, 0) for value in (1, 10, 100, 1000)])[:, 0]
-    assert np.diff(places) == pytest.approx([np.diff(places)[0]] * 3)
+    pixel_positions = axes.transData.transform([(value, 0) for value in (1, 10, 100, 1000)])[:, 0]
+    assert np.diff(pixel_positions) == pytest.approx([np.diff(pixel_positions)[0]] * 3)
 
 
 # ---------------------------------------------------------------- words
@@ -125,34 +125,37 @@ TO_XYZ = np.array([[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 
 
 def lab(colour, sight):
     """Return a colour as somebody sees it, in CIE L*a*b*."""
-    coded = np.array([int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)])
+    coded = np.array([int(colour[start : start + 2], 16) / 255 for start in (1, 3, 5)])
     linear = np.where(coded <= 0.04045, coded / 12.92, ((coded + 0.055) / 1.055) ** 2.4)
     x, y, z = TO_XYZ @ np.clip(SIGHT[sight] @ linear, 0, 1) / np.array([0.9505, 1, 1.089])
-    f = [np.cbrt(one) if one > 0.008856 else 7.787 * one + 16 / 116 for one in (x, y, z)]
+    f = [np.cbrt(ratio) if ratio > 0.008856 else 7.787 * ratio + 16 / 116 for ratio in (x, y, z)]
     return np.array([116 * f[1] - 16, 500 * (f[0] - f[1]), 200 * (f[1] - f[2])])
 
 
 @pytest.mark.parametrize("sight", SIGHT)
 @pytest.mark.parametrize("palette", [style.LIGHT, style.DARK], ids=["light", "dark"])
 def test_everybody_can_tell_the_series_apart(palette, sight):
-    for one, other in itertools.combinations(palette, 2):
-        assert np.linalg.norm(lab(one, sight) - lab(other, sight)) > 20, (one, other)
+    for first_colour, second_colour in itertools.combinations(palette, 2):
+        assert np.linalg.norm(lab(first_colour, sight) - lab(second_colour, sight)) > 20, (
+            first_colour,
+            second_colour,
+        )
 
 
-def contrast(one, other):
+def contrast(first_colour, second_colour):
     """The contrast of two colours, from 1 to 21, as the guidelines for accessible content define
     it.
     """
 
     def luminance(colour):
-        parts = np.array([int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)])
+        parts = np.array([int(colour[start : start + 2], 16) / 255 for start in (1, 3, 5)])
         return np.where(parts <= 0.04045, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4) @ [
             0.2126,
             0.7152,
             0.0722,
         ]
 
-    low, high = sorted((luminance(one), luminance(other)))
+    low, high = sorted((luminance(first_colour), luminance(second_colour)))
     return (high + 0.05) / (low + 0.05)
 
 
@@ -161,7 +164,7 @@ def test_marks_and_words_stand_out_from_their_ground(dark):
     paper = style.GROUNDS["paper"][dark]
     for position, colour in enumerate(style.DARK if dark else style.LIGHT):
         assert contrast(colour, paper) >= 3  # of graphics
-        ink = max("#000000", "#FFFFFF", key=lambda one: contrast(one, colour))
+        ink = max("#000000", "#FFFFFF", key=lambda candidate_ink: contrast(candidate_ink, colour))
         chosen = style.ink_on(style.LIGHT[position])  # the same on paper and on a dark page
         assert {"#000000": style.BLACK, "#FFFFFF": style.WHITE}[ink] == chosen
         assert contrast(chosen, colour) >= 4.5  # of words
@@ -226,13 +229,13 @@ def test_names_stand_over_no_other_and_over_no_point(points):
     axes = Drawing("names", "", 360).axes(200)
     axes.set(xlim=(0, 1), ylim=(0, 1))
     labels = Labels(axes)
-    for at in points:
-        labels.keep_clear([at], 3)
-    placed = [at for at in points if labels.place_label([at], "a name", 6)]
+    for point in points:
+        labels.keep_clear([point], 3)
+    placed = [point for point in points if labels.place_label([point], "a name", 6)]
     named = labels.boxes[len(points) :]
     assert len(named) == len(placed)
-    for one, other in itertools.combinations(named, 2):
-        assert not one.overlaps(other)
+    for first_box, second_box in itertools.combinations(named, 2):
+        assert not first_box.overlaps(second_box)
     pixels = axes.transData.transform(points)
     for box in named:
         assert not any(box.contains(x, y) for x, y in pixels)
