@@ -570,7 +570,7 @@ def test_a_mistake_ends_with_the_next_thing_to_type(arguments, next_step, tmp_pa
 
 def test_dates_of_a_part_are_shown_as_months():
     lines = tco("parts", "show", "trn3").stdout.splitlines()
-    table = lines[: lines.index("Notes:")]
+    table = lines[: lines.index("")]
     rows = {line.split()[0]: line.split()[1:5] for line in table if line.split()}
     assert rows["released"][0] == "2025-12"
     assert rows["first_volume"] == ["2026-02", "2026-01", "to", "2026-05"]

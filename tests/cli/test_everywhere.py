@@ -169,7 +169,7 @@ def test_rows_of_a_chip_are_told_from_those_of_its_relatives():
             validated_count,
             anchored_count,
         )
-        assert (validated_count > 0) == row["validated"]["text"].startswith("validated on ")
+        assert (validated_count > 0) == row["validated"]["text"].startswith("checked on ")
         assert (anchored_count > 0) == (" stand in" in row["validated"]["text"]), name
     assert rows["gb200-nvl72"]["validated_rows"] > rows["gb200-nvl72"]["anchored_rows"] == 0
     assert rows["mi450x-ualoe72"]["anchored_rows"] > rows["mi450x-ualoe72"]["validated_rows"] == 0

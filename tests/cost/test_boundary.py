@@ -29,14 +29,20 @@ def tiers(catalogue, name, chips):
 
 
 # ---------------------------------------------------------------- network
-@pytest.mark.parametrize(("name", "reach"), [("trn3-nl32x2", 256 * 32), ("trn3-nl72x2", 256 * 72)])
+@pytest.mark.parametrize(
+    ("name", "reach", "domain", "domain_tiers"),
+    [
+        ("trn3-nl32x2", 256 * 32, 32, 1),
+        ("trn3-nl72x2", 256 * 72, 144, 2),  # a domain is two racks, with a switch each
+    ],
+)
 def test_racks_with_their_own_switches_reach_as_many_racks_as_a_spine_has_ports(
-    catalogue, name, reach
+    catalogue, name, reach, domain, domain_tiers
 ):
     """A spine of 25.6T has 256 ports of 100G, each for the switch of another rack."""
     assert tiers(catalogue, name, reach) == 2
     assert tiers(catalogue, name, reach + 1) == 3
-    assert tiers(catalogue, name, reach / 256) == 1
+    assert tiers(catalogue, name, domain) == domain_tiers
     # leaves of their own are filled whatever a rack holds
     assert tiers(catalogue, "gb200-nvl72", 32_768) == 2
 

@@ -624,7 +624,7 @@ def test_the_document_has_ranges_in_the_units_of_the_catalogue():
 def test_the_table_shows_bars_to_the_side_the_metric_goes():
     lines = tco_lines("sensitivity", GB200, "--metric", HOUR)
     (rate,) = (line for line in lines if line.startswith("cost of capital"))
-    (life,) = (line for line in lines if line.startswith("life of the equipment"))
+    (life,) = (line for line in lines if line.startswith("economic life"))
     assert rate.index("░") < rate.index("│") < rate.index("█")
     assert life.index("█") < life.index("│") < life.index("░")
     assert any(line.startswith("Highest value of information") for line in lines)

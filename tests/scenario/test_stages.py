@@ -149,24 +149,34 @@ def walks(monkeypatch):
     return names
 
 
-@pytest.mark.parametrize("name", SCENARIOS[:2])
-def test_a_price_leaves_the_plan_and_a_plan_leaves_the_price(name, walks):
+@pytest.mark.parametrize(
+    ("name", "of_switches", "of_switches_again"),
+    [
+        (SCENARIOS[0], 0, 0),
+        (SCENARIOS[1], 9 - 2, 6 - 1),  # what a used hour costs with each of three switches
+    ],
+)
+def test_a_price_leaves_the_plan_and_a_plan_leaves_the_price(
+    name, of_switches, of_switches_again, walks
+):
     usual = evaluate(name, catalogue=CATALOGUE)
     # what wires allow, which switch is the cheapest by networks of each, what racks cost, what
     # joins the chips, what they do
-    assert len(walks) == 6
+    walk_count = 6 + of_switches
+    assert len(walks) == walk_count
     dearer = evaluate(name, {"site.electricity_price": "0.2 USD/kWh"}, catalogue=CATALOGUE)
-    assert len(walks) == 8  # wires and networks are those they were
+    walk_count += 2 + of_switches_again  # wires and networks are those they were
+    assert len(walks) == walk_count
     assert dearer.metrics["tco_usd_per_chip_hour"] > usual.metrics["tco_usd_per_chip_hour"]
     slower = evaluate(name, {"workload.interactivity": "10 token/s"}, catalogue=CATALOGUE)
-    assert len(walks) == 9
+    assert len(walks) == walk_count + 1
     assert (
         slower.metrics["output_tokens_per_s_per_chip"]
         > usual.metrics["output_tokens_per_s_per_chip"]
     )
     assert slower.bill is usual.bill
     evaluate(name, plan=usual.plan, catalogue=CATALOGUE)
-    assert len(walks) == 10
+    assert len(walks) == walk_count + 2
 
 
 def test_what_is_kept_has_an_end(walks):

@@ -76,7 +76,7 @@ def test_ranks_of_a_context_take_two_whole_parts_of_a_sequence(length, contexts)
         ("gb200-nvl72", 16128, 16128),
         ("gb200-nvl72", 19584, 18432),  # 272 = 16 x 17
         ("trn3-nl32x2", 16384, 16384),
-        ("trn3-nl72x2", 64, 64),  # less than a domain
+        ("trn3-nl32x2", 32, 32),  # less than a domain
     ],
 )
 def test_a_job_takes_the_whole_domains_that_divide(system, chips, used):
